@@ -2,6 +2,7 @@ package message
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -53,6 +54,9 @@ type Tool struct {
 	Arguments map[string]Argument
 	// ByProvider says that a provider runs the tool itself, so that the agent may keep no result.
 	ByProvider bool
+	// Records are texts of the agent's records of calls that lack the tool's name. A session's call
+	// has it.
+	Records []string
 }
 
 // Tools describes tools by their names.
@@ -110,7 +114,11 @@ func Register(t Tools, providers []string) {
 			all = map[string]Argument{}
 		}
 		maps.Copy(all, added.Arguments)
-		tools[name] = Tool{all, tools[name].ByProvider || added.ByProvider}
+		tools[name] = Tool{
+			Arguments:  all,
+			ByProvider: tools[name].ByProvider || added.ByProvider,
+			Records:    append(tools[name].Records, added.Records...),
+		}
 	}
 }
 
@@ -122,6 +130,17 @@ func WritesWhole(tool string, verb rawjson.Value) bool {
 
 // ByProvider reports whether a provider runs a tool itself, so that its result may be missing.
 func ByProvider(tool string) bool { return tools[tool].ByProvider }
+
+// RecordsOf returns the Records of each tool with a text in its name. The text is in lower case.
+func RecordsOf(text string) (records []string) {
+	for name, tool := range tools {
+		if strings.Contains(name, text) {
+			records = append(records, tool.Records...)
+		}
+	}
+	slices.Sort(records)
+	return records
+}
 
 // ArgumentOf returns the description of an argument of a tool, by its name in camelCase.
 func ArgumentOf(tool, argument string) Argument {

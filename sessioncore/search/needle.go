@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -145,6 +146,19 @@ func (n *Needle) anywhere() *Needle {
 		all.or = all.or.anywhere()
 	}
 	return &all
+}
+
+// inRaw returns the needle for the records of another agent, which may lack the names of tools.
+func (n *Needle) inRaw() *Needle {
+	all := n.anywhere()
+	for other := n; other != nil; other = other.or {
+		for _, record := range message.RecordsOf(strings.ToLower(string(other.want))) {
+			found := newNeedle(&word{text: record, exact: true})
+			found.or = all
+			all = found
+		}
+	}
+	return all
 }
 
 // isIn reports whether decoded text has the needle.

@@ -94,7 +94,7 @@ func (w *worker) scan(ctx context.Context, f file, needle *Needle) (_ storage.To
 		case isInOutputs:
 			needle = needle.orOutputs()
 		case needle.isInRaw():
-			lines, err = w.scanner.find(ctx, raw, st.Size, needle.anywhere())
+			lines, err = w.scanner.find(ctx, raw, st.Size, needle.inRaw())
 			if err != nil || len(lines) == 0 && !needle.isIn([]byte(title)) {
 				return f.Token, nil, err
 			}

@@ -28,6 +28,7 @@ type converter struct {
 	calls      map[string]callState // by id
 	script     string               // the last call of a tool that may call others
 	itemTexts  map[uint64]int       // numbers of a turn's texts of items without an event, by hash
+	itemsAhead map[uint64]int       // how much more often items of the program have a turn's text than events, by hash
 	events     []event              // events without an item yet
 	waiting    []string             // calls with results in events alone so far
 	held       int                  // bytes of records with such results
@@ -46,7 +47,7 @@ func newConverter(home *Home, about agents.About, obj storage.Object, parent fun
 	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
 		*c = converter{
 			Builder: b, lineage: lineage{chain: before, copies: copies{open: parent}}, facts: facts{home: home},
-			calls: map[string]callState{}, itemTexts: map[uint64]int{},
+			calls: map[string]callState{}, itemTexts: map[uint64]int{}, itemsAhead: map[uint64]int{},
 		}
 		c.titled(about.ID)
 		b.InnerKey, b.Pending, b.Unique = "payload", c.pending, true

@@ -47,6 +47,11 @@ func ended(typ, id, more string) string {
 	return line("event_msg", fmt.Sprintf(`"type":%q,"call_id":%q,%s`, typ, id, more))
 }
 
+// completed is the event of an item of the program.
+func completed(members string) string {
+	return line("event_msg", `"type":"item_completed","item":{`+members+`}`)
+}
+
 func patched(id string, success bool, changes string) string {
 	return ended("patch_apply_end", id, fmt.Sprintf(`"stdout":"patched","stderr":"","success":%t,"changes":{%s}`, success, changes))
 }
@@ -135,6 +140,11 @@ var palette = []string{
 	line("compacted", `"message":"In short",`+
 		`"replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"one"}]},`+
 		`{"type":"function_call","name":"f","call_id":"c1"}]`),
+	completed(`"type":"FileChange","id":"exec-4","status":"completed","changes":{"/a":{"type":"add","content":"x"},"/b":7}`),
+	completed(`"type":"CommandExecution","id":"c2","cwd":"file://%zz"`), completed(`"type":"McpToolCall","error":{},"result":7`),
+	completed(`"type":"UserMessage","content":[{"type":"text","text":"one"}]`), completed(`"type":"AgentMessage","content":[{"text":"1"}]`),
+	completed(`"type":"Reasoning","summary_text":["hm"],"raw_content":7`), completed(`"type":"Plan","text":"1"`),
+	completed(`"type":"WebSearch","id":"w","query":"q"`),
 }
 
 // FuzzConvert: whatever a rollout has, its session is a tree of whole entries at each line.
@@ -146,6 +156,7 @@ func FuzzConvert(f *testing.F) {
 	f.Add(all, all[:9], `{"type":"event_msg"}`, uint8(0))
 	f.Add([]byte{0, 1, 2, 6, 255, 20}, []byte{1, 2, 6}, "\x00", uint8(1))
 	f.Add([]byte{0, 20, 22, 15, 14, 30, 23, 16, 27}, []byte{}, `{"type":"response_item","payload":{"type":"x_call"}}`, uint8(0))
+	f.Add(all[len(all)-9:], all[len(all)-20:], `{"type":"event_msg","payload":{"type":"item_completed","item":[]}}`, uint8(0))
 	f.Add([]byte{255}, []byte{}, `{"type":"session_meta","payload":{"cwd":5,"cli_version":[]}}`, uint8(0))
 	home := New(sessiontest.OpenDir(f, f.TempDir()), "/")
 	f.Fuzz(func(t *testing.T, own, theirs []byte, other string, before uint8) {

@@ -15,6 +15,7 @@ const (
 	person    byte = 'p'
 	assistant byte = 'a'
 	thought   byte = 't' // of the assistant
+	plan      byte = 'n' // of the assistant
 	search    byte = 's' // the end of a web search
 )
 
@@ -47,7 +48,7 @@ func (c *converter) addTexts(by byte, contents ...rawjson.Value) {
 		all += agents.ChatText(content)
 		for block := range content.EachElement {
 			if text, _ := block.Member("text").Bytes(); len(text) > 0 {
-				passed = min(passed, c.match(by, text))
+				passed = min(passed, c.match(by, text), c.matchPlans(by, text))
 				parts++
 			}
 		}
@@ -60,11 +61,27 @@ func (c *converter) addTexts(by byte, contents ...rawjson.Value) {
 	}
 }
 
+// proposedPlan matches a plan in an answer.
+var proposedPlan = regexp.MustCompile(`(?s)<proposed_plan>(.*?)(?:</proposed_plan>\n?|$)`)
+
 // markup matches the parts of an answer that only the program reads: events have the text without
 // them. An open tag reaches to the end.
 var markup = [...]*regexp.Regexp{
 	regexp.MustCompile(`(?s)<oai-mem-citation>.*?(</oai-mem-citation>|$)`),
-	regexp.MustCompile(`(?s)<proposed_plan>.*?(</proposed_plan>\n?|$)`),
+	proposedPlan,
+}
+
+// matchPlans matches the plans in a text of an answer with items of the program, and returns the
+// first index as match does.
+func (c *converter) matchPlans(by byte, text []byte) int {
+	first := len(c.events)
+	if by != assistant {
+		return first
+	}
+	for _, found := range proposedPlan.FindAllSubmatch(text, -1) {
+		first = min(first, c.match(plan, found[1]))
+	}
+	return first
 }
 
 // match removes the event with the text of an item, in one of its forms, and returns its index. If
@@ -88,8 +105,22 @@ func (c *converter) match(by byte, text []byte) int {
 	return len(c.events)
 }
 
-// addEvent adds the text of an event, unless an item has it.
+// addEvent adds the text of an event, unless an item of the program with it was first.
 func (c *converter) addEvent(by byte, text rawjson.Value) {
+	said, _ := text.Bytes()
+	hash := hashOf(by, said)
+	c.itemsAhead[hash]--
+	if c.itemsAhead[hash] < 0 {
+		c.addText(by, text)
+	}
+}
+
+// addText adds a text of an event, unless an item of the model has it. Before a person's text it
+// settles earlier events.
+func (c *converter) addText(by byte, text rawjson.Value) {
+	if by == person {
+		c.settle()
+	}
 	said, ok := text.Bytes()
 	if !ok || len(said) == 0 {
 		return
@@ -111,7 +142,7 @@ func (c *converter) flushEvents(n int) {
 			case person:
 				c.beginTurn()
 				c.User(textBlock(e.text))
-			case assistant:
+			case assistant, plan:
 				c.answer().Text(e.text)
 			case thought:
 				c.answer().Thinking(e.text, nil)
@@ -132,9 +163,9 @@ func (c *converter) event(p agents.Object, size int) {
 	case "task_started", "turn_started": // of a compaction, without a message of a person
 		c.ended = true
 		clear(c.itemTexts)
+		clear(c.itemsAhead)
 	case "user_message":
 		c.promptedBy(p.Member("message"))
-		c.settle()
 		c.addEvent(person, p.Member("message"))
 	case "agent_message":
 		c.addEvent(assistant, p.Member("message"))
@@ -169,8 +200,10 @@ func (c *converter) event(p agents.Object, size int) {
 			c.turns, c.hidden = c.turns[:n], nil
 		}
 	case "web_search_end":
-		c.searchResult(p, size)
-	case "mcp_tool_call_end", "dynamic_tool_call_response", "exec_command_end", "patch_apply_end":
+		c.searchResult(p.Member("call_id"), p, size)
+	case mcpEvent, dynamicEvent, execEvent, patchEvent:
 		c.toolResult(p, typ, size)
+	case "item_completed":
+		c.completed(agents.Read(p.Member("item")), size)
 	}
 }

@@ -23,20 +23,64 @@ type outcome struct {
 	succeeded bool             // a patch succeeded
 }
 
+// The types of events with the result of a call.
+const (
+	dynamicEvent = "dynamic_tool_call_response"
+	execEvent    = "exec_command_end"
+	imageEvent   = "view_image_tool_call"
+	mcpEvent     = "mcp_tool_call_end"
+	patchEvent   = "patch_apply_end"
+)
+
 // toolResult handles the result of a call in an event of size bytes. Calls of a script (`exec`) have
-// no items.
+// no items of the model.
 func (c *converter) toolResult(p agents.Object, typ string, size int) {
 	id := p.AnyOf("call_id", "callId")
 	text, ok := id.Text()
-	if !ok || p.Member("source").Is("user_shell") { // a message of the person has it
+	if !ok || isOfPerson(p) {
 		return
 	}
 	o, name, args := outcomeOf(typ, p)
-	o.at = c.Here()
-	known, isKnown := c.calls[text]
-	if script := c.calls[c.script]; !isKnown && o.patched && c.script != "" && !script.done {
-		text, isKnown = c.script, true
+	script := c.calls[c.script]
+	if _, isKnown := c.calls[text]; !isKnown && o.patched && c.script != "" && !script.done {
+		c.calls[text] = callState{done: true}
+		o.at = c.Here()
+		c.wait(c.script, o, size)
+		return
 	}
+	c.settleCall(o, id, name, args, size)
+}
+
+// itemResult handles a call with its result in an item of the program, in an event of size bytes.
+func (c *converter) itemResult(item agents.Object, typ string, size int) {
+	if isOfPerson(item) {
+		return
+	}
+	id := item.Member("id")
+	if !id.IsString() {
+		id = agents.Quoted(c.id)
+	}
+	o, name, args := outcomeOf(typ, item)
+	text, _ := id.Text()
+	if _, isKnown := c.calls[text]; !isKnown && o.patched {
+		o = &outcome{blocks: o.blocks, failed: o.failed}
+		args = patchOf(item.Member("changes"))
+	}
+	c.settleCall(o, id, name, args, size)
+}
+
+// isOfPerson reports whether a person ran the command. A message of the person has it.
+func isOfPerson(p agents.Object) bool {
+	source := p.Member("source")
+	return source.Is("user_shell") || source.Is("userShell")
+}
+
+// settleCall adds an outcome to its call, or adds the call with it where no item of the model has
+// the call. A call with a result stays as it is.
+func (c *converter) settleCall(o *outcome, id, name, args rawjson.Value, size int) {
+	o.at = c.Here()
+	text, _ := id.Text()
+	known, isKnown := c.calls[text]
 	switch {
 	case known.done:
 	case isKnown:
@@ -76,47 +120,33 @@ func (c *converter) finish() {
 	}
 }
 
-// outcomeOf returns the outcome in an event, and its call.
+// outcomeOf returns the outcome in an event of a type, or in the item that newer clients write in its
+// place, and its call.
 func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Value) {
 	status := p.Member("status")
 	o = &outcome{failed: string(p.Member("success")) == "false" || status.Is("failed") || status.Is("declined")}
 	switch typ {
-	case "mcp_tool_call_end":
-		invocation, result := agents.Read(p.Member("invocation")), p.Member("result")
-		server, _ := invocation.Member("server").Text()
-		name = qualified(agents.Quoted("mcp__"+server), invocation.Member("tool"))
-		args = invocation.Member("arguments")
-		failure := agents.Read(result).AnyOf("Err", "err")
-		if failure.Missing() {
-			failure = p.Member("error")
-		}
-		if ok := result.Member("Ok"); len(ok) > 0 {
-			result = ok
-		}
-		o.failed = o.failed || result.Member("is_error").IsTrue() || result.Member("isError").IsTrue() ||
-			!failure.Missing()
-		if o.blocks = textBlock(failure); len(o.blocks) == 0 {
-			o.blocks = outputBlocks(result)
-		}
-		if len(o.blocks) == 0 {
-			o.blocks = outputBlocks(agents.Read(result).AnyOf("structuredContent", "structured_content"))
-		}
-	case "dynamic_tool_call_response":
+	case mcpEvent:
+		name, args = o.serverCall(p)
+	case dynamicEvent:
 		name, args = qualified(p.Member("namespace"), p.Member("tool")), p.Member("arguments")
 		o.blocks = contentBlocks(p.Member("content_items"))
 		if len(o.blocks) == 0 {
 			o.blocks = textBlock(p.Member("error"))
 		}
-	case "exec_command_end":
+	case execEvent:
 		name = rawjson.Value(`"exec_command"`)
 		args = agents.AppendMember([]byte(`{"type":"exec"`), "command", p.Member("command"))
-		args = append(agents.AppendMember(args, "workdir", p.Member("cwd")), '}')
+		args = append(agents.AppendMember(args, "workdir", pathOf(p.Member("cwd"))), '}')
 		o.failed = o.failed || !p.Member("exit_code").Missing() && string(p.Member("exit_code")) != "0"
 		o.blocks = texts(p, "aggregated_output")
 		if len(o.blocks) == 0 {
 			o.blocks = texts(p, "stdout", "stderr")
 		}
-	case "patch_apply_end":
+	case imageEvent:
+		name = rawjson.Value(`"view_image"`)
+		args = append(agents.AppendMember([]byte(`{"type":"image"`), "path", pathOf(p.Member("path"))), '}')
+	case patchEvent:
 		name, o.patched, o.succeeded = rawjson.Value(`"apply_patch"`), true, !o.failed
 		o.blocks = texts(p, "stdout", "stderr")
 		for m := range p.Member("changes").EachMember {
@@ -127,6 +157,35 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 		name = rawjson.Value(`"unknown"`)
 	}
 	return o, name, args
+}
+
+// serverCall reads the outcome of a call of a server's tool, and returns the call.
+func (o *outcome) serverCall(p agents.Object) (name, args rawjson.Value) {
+	invocation := p
+	if inner := p.Member("invocation"); !inner.Missing() {
+		invocation = agents.Read(inner)
+	}
+	server, _ := invocation.Member("server").Text()
+	result := p.Member("result")
+	failure := agents.Read(result).AnyOf("Err", "err")
+	if failure.Missing() {
+		failure = p.Member("error")
+	}
+	if ok := result.Member("Ok"); len(ok) > 0 {
+		result = ok
+	}
+	o.failed = o.failed || result.Member("is_error").IsTrue() || result.Member("isError").IsTrue() || !failure.Missing()
+	if failure.IsObject() {
+		failure = failure.Member("message")
+	}
+	o.blocks = textBlock(failure)
+	if len(o.blocks) == 0 {
+		o.blocks = outputBlocks(result)
+	}
+	if len(o.blocks) == 0 {
+		o.blocks = outputBlocks(agents.Read(result).AnyOf("structuredContent", "structured_content"))
+	}
+	return qualified(agents.Quoted("mcp__"+server), invocation.Member("tool")), invocation.Member("arguments")
 }
 
 // texts returns a block for each member that is a text and not empty.

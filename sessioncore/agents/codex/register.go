@@ -26,9 +26,14 @@ func init() {
 		NameOf:  nameOf,
 		Prompts: func(files storage.Files) history.History { return history.Lines(files) },
 		Tools: message.Tools{
-			"apply_patch": {Arguments: map[string]message.Argument{
-				"input": {Use: message.PatchUse}, "patch": {Use: message.PatchUse, Role: message.DiffRole},
-			}},
+			"apply_patch": {
+				Arguments: map[string]message.Argument{
+					"input": {Use: message.PatchUse}, "patch": {Use: message.PatchUse, Role: message.DiffRole},
+				},
+				Records: []string{patchEvent, "FileChange"},
+			},
+			"exec_command":     {Records: []string{"CommandExecution"}},
+			"view_image":       {Records: []string{"ImageView"}},
 			"web_search":       {ByProvider: true},
 			"image_generation": {ByProvider: true},
 		},

@@ -38,8 +38,8 @@ func (c *converter) searchEvent(id rawjson.Value) int {
 }
 
 // searchResult handles the results of a search, else the query. Its call may follow.
-func (c *converter) searchResult(p agents.Object, size int) {
-	id, results := p.Member("call_id"), outputBlocks(p.AnyOf("results", "query"))
+func (c *converter) searchResult(id rawjson.Value, p agents.Object, size int) {
+	results := outputBlocks(p.AnyOf("results", "query"))
 	text, ok := id.Text()
 	switch known, isKnown := c.calls[text]; {
 	case known.done, !ok && !isKnown:

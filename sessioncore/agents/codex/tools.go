@@ -44,6 +44,9 @@ func (c *converter) toolCall(item agents.Object, kind string) {
 	}
 }
 
+// ownNamespace is the namespace of the program's own tools in newer rollouts.
+const ownNamespace = "functions"
+
 // qualified returns the name of a tool with its namespace, in one word as in older rollouts. Names
 // of tools of the provider's apps begin with the separator.
 func qualified(namespace, name rawjson.Value) rawjson.Value {
@@ -51,7 +54,7 @@ func qualified(namespace, name rawjson.Value) rawjson.Value {
 	tool, ok := name.Text()
 	joint := "__"
 	switch {
-	case space == "" || !ok || strings.HasPrefix(tool, strings.TrimSuffix(space, joint)+joint):
+	case space == "", space == ownNamespace, !ok, strings.HasPrefix(tool, strings.TrimSuffix(space, joint)+joint):
 		return name
 	case strings.HasSuffix(space, joint), strings.HasPrefix(space, "mcp__codex_apps__") && strings.HasPrefix(tool, "_"):
 		joint = ""
