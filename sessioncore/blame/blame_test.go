@@ -68,6 +68,37 @@ func TestReadOfResults(t *testing.T) {
 	}
 }
 
+// TestReadOfNestedCalls: the changes by calls that a tool made itself count, also before its own error, and those of calls
+// that failed do not. Of a change without a text nothing is known.
+func TestReadOfNestedCalls(t *testing.T) {
+	const write, edit = `{"name":"write","status":%q,"arguments":{"path":"/a.go","content":"a"}}`, `{"name":"edit","arguments":{"path":"/a.go",` +
+		`"edits":[{"oldText":"a","newText":"b"}]}}`
+	written := Change{New: "a", Whole: true}
+	for _, c := range []struct {
+		result string
+		want   []Change
+	}{
+		{`"nestedCalls":{"calls":[` + fmt.Sprintf(write, "ok") + "," + edit + `]}`, []Change{written, {Old: "a", New: "b"}}},
+		{`"isError":true,"nestedCalls":{"calls":[` + fmt.Sprintf(write, "ok") + "," + fmt.Sprintf(write, "error") + `]}`, []Change{written}},
+		{`"nestedCalls":{"calls":[` + fmt.Sprintf(write, "error") + `]}`, []Change{{New: "by the script\n", Whole: true}}},
+		{`"details":{"statusEvents":[{"op":"write","path":"/a.go"},{"op":"write","path":"/b.go"},{"op":"read","path":"/a.go"}]}`, []Change{{Lines: true}}},
+		{`"nestedCalls":{"calls":[{"name":"edit","arguments":{"path":"/a.go"}}]}`, []Change{{Lines: true}}},
+		{`"details":{"statusEvents":[{"op":"edit","chars":1}]}`, []Change{{New: "by the script\n", Whole: true}}},
+	} {
+		call := `{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"eval","arguments":{"code":"*** Begin Patch\n*** Add File: /a.go\n+by the script\n*** End Patch"}}]}`
+		lines := sessiontest.MessageLine(1, call) + sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"1",`+c.result+`}`)
+		snap := sessiontest.Snapshot(t, sessioncore.NewStore(sessiontest.Memory(t, []byte(sessiontest.Header+lines))).Session(sessiontest.FileName))
+		list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
+		require.NoError(t, err)
+		require.Equal(t, c.want, list, c.result)
+	}
+	lone := sessiontest.MessageLine(1, `{"role":"toolResult","toolCallId":"gone","nestedCalls":{"calls":[`+fmt.Sprintf(write, "ok")+`]}}`)
+	snap := sessiontest.Snapshot(t, sessioncore.NewStore(sessiontest.Memory(t, []byte(sessiontest.Header+lone))).Session(sessiontest.FileName))
+	list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
+	require.NoError(t, err)
+	require.Equal(t, []Change{written}, list)
+}
+
 // TestDiff: a diff has the empty line behind a replaced one, and no hunk of which nothing is known.
 func TestDiff(t *testing.T) {
 	require.Equal(t, "--- a/f\n+++ b/f\n@@\n-a\n+b\n+\n@@\n-c\n+d\n",

@@ -30,9 +30,14 @@ func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) 
 	if err := readResults(snap, e, results, is); err != nil {
 		return nil, err
 	}
+	list = nestedChanges(&m, is) // of a result without its call
 	for _, call := range calls {
 		id, _ := call[message.ID].Text()
 		tool, _ := call[message.Name].Text()
+		if nested := results[id].nested; len(nested) > 0 {
+			list = append(list, nested...)
+			continue
+		}
 		if results[id].failed {
 			continue
 		}
@@ -51,10 +56,11 @@ func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) 
 const maxBetween = 1000
 
 // result is that of a call: whether it is an error, and the changes of the file in the diff that it
-// has.
+// has. nested are the changes by calls of the tool itself, also before an error.
 type result struct {
 	failed  bool
 	changes []Change
+	nested  []Change
 }
 
 // readResults reads the results of the calls of an entry.
@@ -76,12 +82,44 @@ func readResults(
 			if _, asked := results[id]; asked {
 				succeeded := m[message.Details].Member("success")
 				failed := m[message.IsError].Truthy() || !succeeded.Missing() && !succeeded.Truthy()
-				results[id] = result{failed, changesShown(m[message.Details], is)}
+				results[id] = result{
+					failed:  failed,
+					changes: changesShown(m[message.Details], is),
+					nested:  nestedChanges(&m, is),
+				}
 				left--
 			}
 		}
 	}
 	return nil
+}
+
+// nestedChanges returns the changes of the file by the calls that a tool made itself, as its result
+// records them. A call that failed made none. Where the text of a change is not recorded, nothing is
+// known of it.
+func nestedChanges(m *message.Members, is func(path string) bool) (list []Change) {
+	message.EachNested(m, func(call *message.Members) {
+		if call[message.IsError].Truthy() {
+			return
+		}
+		tool, _ := call[message.Name].Text()
+		changes := Changes(tool, call[message.Arguments], is)
+		if len(changes) == 0 && writes(tool, call[message.Arguments], is) {
+			changes = []Change{{Lines: true}}
+		}
+		list = append(list, changes...)
+	})
+	return list
+}
+
+// writes reports whether a call of a tool that changes files names the file.
+func writes(tool string, arguments rawjson.Value, is func(path string) bool) bool {
+	isNamed := false
+	message.EachPath(tool, arguments, func(name string) bool {
+		isNamed = isNamed || is(name)
+		return is(name)
+	})
+	return isNamed && (tool == "edit" || message.WritesWhole(tool, nil))
 }
 
 // changesShown returns the changes of the file in the diff of a result, or in that which the result

@@ -23,6 +23,7 @@ const (
 	ToolName // of the result of a tool
 	CallID
 	IsError
+	NestedCalls
 
 	Command // of a user's command
 	Code
@@ -63,7 +64,8 @@ var keys = map[string]Key{
 	"provider": Provider, "model": Model, "responseModel": ResponseModel, "stopReason": StopReason,
 	"errorMessage": ErrorMessage,
 	"toolName":     ToolName, "toolCallId": CallID, "toolUseId": CallID, "isError": IsError,
-	"command": Command, "code": Code, "output": Output, "exitCode": ExitCode, "cancelled": Cancelled,
+	"nestedCalls": NestedCalls,
+	"command":     Command, "code": Code, "output": Output, "exitCode": ExitCode, "cancelled": Cancelled,
 	"truncated": Truncated,
 	"images":    Images, "excludeFromContext": Excluded,
 	"customType": CustomType, "display": Display, "attribution": Attribution,

@@ -53,3 +53,12 @@ func listedAround(b []byte, at int) []byte {
 	}
 	return nil
 }
+
+// isPreview reports whether the body of a string in b is the JSON of a call's arguments
+// (message.EachNested).
+func isPreview(b, body []byte) bool {
+	start := cap(b) - cap(body) // after the quote
+	before := bytes.TrimRight(b[:start-1], " ")
+	before, isValue := bytes.CutSuffix(before, []byte{':'})
+	return isValue && bytes.HasSuffix(bytes.TrimRight(before, " "), []byte(`"args"`))
+}

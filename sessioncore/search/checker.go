@@ -255,7 +255,15 @@ func (c *checker) message(m *message.Members) {
 			return
 		}
 	}
-	c.content(m[message.Content], 0)
+	if c.content(m[message.Content], 0) {
+		message.EachNested(m, c.nested)
+	}
+}
+
+// nested checks a call that a tool made itself.
+func (c *checker) nested(call *message.Members) {
+	c.tool(call[message.Name])
+	_ = c.string(call[message.Name]) && c.scalars(call[message.Arguments]) && c.string(call[message.ErrorMessage])
 }
 
 // string checks a value that is text only if it is a string.

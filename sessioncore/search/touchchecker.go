@@ -16,7 +16,7 @@ type touchChecker struct {
 	*paths
 	results map[sessioncore.Entry][]result // those with the file, by the entries of their calls
 	found   []string
-	files   []string // of the current call, resolved
+	uses    []string // of the current call: each tool with a resolved file
 	prompt  lastPrompt
 }
 
@@ -24,8 +24,11 @@ type touchChecker struct {
 type result struct {
 	call  string // its id
 	tool  rawjson.Value
-	names []string
+	names []namedFile
 }
+
+// namedFile is a file name, and the tool that the called one called with it, or "".
+type namedFile struct{ nested, name string }
 
 const (
 	// maxCallSteps bounds the entries between a result and its call, and maxAnswers the answers
@@ -73,15 +76,7 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value,
 ) (sessioncore.Entry, error) {
 	m := message.Read(s.Message(e, text))
-	var r result
-	size := 0
-	message.EachResultPath(m[message.Details], func(name string) bool {
-		if len(r.names) < maxNamed && size < maxNames && c.fileOf(name) != "" {
-			r.names = append(r.names, name)
-			size += len(name)
-		}
-		return true
-	})
+	r := c.namesIn(&m)
 	if len(r.names) == 0 {
 		return sessioncore.NoEntry, nil
 	}
@@ -90,6 +85,26 @@ func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text
 	entry, err := callOf(s, e, r.call)
 	c.results[entry] = append(c.results[entry], r)
 	return entry, err
+}
+
+// namesIn returns the names of the file in a result: of files that the tool changed, and of those
+// in the calls that it made itself.
+func (c *touchChecker) namesIn(m *message.Members) (r result) {
+	size := 0
+	add := func(nested, name string) bool {
+		isOfFile := c.fileOf(name) != ""
+		if isOfFile && len(r.names) < maxNamed && size < maxNames {
+			r.names = append(r.names, namedFile{nested, name})
+			size += len(name)
+		}
+		return isOfFile
+	}
+	message.EachResultPath(m[message.Details], func(name string) bool { return add("", name) })
+	message.EachNested(m, func(call *message.Members) {
+		tool, _ := call[message.Name].Text()
+		message.EachPath(tool, call[message.Arguments], func(name string) bool { return add(" "+tool, name) })
+	})
+	return r
 }
 
 // callOf returns the entry of a result's call, by its id, or the result itself.
@@ -124,7 +139,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	results := c.results[e]
 	message.EachCall(s.Message(e, text).Member("content"), func(b *message.Members) { results = c.call(b, results) })
 	for _, r := range results { // without a call
-		c.files = c.files[:0]
+		c.uses = c.uses[:0]
 		c.addResult(r.tool, r)
 	}
 	if len(c.found) == 0 {
@@ -135,7 +150,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 
 // call adds the names in a call and in its results, and returns the results of other calls.
 func (c *touchChecker) call(b *message.Members, results []result) (others []result) {
-	c.files = c.files[:0]
+	c.uses = c.uses[:0]
 	tool, _ := b[message.Name].Text()
 	message.EachPath(tool, b[message.Arguments], func(name string) bool { return c.add(tool, name) })
 	for _, r := range results {
@@ -151,15 +166,17 @@ func (c *touchChecker) call(b *message.Members, results []result) (others []resu
 func (c *touchChecker) addResult(tool rawjson.Value, r result) {
 	name, _ := tool.Text()
 	for _, file := range r.names {
-		c.add(name, file)
+		c.add(name+file.nested, file.name)
 	}
 }
 
-// add adds a path of a call or its result, once for each file. It reports whether it matches.
+// add adds a path of a call or its result, once for each tool and file. It reports whether it
+// matches.
 func (c *touchChecker) add(tool, name string) bool {
 	file := c.fileOf(name)
-	if file != "" && len(c.files) < maxNamed && len(c.found) < maxNamed && !slices.Contains(c.files, file) {
-		c.files = append(c.files, file)
+	use := tool + " " + file
+	if file != "" && len(c.uses) < maxNamed && len(c.found) < maxNamed && !slices.Contains(c.uses, use) {
+		c.uses = append(c.uses, use)
 		c.found = append(c.found, strings.TrimSpace(tool+" "+name))
 	}
 	return file != ""

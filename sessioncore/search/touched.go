@@ -78,7 +78,8 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 			return true
 		}
 		if body, ok := stringAround(b, at); ok {
-			if decoded = rawjson.AppendDecoded(decoded[:0], body); paths.isNamed(string(decoded)) {
+			decoded = rawjson.AppendDecoded(decoded[:0], body)
+			if paths.isNamed(string(decoded)) || isPreview(b, body) {
 				return true
 			}
 		}

@@ -21,6 +21,8 @@ func FuzzTouched(f *testing.F) {
 		"{\"input\":\"* Begin Patch\\n[a.go#1A2B]\\nMV \xffobg\\\".c.go\\r\x9ddate File: c.go\\r\\n*** End Patch\"}",
 		`{"input":"¶a\u00fc#1A2B\n§b\n  MV c"}`, `{"file_path":"c:\\A\\b.txt:3-9"}`, `{"path":"x","changes":{"/d":{"move_path":"file:///e"}}}`,
 		`{"file":"A:\"0000000000"}`,
+		`{"nestedCalls":{"calls":[{"name":"read","arguments":{"path":"a;b"}},{"id":"1","name":"write"}]},"details":{"calls":[{"id":"1","args":"{\"path\":\"x/\\u0079.go\",\"c"}]}}`,
+		`{"details":{"statusEvents":[{"op":"write","path":"a/b"},{"op":"edit","input":"[a.go#1A2B]\nMV b.go"}]}}`,
 	} {
 		f.Add(seed)
 	}
@@ -55,5 +57,10 @@ func FuzzTouched(f *testing.F) {
 			message.EachPath(tool, v, hold)
 		}
 		message.EachResultPath(v, hold)
+		result := message.Read(v)
+		message.EachNested(&result, func(call *message.Members) {
+			tool, _ := call[message.Name].Text()
+			message.EachPath(tool, call[message.Arguments], hold)
+		})
 	})
 }

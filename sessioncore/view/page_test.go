@@ -121,6 +121,16 @@ func TestPageOfLoneResult(t *testing.T) {
 	require.NotRegexp(t, `<summary>[^\n]*<a `, page)
 }
 
+// TestPageOfNestedCalls: calls that a tool made itself are in the fold of its result, as is all of a result in a message.
+func TestPageOfNestedCalls(t *testing.T) {
+	fold := regexp.MustCompile(`(?s)<details class="result">.*?</details>`)
+	page := pageOf(t, sessiontest.MessageLine(0, `{"role":"toolResult","toolName":"codemode","content":[{"type":"text","text":"done"}],`+
+		`"nestedCalls":{"calls":[{"name":"write","arguments":{"path":"a.txt","content":"<x>"}}]}}`))
+	require.Regexp(t, `(?s)<code>write</code>.*a\.txt.*&lt;x&gt;.*done`, fold.FindString(page))
+	page = pageOf(t, sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"done"},{"type":"text","text":"on"}]}`))
+	require.Contains(t, fold.FindString(page), "done")
+}
+
 // TestPage: see testdata/page.html, and testdata/branch.html of a branch alone, behind the part that all pages have.
 func TestPage(t *testing.T) {
 	for file, page := range map[string]string{"page.html": pageOf(t, treeLines), "branch.html": pageOf(t, treeLines, "e3")} {

@@ -169,13 +169,32 @@ func (b *builder) result(m *message.Members, named bool) {
 	if m[message.IsError].Truthy() {
 		b.more(span{style: strongStyle, text: "error"})
 	}
+	head := len(b.blocks.body) - 1
+	message.EachNested(m, b.nestedCall)
 	before := len(b.blocks.body)
 	b.each(m[message.Content], b.resultBlock)
 	if len(b.blocks.body) == before {
 		b.note("No output.")
 	}
-	line := &b.blocks.body[before-1]
-	line.parts, line.failed = len(b.blocks.body)-before, isFailed(m)
+	line := &b.blocks.body[head]
+	line.parts = len(b.blocks.body) - 1 - head
+	line.failed = isFailed(m)
+}
+
+// nestedCall adds a call that a tool made itself.
+func (b *builder) nestedCall(call *message.Members) {
+	b.blocksLeft--
+	if b.blocksLeft < 0 {
+		b.cut = true
+		return
+	}
+	b.toolCall(call)
+	if call[message.Truncated].Truthy() {
+		b.note("Its arguments were not recorded, as they are long.")
+	}
+	if call[message.IsError].Truthy() {
+		b.note("Failed:", shownLine(call[message.ErrorMessage], maxProblem))
+	}
 }
 
 // isFailed reports whether a tool's result is an error, or that of a command with another exit

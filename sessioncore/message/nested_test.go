@@ -1,0 +1,54 @@
+package message
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
+)
+
+// TestEachNested: the calls that results of pi's and omp's tools record.
+func TestEachNested(t *testing.T) {
+	sessiontest.Page(t, "testdata/nested.txt", func(t *testing.T, name, text, want string) {
+		require.True(t, rawjson.IsValidObject(rawjson.Value(strings.TrimSpace(text))), name)
+		m := Read(rawjson.Value(text))
+		found := ""
+		EachNested(&m, func(call *Members) {
+			found += fmt.Sprintf("%s %s", call[Name], call[Arguments])
+			for _, more := range []struct {
+				key  Key
+				word string
+			}{{IsError, "failed"}, {Truncated, "cut"}} {
+				if call[more.key].Truthy() {
+					found += " " + more.word
+				}
+			}
+			found += fmt.Sprintln("", string(call[ErrorMessage]))
+		})
+		require.Equal(t, want, strings.ReplaceAll(found, " \n", "\n"), name)
+	})
+}
+
+// FuzzEachNested: whatever a result records, the calls have valid arguments, which are together no longer
+// than the result.
+func FuzzEachNested(f *testing.F) {
+	f.Add(`{"nestedCalls":{"calls":[{"id":"1","name":"write"}]},"details":{"calls":[{"id":"1","args":"{\"path\":\"a\",\"con"}]}}`)
+	f.Add(`{"nestedCalls":{"calls":[{"id":"1"},{"id":"1"},{"id":"1"}]},"details":{"calls":[{"id":"1","args":"{\"path\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}"}]}}`)
+	f.Add(`{"details":{"statusEvents":[{"op":"read","path":"a","hasError":true,"error":7},7],"cells":[{"statusEvents":[{"op":"x"}]}]}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if !rawjson.IsValidObject(rawjson.Value(text)) {
+			t.Skip()
+		}
+		m := Read(rawjson.Value(text))
+		all := 0
+		EachNested(&m, func(call *Members) {
+			all += len(call[Arguments])
+			require.True(t, call[Arguments].Missing() || !call[Arguments].IsObject() || rawjson.IsValidObject(call[Arguments]), "%s", call[Arguments])
+		})
+		require.LessOrEqual(t, all, len(text))
+	})
+}
