@@ -9,9 +9,9 @@ import "sync"
 // The rules of omp come from the code of 14.9.9 and 18.2.3 that reads sessions: that opens, shows,
 // counts and compacts them, and sends their context to a model. A field has a rule if that code
 // fails when it is missing or of another kind, or shows or sends something else. Types and roles
-// that neither version knows are refused, as both would ignore them silently. Those of pi
-// (docs/format.md, pi) come from the code of 0.73.1, 0.87.1 and 1.5.2; types that only omp has are
-// refused.
+// that neither version knows are refused, as both would ignore them silently, except those of xcsh.
+// Those of pi (docs/format.md, pi) come from the code of 0.73.1, 0.87.1 and 1.5.2; types that only
+// omp has are refused.
 var shapes = sync.OnceValue(func() map[string]*shape { return parseShapes(shapeTable) })
 
 const shapeTable = `
@@ -37,6 +37,9 @@ omp/archive = targetId archived:bool
 omp/mode_change = mode data?:object
 omp/service_tier_change = serviceTier:string|object|null
 omp/mcp_tool_selection = selectedToolNames:[string]
+# Of xcsh alone.
+omp/context_change = contextName tenant namespace
+omp/profile_change = profileName tenant namespace
 
 pi/message = message:piMessage
 pi/thinking_level_change = thinkingLevel
