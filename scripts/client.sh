@@ -15,8 +15,8 @@ readonly bun_version=1.4.5
 readonly client=@oh-my-pi/pi-coding-agent
 known_versions=(14.9.9 18.2.3)
 [[ -n ${whole_clients:-} ]] || known_versions+=(18.3.4) # of which only the code for sessions can be installed
-[[ -z ${pi_checks:-} ]] || known_versions+=(pi-0.73.1 pi-0.87.1 pi-1.5.2)
-[[ -z ${codex_checks:-} ]] || known_versions+=(codex-0.104.0 codex-0.169.0)
+[[ -z ${pi_checks:-} ]] || known_versions+=(pi-0.73.1 pi-0.87.1 pi-1.6.0)
+[[ -z ${codex_checks:-} ]] || known_versions+=(codex-0.104.0 codex-0.171.0)
 readonly known_versions
 # install_limit is how many seconds npm may take for a package; a minute is usual.
 readonly install_limit=300
@@ -191,34 +191,11 @@ begin() {
 	trap 'exit 129' HUP
 }
 
-# unpack PACKAGE VERSION DIR gets the package alone, without what it depends on, into DIR/package.
-unpack() {
-	local package=$1 version=$2 dir=$3
-	mkdir -p "$dir"
-	(
-		flock 9
-		[[ $(jq -r .version "$dir/package/package.json" 2>/dev/null) != "$version" ]] || exit 0
-		echo "Unpacking $package $version into $dir"
-		cd "$dir" || exit
-		rm -rf package part
-		mkdir part
-		timeout "$install_limit" npm pack --silent --pack-destination part "$package@$version" </dev/null >part/name
-		tar -xzf "part/$(<part/name)" -C part
-		mv part/package package
-		rm -rf part
-	) 9>"$dir/.lock"
-	[[ -e $dir/package/package.json ]]
-}
-
-# get_pi VERSION gets a version of pi. Of 1.5.2 the registry does not have all that it depends on, but its bundle has it.
+# get_pi VERSION gets a version of pi.
 get_pi() {
 	local pi=@earendil-works/pi-coding-agent
 	[[ $1 != 0.73.1 ]] || pi=@mariozechner/pi-coding-agent
-	if [[ $1 == 1.5.2 ]]; then
-		unpack "$pi" "$1" "$cache/client-pi-$1"
-	else
-		install "$pi" "$1" "$cache/client-pi-$1"
-	fi
+	install "$pi" "$1" "$cache/client-pi-$1"
 }
 
 # get_client VERSION… gets the client and its runtime, or sets why.

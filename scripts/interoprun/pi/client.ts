@@ -65,13 +65,11 @@ const statsOf = (prototype: any, manager: Manager) =>
 		getContextUsage: () => undefined,
 	});
 
-/** dir is where its package is. Of 1.5.2 only the package itself is to be had, which has a bundle of all that it needs. */
+/** dir is where its package is installed. */
 export async function loadClient(dir: string, version: string): Promise<Client> {
-	const bundled = path.join(dir, "package/dist");
 	const installed = (scope: string) => path.join(dir, `node_modules/${scope}/pi-coding-agent/dist`);
-	const dist = [bundled, installed("@earendil-works"), installed("@mariozechner")].find(d => fs.existsSync(d))!;
-	const main = path.join(dist, dist === bundled ? "bundle/index.js" : "index.js");
-	const { SessionManager, AgentSession, buildSessionContext } = await import(main);
+	const dist = [installed("@earendil-works"), installed("@mariozechner")].find(d => fs.existsSync(d))!;
+	const { SessionManager, AgentSession, buildSessionContext } = await import(path.join(dist, "index.js"));
 	const newer = !version.startsWith("0.73");
 	const breakdown = newer ? (await import(path.join(dist, "core/usage-totals.js"))).getUsageCostBreakdown : undefined;
 	return {

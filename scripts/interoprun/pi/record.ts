@@ -1,4 +1,4 @@
-// Writes sessions of pi with its answers, for testdata/piclient: SESSIONFS_RECORD=DIR scripts/interop pi-1.5.2
+// Writes sessions of pi with its answers, for testdata/piclient: SESSIONFS_RECORD=DIR scripts/interop pi-1.6.0
 import * as crypto from "node:crypto";
 import * as fs from "node:fs";
 import * as path from "node:path";
