@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -212,30 +213,75 @@ func Dir(name string) string {
 
 // TemporaryName returns a random name for a temporary file beside base. Readers of the directory
 // know it as a temporary file of the client (docs/format.md, Files), and IsTemporaryName as ours.
-func TemporaryName(base string) string { return temporaryName(base, temporaryMark) }
+func TemporaryName(base string) string { return temporaryName(base, temporaryMark, randomDigits()) }
 
 // AsideName returns a random name that IsTemporaryName does not know.
-func AsideName(base string) string { return temporaryName(base, asideMark) }
+func AsideName(base string) string { return temporaryName(base, asideMark, randomDigits()) }
 
-// temporaryMark begins the digits of our temporary files. The client's digits are random.
-const temporaryMark, asideMark = "5e5510", "a51de0"
+// ReplacedName returns the name for a file that another one replaces in this moment. Its digits are
+// the size of the file and the end of its inode, so that ReplacedFile knows whether it grew later.
+// ok is false for a file of 4 GiB and more.
+func ReplacedName(base string, of Token) (name string, ok bool) {
+	digits := fmt.Sprintf("%08x%02x", of.Size, byte(of.Inode))
+	return temporaryName(base, replacedMark, digits), len(digits) == markedDigits
+}
 
-func temporaryName(base, mark string) string {
-	var random [5]byte
+// temporaryMark begins the digits of our temporary files, the others those of files that may be a
+// replaced version. The client's digits are random.
+const temporaryMark, asideMark, replacedMark = "5e5510", "a51de0", "01d5e5"
+
+// markedDigits is how many digits follow a mark.
+const markedDigits = 10
+
+func temporaryName(base, mark, digits string) string {
+	return "." + base + "." + mark + digits + ".tmp"
+}
+
+func randomDigits() string {
+	var random [markedDigits / 2]byte
 	_, _ = rand.Read(random[:]) // never fails
-	return "." + base + "." + mark + hex.EncodeToString(random[:]) + ".tmp"
+	return hex.EncodeToString(random[:])
 }
 
 // IsTemporaryName reports whether TemporaryName made base.
-func IsTemporaryName(base string) bool { return isTemporary(base, temporaryMark) }
+func IsTemporaryName(base string) bool {
+	_, _, ok := cutTemporary(base, temporaryMark)
+	return ok
+}
 
-// IsOwnName reports whether TemporaryName or AsideName made base.
-func IsOwnName(base string) bool { return IsTemporaryName(base) || isTemporary(base, asideMark) }
+// IsOwnName reports whether TemporaryName, AsideName or ReplacedName made base.
+func IsOwnName(base string) bool {
+	_, _, isAside := cutTemporary(base, asideMark)
+	_, _, isReplaced := cutTemporary(base, replacedMark)
+	return isAside || isReplaced || IsTemporaryName(base)
+}
 
-func isTemporary(base, mark string) bool {
-	base, ok := strings.CutSuffix(base, ".tmp")
-	at := strings.LastIndexByte(base, '.')
-	return ok && at > 0 && base[0] == '.' && len(base)-at-1 == len(mark)+10 && strings.HasPrefix(base[at+1:], mark)
+// TemporaryOf returns the name beside which TemporaryName made a name.
+func TemporaryOf(name string) (base string, ok bool) {
+	base, _, ok = cutTemporary(name, temporaryMark)
+	return base, ok
+}
+
+// ReplacedFile returns the name beside which ReplacedName made a name, and the token in it: a size,
+// and the last byte of an inode.
+func ReplacedFile(name string) (base string, of Token, ok bool) {
+	base, digits, ok := cutTemporary(name, replacedMark)
+	facts, err := hex.DecodeString(digits)
+	if !ok || err != nil {
+		return "", Token{}, false
+	}
+	return base, Token{Size: int64(binary.BigEndian.Uint32(facts)), Inode: uint64(facts[4])}, true
+}
+
+// cutTemporary returns the parts of a name that temporaryName made with a mark.
+func cutTemporary(name, mark string) (base, digits string, ok bool) {
+	name, ok = strings.CutSuffix(name, ".tmp")
+	at := strings.LastIndexByte(name, '.')
+	if !ok || at <= 0 || name[0] != '.' {
+		return "", "", false
+	}
+	digits, ok = strings.CutPrefix(name[at+1:], mark)
+	return name[1:at], digits, ok && len(digits) == markedDigits
 }
 
 // Kind is the kind of a file.

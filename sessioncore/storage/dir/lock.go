@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -109,6 +108,9 @@ func (s *Storage) Lock(ctx context.Context, name string) (unlock func() error, e
 	}), nil
 }
 
+// lockEnding ends the names of lock files.
+const lockEnding = ".lock"
+
 // lock takes the lock in the directory at the current path. It fails with ErrStale if that is
 // replaced meanwhile. The caller must hold the FIFO mutex of the name.
 func (s *Storage) lock(ctx context.Context, name string) (*lockFile, error) {
@@ -116,7 +118,7 @@ func (s *Storage) lock(ctx context.Context, name string) (*lockFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lockFile{nameAt: p.beside("." + p.base + ".lock")}
+	l := &lockFile{nameAt: p.beside("." + p.base + lockEnding)}
 	locked := false
 	defer func() {
 		if !locked { // also after a panic: clients could write no more
@@ -356,7 +358,7 @@ func (l *lockFile) breakStale() bool {
 
 // moveAway removes the lock file if it is the judged one, and restores any other.
 func (l *lockFile) moveAway(judged storage.Token) bool {
-	aside := l.beside(storage.TemporaryName(path.Base(l.name))) // hidden like a temporary file, in case we die here
+	aside := l.beside(storage.TemporaryName(l.base)) // hidden like a temporary file, in case we die here
 	if err := unix.Renameat(l.dir, l.base, l.dir, aside.base); err != nil {
 		return false
 	}

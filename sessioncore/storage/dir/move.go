@@ -34,6 +34,7 @@ func (s *Storage) Move(name, to, suffix string) error {
 	if err := errors.Join(from.checkDir(), into.checkDir()); err != nil {
 		return err
 	}
+	from.sweep() // while the file is there; perhaps nobody writes there later
 	if err := from.checkKind(storage.KindFile, storage.ErrNotRegular); err != nil {
 		return err
 	}

@@ -25,13 +25,9 @@ func (t *temporary) moveIn(expect storage.Token) error {
 	if err := t.awaitClose(); err != nil { // before the exchange, so that few are undone
 		return err
 	}
-	// After the exchange the name is that of the replaced file, which may have the only copy of
-	// another program's lines. So sweep must not know the name.
-	aside := t.beside(storage.AsideName(t.base))
-	if err := t.temp.renameNew(kernel, aside); err != nil {
+	if err := t.renameAside(expect); err != nil {
 		return t.fail("rename the replacement of", err)
 	}
-	t.temp = aside
 	err := t.temp.exchange(t.nameAt)
 	switch err {
 	case nil:
@@ -44,6 +40,26 @@ func (t *temporary) moveIn(expect storage.Token) error {
 		}
 	}
 	return t.fail("rename into", err)
+}
+
+// renameAside gives the file the name that the replaced file gets by the exchange. That may then have
+// the only copy of another program's lines, so sweep must not take it for a temporary file: it
+// compares the replaced file with its size in the name, once this process has no lock on it.
+func (t *temporary) renameAside(expect storage.Token) error {
+	aside, known := storage.ReplacedName(t.base, expect)
+	locked := unix.Flock(t.old, unix.LOCK_EX|unix.LOCK_NB) == nil
+	err := error(unix.EEXIST) // as where a killed process left that name
+	if known && locked {
+		err = t.temp.renameNew(kernel, t.beside(aside))
+	}
+	if err == unix.EEXIST {
+		aside = storage.AsideName(t.base)
+		err = t.temp.renameNew(kernel, t.beside(aside))
+	}
+	if err == nil {
+		t.temp = t.beside(aside)
+	}
+	return err
 }
 
 func (t *temporary) moveInNew() error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +16,8 @@ import (
 const (
 	// replaceBuffer collects the lines of a rewrite into large writes.
 	replaceBuffer = 64 << 10
-	// sweepAge is the minimum age at which a temporary file is removed: more than the moment
-	// between its creation and its lock.
+	// sweepAge is the minimum age at which the temporary file of a process that has no lock on it is
+	// removed: one of another machine, or the lock file that a process has put aside.
 	sweepAge = time.Minute
 	// sweepEvery is the interval at which a directory, which may be large, is swept.
 	sweepEvery = time.Hour
@@ -66,7 +65,7 @@ func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
 		return storage.Stat{}, err
 	}
 	defer t.discard() // also if write panics
-	p.sweep()
+	p.sweepAtTimes()
 	if err = t.fill(r.Write); err == nil {
 		err = t.takeAttributes(expect)
 	}
@@ -141,15 +140,35 @@ type temporary struct {
 	temp nameAt // current name of the new file, for discard; its base is "" if none
 }
 
+// temporaryTries is how often a temporary file is made, as others may take it for one of a dead
+// process before it has its lock.
+const temporaryTries = 10
+
 func (p nameAt) temporary() (*temporary, error) {
-	t := &temporary{nameAt: p, temp: p.beside(storage.TemporaryName(p.base)), old: -1}
-	var err error
-	if t.fd, err = t.temp.create(); err != nil {
-		return nil, p.fail("create the replacement of", err)
+	t := &temporary{nameAt: p, old: -1}
+	for range temporaryTries {
+		t.temp = p.beside(storage.TemporaryName(p.base))
+		var err error
+		t.fd, err = t.temp.create()
+		if err != nil {
+			return nil, p.fail("create the replacement of", err)
+		}
+		if t.lock() {
+			return t, nil
+		}
+		t.discard()
 	}
-	// The lock marks a live process for sweep. Some file systems lack it.
-	_ = unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB)
-	return t, nil
+	return nil, fmt.Errorf("%w: the replacement of %s was removed", storage.ErrStale, p.name)
+}
+
+// lock locks the file, which marks a live process for sweep. It is false if the file is removed, or
+// is about to be.
+func (t *temporary) lock() bool {
+	err := retry(func() error { return unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB) })
+	if err == unix.EWOULDBLOCK {
+		return false
+	}
+	return err != nil || t.isAt(t.temp) // some file systems lack locks
 }
 
 // discard closes the file, and removes it unless it was moved in.
@@ -241,43 +260,4 @@ func keepACL(from, to int) error {
 		return nil
 	}
 	return err
-}
-
-// A killed process leaves its temporary file. A later replacement in the directory removes it: a
-// temporary file is locked (flock) as long as its process lives, on any machine.
-
-// maxSwept bounds the directories whose last sweep is remembered.
-const maxSwept = 1000
-
-// sweep removes the temporary files of dead processes, now and then. It ignores errors.
-func (p nameAt) sweep() {
-	swept, name := p.storage.swept, storage.Dir(p.name)
-	if last, ok := swept.Get(name); ok && time.Since(last) < sweepEvery {
-		return
-	}
-	swept.Add(name, time.Now())
-	dir, err := p.reopenDir()
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, base := range names {
-		if storage.IsTemporaryName(base) && p.beside(base).removeStale() {
-			slog.Info("a temporary file of a killed process was removed", "file", base, "beside", p.name)
-		}
-	}
-}
-
-// removeStale removes a temporary file if its process is dead.
-func (p nameAt) removeStale() bool {
-	fd, st, err := p.open(unix.O_RDONLY)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	if time.Since(st.ModTime()) < sweepAge || unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return false
-	}
-	return p.checkSame(st.Token) == nil && p.unlink() == nil
 }

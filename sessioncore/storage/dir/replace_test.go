@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -190,36 +191,143 @@ func TestWhatRootMakesBelongsToTheDirectorysOwner(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// TestSweep: the temporary files of dead processes go with the next replacement in their directory. Those of living
-// ones stay, and so do those of other programs and replaced versions.
+// leaveFile leaves a file of an age, as a killed process does, and returns its path.
+func leaveFile(t *testing.T, s *Storage, base, text string, age time.Duration) string {
+	t.Helper()
+	path := pathOf(s, base)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-age)))
+	return path
+}
+
+// TestSweep: the temporary files of dead processes go with the next replacement in their directory, however young they are. Those of
+// living ones stay, and so do those of other programs, locks that were put aside a moment ago, and what may be a replaced version.
 func TestSweep(t *testing.T) {
 	s := openTemp(t, "x.jsonl")
-	leave := func(base string, age time.Duration) (path string, f *os.File) {
-		f, err := os.Create(pathOf(s, base))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = f.Close() })
-		require.NoError(t, os.Chtimes(f.Name(), time.Time{}, time.Now().Add(-age)))
-		return f.Name(), f
-	}
-	dead, _ := leave(storage.TemporaryName("x.jsonl"), 2*sweepAge)
-	living, f := leave(storage.TemporaryName("x.jsonl"), 2*sweepAge)
+	living := leaveFile(t, s, storage.TemporaryName("x.jsonl"), "", 2*sweepAge)
+	f, err := os.Open(living)
+	require.NoError(t, err)
+	defer f.Close()
 	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
-	young, _ := leave(storage.TemporaryName("x.jsonl"), 0)
-	client, _ := leave(".x.jsonl.0123456789abcdef.tmp", 2*sweepAge)
-	replaced, _ := leave(storage.AsideName("x.jsonl"), 2*sweepAge)
+	dead := leaveFile(t, s, storage.TemporaryName("x.jsonl"), "", 2*sweepAge)
+	young := leaveFile(t, s, storage.TemporaryName("x.jsonl"), "", 0)
+	lock := leaveFile(t, s, storage.TemporaryName(".x.jsonl.lock"), "", 0)
+	client := leaveFile(t, s, ".x.jsonl.0123456789abcdef.tmp", "", 2*sweepAge)
+	replaced := leaveFile(t, s, storage.AsideName("x.jsonl"), "", 2*sweepAge)
 	link, pipe := pathOf(s, storage.TemporaryName("link")), pathOf(s, storage.TemporaryName("pipe"))
 	require.NoError(t, os.Symlink(pathOf(s, "x.jsonl"), link))
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
 
-	_, err := storagetest.Replace(s, "x.jsonl", "two\n")
+	_, err = storagetest.Replace(s, "x.jsonl", "two\n")
 	require.NoError(t, err)
 	require.NoFileExists(t, dead)
-	require.ElementsMatch(t, []string{living, young, client, replaced, link, pipe}, storagetest.Leftovers(t, s.Path()))
+	require.NoFileExists(t, young)
+	require.ElementsMatch(t, []string{living, lock, client, replaced, link, pipe}, storagetest.Leftovers(t, s.Path()))
 
-	again, _ := leave(storage.TemporaryName("x.jsonl"), 2*sweepAge)
+	again := leaveFile(t, s, storage.TemporaryName("x.jsonl"), "", 2*sweepAge)
 	_, err = storagetest.Replace(s, "x.jsonl", "three\n")
 	require.NoError(t, err)
 	require.FileExists(t, again, "a directory is not looked through for each replacement")
+}
+
+// TestSweepShared: where other machines write, locks may not be seen, and a young file stays.
+func TestSweepShared(t *testing.T) {
+	s := openTemp(t, "x.jsonl")
+	s.SetSharing(SharingAlways)
+	young := leaveFile(t, s, storage.TemporaryName("x.jsonl"), "", 0)
+	_, err := storagetest.Replace(s, "x.jsonl", "two\n")
+	require.NoError(t, err)
+	require.FileExists(t, young)
+}
+
+// TestSweepReplaced: what a process leaves that is killed around the exchange of a rewrite goes with the next one or with a move,
+// unless another program's lines may be in it alone.
+func TestSweepReplaced(t *testing.T) {
+	const old, successor = "old header\nline\n", "the new header\nline\n"
+	for name, c := range map[string]struct {
+		leave func(t *testing.T, s *Storage, aside string)
+		stays bool
+	}{
+		"before the exchange": {func(t *testing.T, s *Storage, aside string) {
+			leaveFile(t, s, aside, successor, 0)
+		}, false},
+		"before it, and the file grew": {func(t *testing.T, s *Storage, aside string) {
+			leaveFile(t, s, aside, successor, 0)
+			require.NoError(t, os.WriteFile(pathOf(s, "x.jsonl"), []byte(old+"more\n"), 0o600))
+		}, false},
+		"behind the exchange": {func(t *testing.T, s *Storage, aside string) {
+			require.NoError(t, os.Rename(pathOf(s, "x.jsonl"), pathOf(s, aside)))
+			leaveFile(t, s, "x.jsonl", successor, 0)
+		}, false},
+		"with another program's line": {func(t *testing.T, s *Storage, aside string) {
+			require.NoError(t, os.Rename(pathOf(s, "x.jsonl"), pathOf(s, aside)))
+			require.NoError(t, os.WriteFile(pathOf(s, aside), []byte(old+"more\n"), 0o600))
+			leaveFile(t, s, "x.jsonl", successor, 0)
+		}, true},
+		"of a file that is gone": {func(t *testing.T, s *Storage, aside string) {
+			require.NoError(t, os.Rename(pathOf(s, "x.jsonl"), pathOf(s, aside)))
+		}, true},
+		"of other files": {func(t *testing.T, s *Storage, aside string) {
+			require.NoError(t, os.Rename(pathOf(s, "x.jsonl"), pathOf(s, "y")))
+			leaveFile(t, s, aside, old, 0)
+			leaveFile(t, s, "x.jsonl", old, 0)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openTemp(t, "x.jsonl", "other.jsonl")
+			require.NoError(t, s.MkdirAll("to"))
+			require.NoError(t, os.WriteFile(pathOf(s, "x.jsonl"), []byte(old), 0o600))
+			was := storagetest.Stat(t, s, "x.jsonl").Token
+			aside, ok := storage.ReplacedName("x.jsonl", was)
+			require.True(t, ok)
+			was.Inode ^= 1 // of another file
+			foreign, _ := storage.ReplacedName("x.jsonl", was)
+			if name == "of other files" {
+				aside = foreign
+				was.Inode ^= 2
+			}
+			c.leave(t, s, aside)
+			require.NoError(t, s.Move("other.jsonl", "to/other.jsonl", ".jsonl"))
+			require.Equal(t, c.stays, slices.Contains(storagetest.Leftovers(t, s.Path()), pathOf(s, aside)))
+		})
+	}
+}
+
+// TestReplacedIsLocked: as long as its process lives, nobody takes a file that is being replaced for one of a dead process; another
+// process's file of that name is not replaced.
+func TestReplacedIsLocked(t *testing.T) {
+	s := openTemp(t, "x.jsonl")
+	aside, _ := storage.ReplacedName("x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token)
+	seen := 0
+	exchange := func(from string, flags uint) {
+		if flags != renameExchange {
+			return
+		}
+		seen++
+		p, err := s.openParentToWrite("x.jsonl")
+		require.NoError(t, err)
+		defer p.close()
+		p.sweep()
+		require.FileExists(t, pathOf(s, from))
+	}
+	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
+		exchange(from, flags)
+		err := kernel.renameat2(fromDir, from, toDir, to, flags)
+		exchange(from, flags)
+		return err
+	}
+	_, err := storagetest.Replace(s, "x.jsonl", "two\n")
+	require.NoError(t, err)
+	require.Equal(t, 2, seen)
+	require.NoFileExists(t, pathOf(s, aside))
+	s.sys = kernel
+
+	taken, _ := storage.ReplacedName("x.jsonl", storagetest.Stat(t, s, "x.jsonl").Token)
+	leaveFile(t, s, taken, "another's", 0)
+	_, err = storagetest.Replace(s, "x.jsonl", "three\n")
+	require.NoError(t, err)
+	require.FileExists(t, pathOf(s, taken))
+	require.Equal(t, "three\n", storagetest.Read(t, s, "x.jsonl"))
 }
 
 // TestTemporaryIsLocked: while a replacement is written, nobody takes its file for one of a dead process.
@@ -230,7 +338,6 @@ func TestTemporaryIsLocked(t *testing.T) {
 	defer p.close()
 	tmp, err := p.temporary()
 	require.NoError(t, err)
-	require.NoError(t, tmp.temp.setTime(time.Now().Add(-2*sweepAge)))
 	require.False(t, tmp.temp.removeStale())
 	require.FileExists(t, pathOf(s, tmp.temp.base))
 	require.NoError(t, unix.Close(tmp.fd)) // as the end of its process does
