@@ -1,6 +1,10 @@
 package agents
 
-import "sessionfs/sessioncore/internal/rawjson"
+import (
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+)
 
 // Chat adds a message in the form of OpenAI's chat completions, which has no times and no ids.
 // typed returns the part of a text that the person typed.
@@ -26,12 +30,16 @@ func (b *Builder) Chat(m Object, typed func(text string) string) {
 
 // ChatText returns the text of such content: a string, or the texts of its parts.
 func ChatText(content rawjson.Value) string {
-	text, _ := content.Text()
-	for part := range content.EachElement {
-		more, _ := part.Member("text").Text()
-		text += more
+	if !content.IsArray() {
+		text, _ := content.Text()
+		return text
 	}
-	return text
+	var all strings.Builder
+	for part := range content.EachElement {
+		text, _ := part.Member("text").Text()
+		all.WriteString(text)
+	}
+	return all.String()
 }
 
 // chatBlocks returns a text and the images in content.

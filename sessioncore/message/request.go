@@ -91,11 +91,12 @@ func skillCall(name, args string) string {
 	return strings.TrimSpace("/skill:" + name + " " + rawjson.TrimSpace(args))
 }
 
-// typedContent returns a content without the texts of programs. It is the content itself if it has
-// none.
+// typedContent returns a content without the texts of programs, or the content itself if nothing
+// would be left.
 func typedContent(content rawjson.Value) rawjson.Value {
 	if content.IsString() {
-		if typed, isWrapped := typedText(content); isWrapped {
+		typed, isWrapped := typedText(content)
+		if isWrapped && typed != "" {
 			return rawjson.AppendQuoted(nil, typed)
 		}
 		return content
@@ -103,19 +104,16 @@ func typedContent(content rawjson.Value) rawjson.Value {
 	var parts []rawjson.Value
 	hasWrapped := false
 	for block := range content.EachElement {
-		part := block
-		if typed, isWrapped := typedText(textOfBlock(block)); isWrapped {
-			hasWrapped = true
-			part = nil
-			if typed != "" {
-				part = textBlock(typed)
-			}
-		}
-		if part != nil {
-			parts = append(parts, part)
+		typed, isWrapped := typedText(textOfBlock(block))
+		hasWrapped = hasWrapped || isWrapped
+		switch {
+		case !isWrapped:
+			parts = append(parts, block)
+		case typed != "":
+			parts = append(parts, textBlock(typed))
 		}
 	}
-	if !hasWrapped {
+	if !hasWrapped || len(parts) == 0 {
 		return content
 	}
 	return listOf(parts)

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"maps"
 	"strings"
 
@@ -33,6 +32,9 @@ type converter struct {
 	waiting    []string             // calls with results in events alone so far
 	held       int                  // bytes of records with such results
 	totals     tokens               // the last ones counted
+	undecided  undecided            // messages with an author that later records tell
+	goal       goal                 // of the thread
+	prompted   uint64               // a hash of the person's last words
 	early      agents.Usage         // tokens before their answer
 	earlyAt    agents.Origin        // their last record
 }
@@ -88,7 +90,10 @@ func (c *converter) record(r *agents.Record) {
 	case typ.Is("compacted"):
 		c.compacted(payload)
 	case typ.Is("inter_agent_communication"):
-		c.message(payload, true)
+		c.release(byPerson)
+		c.message(payload, true, false)
+	case typ.Is("realtime_item"):
+		c.speech(payload)
 	}
 }
 
@@ -98,6 +103,9 @@ func (c *converter) item(item agents.Object) {
 	role, content := item.Member("role"), item.Member("content")
 	kind, isCall := strings.CutSuffix(typ, "_call")
 	isAnswer := typ == "message" && role.Is("assistant")
+	if typ != "message" || isAnswer {
+		c.release(byPerson)
+	}
 	if isAnswer || !c.isOpen() && (typ == "reasoning" || isCall) {
 		c.finish()
 	}
@@ -108,10 +116,8 @@ func (c *converter) item(item agents.Object) {
 			c.answer().Add(blocks)
 		}
 	case typ == "message", typ == "agent_message":
-		if role.Is("user") {
-			c.addTexts(person, content)
-		}
-		c.message(item, typ == "agent_message")
+		hasEvent := role.Is("user") && c.addTexts(person, content)
+		c.message(item, typ == "agent_message", hasEvent)
 	case typ == "reasoning":
 		c.addTexts(thought, item.Member("summary"), content)
 		c.reasoning(item)
@@ -122,26 +128,43 @@ func (c *converter) item(item agents.Object) {
 	}
 }
 
-// message makes an entry of a message of the person, the program or another agent.
-func (c *converter) message(item agents.Object, isAgent bool) {
+// message makes an entry of a message of the person, the program or another agent. hasEvent says that
+// an event has its words.
+func (c *converter) message(item agents.Object, isAgent, hasEvent bool) {
 	role, content := item.Member("role"), item.Member("content")
 	blocks := contentBlocks(content)
 	switch {
 	case len(blocks) == 0:
-	case role.Is("user") && (c.replay || isContext(content)):
+	case role.Is("user") && c.replay:
 		c.ended = true
 		c.Context(blocks)
 	case role.Is("user"):
-		c.promptedBy(content)
-		c.settle()
-		c.beginTurn()
-		c.User(blocks)
+		c.userMessage(item, hasEvent)
 	case isAgent:
 		c.settle()
 		c.beginTurn()
 		c.custom("agent_message", item, blocks, true)
+	case len(c.undecided.messages) > 0:
+		c.hold(item, false)
 	default:
 		c.custom("message", item, blocks, false)
+	}
+}
+
+// userMessage makes an entry of a message in the person's name, unless later records tell its author.
+// hasEvent says that an event has its words.
+func (c *converter) userMessage(item agents.Object, hasEvent bool) {
+	by := c.authorIn(item, hasEvent)
+	switch {
+	case by == byEither:
+		c.hold(item, true)
+	case by == byProgram && len(c.undecided.messages) > 0:
+		c.hold(item, false)
+	case by == byProgram:
+		c.say(item, by)
+	default:
+		c.release(byProgram)
+		c.say(item, by)
 	}
 }
 
@@ -158,27 +181,6 @@ func (c *converter) beginTurn() {
 	c.turns, c.isPrompted, c.hidden, c.ended = append(c.turns, c.At()), true, nil, true
 }
 
-// contexts begin the program's messages in the person's name.
-var contexts = [...]string{"# agents.md instructions", "<environment_context>", "<user_instructions>", "<skill>",
-	"<turn_aborted>", "<user_shell_command>", "<subagents>", "<subagent_notification>", "<hook_prompt ",
-	"<extension_context>", "<goal_context>", "<codex_internal_context "}
-
-// isContext reports whether a message in the person's name is the program's. Words behind its tag are
-// the person's.
-func isContext(content rawjson.Value) (is bool) {
-	for block := range content.EachElement {
-		text, _ := block.Member("text").Bytes()
-		text = bytes.TrimSpace(text)
-		for _, begin := range contexts {
-			if len(text) >= len(begin) && strings.EqualFold(string(text[:len(begin)]), begin) {
-				end := []byte("</" + strings.Trim(begin, "<> ") + ">")
-				is = is || bytes.HasSuffix(text, end) || !bytes.Contains(text, end)
-			}
-		}
-	}
-	return is
-}
-
 // compacted makes the entries of a compaction and of the items that replace the history.
 func (c *converter) compacted(payload agents.Object) {
 	c.settle()
@@ -193,6 +195,7 @@ func (c *converter) compacted(payload agents.Object) {
 
 // settle makes entries of everything that only events have, as no item follows any more.
 func (c *converter) settle() {
+	c.release(byPerson)
 	c.finish()
 	c.flushEvents(len(c.events))
 }
@@ -200,7 +203,7 @@ func (c *converter) settle() {
 // pending is settle without a change of the converter, for the end of the file.
 func (c *converter) pending() {
 	none := agents.Usage{}
-	if len(c.events) > 0 || len(c.waiting) > 0 || c.early != none {
+	if len(c.events) > 0 || len(c.undecided.messages) > 0 || len(c.waiting) > 0 || c.early != none {
 		d := *c
 		d.calls = maps.Clone(c.calls)
 		if d.settle(); d.early != none {

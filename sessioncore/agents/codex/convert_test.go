@@ -79,6 +79,9 @@ func TestConvert(t *testing.T) { kit.Pages(t) }
 
 func TestSamples(t *testing.T) { kit.Samples(t) }
 
+// TestRequests: the words of a person are told from the program's, wherever they stand.
+func TestRequests(t *testing.T) { kit.Requests(t) }
+
 // TestRealRollouts: each text of somebody's own rollouts is in as many entries as messages have it.
 func TestRealRollouts(t *testing.T) {
 	kit.Own(t, "SESSIONFS_TEST_ROLLOUTS", func(r map[string]any) any {
@@ -145,6 +148,12 @@ var palette = []string{
 	completed(`"type":"UserMessage","content":[{"type":"text","text":"one"}]`), completed(`"type":"AgentMessage","content":[{"text":"1"}]`),
 	completed(`"type":"Reasoning","summary_text":["hm"],"raw_content":7`), completed(`"type":"Plan","text":"1"`),
 	completed(`"type":"WebSearch","id":"w","query":"q"`),
+	user("<b>one</b>"), user("<tide_table>x</tide_table>"), line("event_msg", `"type":"user_message","message":"<b>one</b>"`),
+	line("event_msg", `"type":"item_completed","item":{"type":"UserMessage","content":[{"type":"text","text":"one"}]}`),
+	user("<goal_context>\n<objective>one</objective>\n</goal_context>"),
+	line("event_msg", `"type":"thread_goal_updated","goal":{"objective":"two","createdAt":1}`),
+	line("realtime_item", `"type":"transcript_segment","role":"user","text":"one"`),
+	line("realtime_item", `"type":"transcript_segment","role":"assistant","text":"1"`),
 }
 
 // FuzzConvert: whatever a rollout has, its session is a tree of whole entries at each line.
@@ -157,6 +166,9 @@ func FuzzConvert(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 6, 255, 20}, []byte{1, 2, 6}, "\x00", uint8(1))
 	f.Add([]byte{0, 20, 22, 15, 14, 30, 23, 16, 27}, []byte{}, `{"type":"response_item","payload":{"type":"x_call"}}`, uint8(0))
 	f.Add(all[len(all)-9:], all[len(all)-20:], `{"type":"event_msg","payload":{"type":"item_completed","item":[]}}`, uint8(0))
+	last := byte(len(palette) - 8)
+	f.Add([]byte{0, last, last + 1, 5, 2, last, last + 2, 3, last + 1, last + 3, 38, 6, last + 4, last + 5, last + 6, 7, last + 7},
+		[]byte{0, last, 2, 6}, "x", uint8(0))
 	f.Add([]byte{255}, []byte{}, `{"type":"session_meta","payload":{"cwd":5,"cli_version":[]}}`, uint8(0))
 	home := New(sessiontest.OpenDir(f, f.TempDir()), "/")
 	f.Fuzz(func(t *testing.T, own, theirs []byte, other string, before uint8) {

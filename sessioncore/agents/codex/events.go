@@ -38,11 +38,12 @@ func hashOf(by byte, text []byte) uint64 {
 }
 
 // addTexts matches the texts of an item with events: one by one, and all together. It makes entries
-// of earlier events that have no item.
-func (c *converter) addTexts(by byte, contents ...rawjson.Value) {
+// of earlier events that have no item, and reports whether an event has a text.
+func (c *converter) addTexts(by byte, contents ...rawjson.Value) (hasEvent bool) {
 	if c.replay {
-		return
+		return false
 	}
+	before := len(c.events)
 	all, parts, passed := "", 0, len(c.events)
 	for _, content := range contents {
 		all += agents.ChatText(content)
@@ -56,9 +57,11 @@ func (c *converter) addTexts(by byte, contents ...rawjson.Value) {
 	if all != "" && parts != 1 {
 		passed = min(passed, c.match(by, imageTag.ReplaceAll([]byte(all), nil)))
 	}
+	hasEvent = len(c.events) < before
 	if all != "" && by != person {
 		c.flushEvents(passed)
 	}
+	return hasEvent
 }
 
 // proposedPlan matches a plan in an answer.
@@ -161,12 +164,18 @@ func (c *converter) event(p agents.Object, size int) {
 	case "token_count":
 		c.count(p.Member("info"))
 	case "task_started", "turn_started": // of a compaction, without a message of a person
+		c.release(byPerson)
 		c.ended = true
 		clear(c.itemTexts)
 		clear(c.itemsAhead)
 	case "user_message":
-		c.promptedBy(p.Member("message"))
-		c.addEvent(person, p.Member("message"))
+		said := p.Member("message")
+		kind := p.Member("kind") // of clients before 0.50
+		if !kind.IsString() || kind.Is("plain") {
+			c.named(said)
+			c.promptedBy(said)
+		}
+		c.addEvent(person, said)
 	case "agent_message":
 		c.addEvent(assistant, p.Member("message"))
 	case "agent_reasoning", "agent_reasoning_raw_content":
@@ -187,6 +196,24 @@ func (c *converter) event(p agents.Object, size int) {
 		if message := p.Member("message"); message.IsString() {
 			c.answer().Error(message)
 		}
+	case "web_search_end":
+		c.release(byPerson)
+		c.searchResult(p.Member("call_id"), p, size)
+	case mcpEvent, dynamicEvent, execEvent, patchEvent:
+		c.release(byPerson)
+		c.toolResult(p, typ, size)
+	case "item_completed":
+		c.completed(agents.Read(p.Member("item")), size)
+	default:
+		c.threadEvent(typ, p)
+	}
+}
+
+// threadEvent handles an event about the thread as a whole.
+func (c *converter) threadEvent(typ string, p agents.Object) {
+	switch typ {
+	case "thread_goal_updated":
+		c.goalUpdated(p.Member("goal"))
 	case "thread_name_updated":
 		if name, _ := p.Member("thread_name").Text(); !c.isTitled {
 			c.Named(name)
@@ -199,11 +226,5 @@ func (c *converter) event(p agents.Object, size int) {
 			c.HangOn(c.turns[n], c.line)
 			c.turns, c.hidden = c.turns[:n], nil
 		}
-	case "web_search_end":
-		c.searchResult(p.Member("call_id"), p, size)
-	case mcpEvent, dynamicEvent, execEvent, patchEvent:
-		c.toolResult(p, typ, size)
-	case "item_completed":
-		c.completed(agents.Read(p.Member("item")), size)
 	}
 }

@@ -24,6 +24,7 @@ func (c *converter) completed(item agents.Object, size int) {
 	switch typ {
 	case "UserMessage":
 		content := item.Member("content")
+		c.named(content)
 		c.promptedBy(content)
 		c.addItemText(person, agents.Quoted(agents.ChatText(content)))
 	case "AgentMessage":
@@ -39,9 +40,11 @@ func (c *converter) completed(item agents.Object, size int) {
 	case "Plan":
 		c.addItemText(plan, item.Member("text"))
 	case "WebSearch":
+		c.release(byPerson)
 		c.searchResult(item.Member("id"), item, size)
 	default:
 		if event := toolEvents[typ]; event != "" {
+			c.release(byPerson)
 			c.itemResult(item, event, size)
 		}
 	}

@@ -37,6 +37,7 @@ func init() {
 			"web_search":       {ByProvider: true},
 			"image_generation": {ByProvider: true},
 		},
+		Typed:  typed,
 		Wrote:  wrote,
 		Alone:  alone,
 		Resume: []string{"codex", "resume", "--"},

@@ -69,20 +69,41 @@ func (c *converter) titled(thread string) {
 	}
 }
 
-// request is the heading of the prompt if an editor adds the person's view before it.
-const request = "## My request for Codex:"
+// goalCommand begins the person's words where the person sets a goal.
+const goalCommand = "/goal "
 
-// promptedBy adds the person's text in a message as a prompt.
+// promptedBy adds the person's words in a message as a prompt.
 func (c *converter) promptedBy(content rawjson.Value) {
-	text := imageTag.ReplaceAllString(agents.ChatText(content), "")
-	if _, after, found := strings.Cut(text, request); found {
-		text = after
-	}
+	text := personsText(content)
+	c.prompted = hashOf(person, []byte(strings.TrimPrefix(strings.TrimSpace(text), goalCommand)))
 	c.Prompted(text)
+}
+
+// personsText returns the texts of a message without the program's, nor an editor's before a request.
+func personsText(content rawjson.Value) string {
+	request, isFound := requestIn(imageTag.ReplaceAllString(agents.ChatText(content), ""))
+	if isFound {
+		return request
+	}
+	var all strings.Builder
+	add := func(v rawjson.Value) {
+		said, _ := v.Text()
+		words, isWrapped := typed(said)
+		if isWrapped {
+			said = words
+		}
+		all.WriteString(said)
+	}
+	add(content)
+	for block := range content.EachElement {
+		add(block.Member("text"))
+	}
+	return imageTag.ReplaceAllString(all.String(), "")
 }
 
 // hasFacts reports whether a line may have facts for a list.
 func hasFacts(line []byte) bool {
 	line = line[:min(len(line), 400)]
-	return agents.HasAny(line, `"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`)
+	return agents.HasAny(line, `"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`, `"UserMessage"`,
+		`"thread_goal_updated"`, `"task_started"`)
 }

@@ -34,7 +34,9 @@ func (c *converter) toolCall(item agents.Object, kind string) {
 		c.events = slices.Delete(c.events, i, i+1)
 	}
 	c.flushEvents(len(c.events))
-	c.call(id, name, item.AnyOf("arguments", "input", "action", "revised_prompt"))
+	args := item.AnyOf("arguments", "input", "action", "revised_prompt")
+	c.noteCall(name, args)
+	c.call(id, name, args)
 	text, _ := id.Text()
 	if kind == "custom_tool" {
 		c.script = text
