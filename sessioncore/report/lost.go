@@ -136,6 +136,16 @@ func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err e
 	return tips, nil
 }
 
+// LostBranches returns the names in branches/ of the branches that lost.tsv has of a session, newest
+// first.
+func LostBranches(ctx context.Context, s *sessioncore.Snapshot) (names []string, err error) {
+	tips, err := lostIn(ctx, s)
+	for _, t := range tips {
+		names = append(names, t.name)
+	}
+	return names, err
+}
+
 // saidAlone returns the beginning of the person's last request in a part of a branch, which begins at
 // its end, else of the last message. anything is false if nobody says anything there: notes of a
 // client, and an answer that was given up before its first word, have no words.

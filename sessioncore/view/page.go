@@ -130,7 +130,7 @@ func (p *page) header(of *Subject, path []sessioncore.Entry) error {
 	for _, e := range path {
 		p.entries.entries = append(p.entries.entries, shownEntry{entry: e})
 	}
-	head, err := p.entries.headOf(p.s)
+	head, err := p.entries.headOf(p.s, false)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,9 +25,9 @@ import (
 // rendered entries. Render determines only their sizes; the text is rendered when the document is
 // read.
 //
-// When the branch grows the text only grows: nothing in it depends on where the branch ends. At the
-// top is the title; in an untitled session that is the first prompt, so the document is empty as
-// long as no entry is shown.
+// When the branch grows the text only grows: nothing in it depends on where the branch ends, but that
+// the current branch names the lost ones as long as nobody speaks on it. At the top is the title; in an
+// untitled session that is the first prompt, so the document has no title as long as no entry is shown.
 func Render(
 	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links,
 ) (*document.Document, error) {
@@ -72,8 +74,47 @@ func newTranscript(
 			return nil, err
 		}
 	}
-	t.head, err = t.headOf(s)
+	lost, err := t.lostBranches(ctx, s, leaf)
+	if err != nil {
+		return nil, err
+	}
+	t.head, err = t.headOf(s, len(lost) > 0)
+	t.head = append(t.head, lost...)
 	return t, err
+}
+
+// maxLost is how many lost branches are named.
+const maxLost = 5
+
+// lostBranches returns a line with the lost branches of a session if it has any and nobody speaks on the
+// current one, which ends in leaf.
+func (t *transcript) lostBranches(
+	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
+) ([]block, error) {
+	current, err := s.Leaf()
+	begins := func(e shownEntry) bool { return e.begins }
+	if err != nil || leaf != current || slices.ContainsFunc(t.entries, begins) {
+		return nil, err
+	}
+	lost, err := report.LostBranches(ctx, s)
+	if err != nil || len(lost) == 0 {
+		return nil, err
+	}
+	text := "1 lost branch: "
+	if len(lost) > 1 {
+		text = fmt.Sprintf("%d lost branches: ", len(lost))
+	}
+	named := lost[:min(len(lost), maxLost)]
+	for i, name := range named {
+		if i > 0 {
+			text += ", "
+		}
+		text += "branches/" + string(visibleName(name))
+	}
+	if len(lost) > len(named) {
+		text += ", … (branches.tsv)"
+	}
+	return []block{lineOf(paragraphLine, span{text: text})}, nil
 }
 
 func emptyTranscript(s *sessioncore.Snapshot, links Links) *transcript {
@@ -202,8 +243,9 @@ const (
 )
 
 // headOf returns the blocks before the first turn: the title and a line about the session. There
-// are none as long as no entry is shown and the title can still change.
-func (t *transcript) headOf(s *sessioncore.Snapshot) ([]block, error) {
+// are none as long as no entry is shown and the title can still change, unless hasMore says that
+// more follows.
+func (t *transcript) headOf(s *sessioncore.Snapshot, hasMore bool) ([]block, error) {
 	header, _, err := s.ReadHeader()
 	if err != nil {
 		return nil, err
@@ -216,7 +258,7 @@ func (t *transcript) headOf(s *sessioncore.Snapshot) ([]block, error) {
 	if title == "" {
 		title, err = t.firstWords()
 	}
-	if err != nil || title == "" && len(t.entries) == 0 {
+	if err != nil || title == "" && len(t.entries) == 0 && !hasMore {
 		return nil, err
 	}
 	about := lineOf(paragraphLine, span{text: "Session "}, codeOf(cmp.Or(id, "?")))
