@@ -53,7 +53,8 @@ type Agent struct {
 	// Wrote reports whether a record is the agent's, to import a file from anywhere.
 	Wrote func(record rawjson.Value) bool
 	// Alone returns the converter of a file anywhere in files, for whose record Wrote is true, or
-	// an error if the session needs other files.
+	// an error if the session needs other files. With nil files and record it tells sessions by
+	// their names.
 	Alone func(files storage.Files, record rawjson.Value) (Format, error)
 	// IsPart reports whether the file at a path belongs to another session. Nil: none does.
 	IsPart func(path string) bool

@@ -3,7 +3,6 @@ package agents
 import (
 	"path"
 	"strings"
-	"sync"
 
 	"sessionfs/sessioncore/storage"
 )
@@ -20,8 +19,7 @@ type Folders struct {
 	ID     func(document string) string
 	Inside Inside
 
-	mu    sync.Mutex // guards empty
-	empty []string   // directories of sessions without a file
+	empty Inner // directories of sessions without a file
 }
 
 const (
@@ -139,9 +137,7 @@ func (f *Folders) names(dir string) (items []storage.Item, err error) {
 		}
 	}
 	if dir == f.Dir {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.empty = empty
+		f.empty.Set(dir, empty)
 	}
 	return items, err
 }
@@ -149,15 +145,8 @@ func (f *Folders) names(dir string) (items []storage.Item, err error) {
 // Stat implements storage.Files. A session's first file changes the directory's state too.
 func (f *Folders) Stat(name string) (storage.Stat, error) {
 	st, err := f.Renamed.Stat(name)
-	if name == f.Dir {
-		f.mu.Lock()
-		empty := f.empty
-		f.mu.Unlock()
-		for _, dir := range empty {
-			if now, err := f.Raw.Stat(dir); err == nil {
-				st.Token = st.Token.With(now.Token)
-			}
-		}
+	if name == f.Dir && err == nil {
+		st = f.empty.With(f.Raw, name, st)
 	}
 	return st, err
 }

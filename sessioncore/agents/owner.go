@@ -143,20 +143,38 @@ func (a *Agent) orOMP() *Agent {
 	return a
 }
 
-// evidenceIn returns the evidence for an agent in its directories below dir.
+// evidenceIn returns the evidence for an agent in its directories below dir: in its sessions by their
+// names, and in other files only if it has none.
 func evidenceIn(dir string, agent *Agent) evidence {
-	s := sampler{agent: agent, folders: maxFolders, samples: maxSamples}
-	for _, name := range agent.Dirs {
-		s.top = filepath.Join(dir, name)
-		s.name = name
-		s.look("")
+	for _, isSession := range []func(dir, below string) bool{agent.names, isAnySession} {
+		s := sampler{agent: agent, isSession: isSession, folders: maxFolders, samples: maxSamples}
+		for _, name := range agent.Dirs {
+			s.top = filepath.Join(dir, name)
+			s.name = name
+			s.look("")
+		}
+		if s.found != noRecords {
+			return s.found
+		}
 	}
-	return s.found
+	return noRecords
 }
+
+// names reports whether a file in one of the agent's directories is a session, by its name.
+func (a *Agent) names(dir, below string) bool {
+	if a == omp {
+		return isAnySession(dir, below) && strings.Count(below, "/") <= 1
+	}
+	format, err := a.Alone(nil, nil)
+	return err == nil && format.IsSession(a.NameOf(dir, below))
+}
+
+func isAnySession(_, below string) bool { return strings.HasSuffix(below, sessionEnding) }
 
 // sampler reads the beginnings of files until one has a record of an agent.
 type sampler struct {
 	agent            *Agent
+	isSession        func(dir, below string) bool
 	top, name        string // a directory of the agent: its path, and its name among Agent.Dirs
 	folders, samples int    // how many may still be looked at
 	found            evidence
@@ -171,7 +189,7 @@ func (s *sampler) look(below string) {
 		if s.found == ownRecords || s.samples <= 0 {
 			return
 		}
-		if item.Type().IsRegular() && s.isSession(name) {
+		if item.Type().IsRegular() && s.isSession(s.name, name) {
 			s.sample(filepath.Join(s.top, name))
 		}
 	}
@@ -183,14 +201,6 @@ func (s *sampler) look(below string) {
 			s.look(name)
 		}
 	}
-}
-
-// isSession reports whether a file may have records, by its name.
-func (s *sampler) isSession(name string) bool {
-	if strings.HasSuffix(name, documentEnding) && s.agent.NameOf != nil {
-		return strings.HasSuffix(s.agent.NameOf(s.name, name), sessionEnding)
-	}
-	return strings.HasSuffix(name, sessionEnding)
 }
 
 // sample looks at the beginning of a file.

@@ -11,7 +11,8 @@ import (
 
 // Projects is an agent with sessions in directories of projects. It shows DIR/PROJECT/BELOW/FILE as
 // PROJECT/SESSION.jsonl, and DIR/PROJECT/BELOW/SIDE/FILE, the sessions of subagents, as
-// PROJECT/SESSION/subagents/FILE. A file without the ending .jsonl is one JSON object.
+// PROJECT/SESSION/subagents/FILE, and as PROJECT/FILE where their session is gone. A file without the
+// ending .jsonl is one JSON object.
 type Projects struct {
 	Renamed    // Init sets all but Raw, which is nil for a file elsewhere
 	Dir, Below string
@@ -29,12 +30,20 @@ type Projects struct {
 	Provider Provider
 	Begin    func(*Builder) func(*Record)
 
-	lists Cached[map[string]*projectSession]
+	lists Cached[projectList]
+	inner Inner // directories of subagents without a session
 	stubs Cached[bool]
 }
 
 // Subagents is the directory of subagents' sessions in a session's directory.
 const Subagents = "subagents"
+
+// projectList has the sessions of a project, by their names without the ending, and the subagents
+// without one.
+type projectList struct {
+	sessions map[string]*projectSession
+	lost     Lost
+}
 
 // projectSession is a session in a project.
 type projectSession struct {
@@ -49,36 +58,58 @@ func (p *Projects) Init() { p.Names, p.Real = p.names, p.real }
 // chats returns the directory of a project's sessions.
 func (p *Projects) chats(project string) string { return path.Join(p.Dir, project, p.Below) }
 
-// sessions returns the sessions of a project, by their names without the ending.
-func (p *Projects) sessions(project string) (map[string]*projectSession, error) {
+// list returns the sessions of a project.
+func (p *Projects) list(project string) (projectList, error) {
 	dir := p.chats(project)
-	return p.lists.Get(p.Raw, dir, func(storage.Stat) (map[string]*projectSession, error) {
-		all, sides, twins := map[string]*projectSession{}, map[string]string{}, map[string][]string{}
-		items, err := storage.List(p.Raw, dir)
-		for _, item := range items {
-			at, session := path.Join(dir, item.Name), p.Session(item.Name)
-			switch known := all[session]; {
-			case item.Kind == storage.KindDir:
-				sides[p.Key(item.Name)] = at
-			case item.Kind != storage.KindFile || session == "":
-			case known == nil || strings.HasSuffix(at, sessionEnding):
-				all[session] = &projectSession{file: at}
-			}
-		}
-		for session, s := range all {
-			twins[p.Key(session)] = append(twins[p.Key(session)], s.file)
-		}
-		for session, s := range all {
-			s.side, s.twins = sides[p.Key(session)], twins[p.Key(session)]
-		}
-		return all, err
+	st, err := p.Raw.Stat(dir)
+	if err != nil {
+		return projectList{}, err
+	}
+	st = p.inner.With(p.Raw, project, st)
+	return p.lists.Of(dir, st, func() (projectList, error) {
+		list, err := p.read(dir)
+		p.inner.Set(project, list.lost.Dirs)
+		return list, err
 	})
+}
+
+// read reads the directory of a project's sessions.
+func (p *Projects) read(dir string) (list projectList, err error) {
+	list.sessions = map[string]*projectSession{}
+	sides := map[string]string{}
+	twins := map[string][]string{}
+	items, err := storage.List(p.Raw, dir)
+	for _, item := range items {
+		at := path.Join(dir, item.Name)
+		session := p.Session(item.Name)
+		known := list.sessions[session]
+		switch {
+		case item.Kind == storage.KindDir:
+			sides[p.Key(item.Name)] = at
+		case item.Kind != storage.KindFile || session == "":
+		case known == nil || strings.HasSuffix(at, sessionEnding):
+			list.sessions[session] = &projectSession{file: at}
+		}
+	}
+	for session, s := range list.sessions {
+		twins[p.Key(session)] = append(twins[p.Key(session)], s.file)
+	}
+	for session, s := range list.sessions {
+		s.side, s.twins = sides[p.Key(session)], twins[p.Key(session)]
+	}
+	list.lost.Taken = func(name string) bool { return list.sessions[strings.TrimSuffix(name, sessionEnding)] != nil }
+	for _, item := range items {
+		if item.Kind == storage.KindDir && len(twins[p.Key(item.Name)]) == 0 {
+			list.lost.Add(p.Raw, path.Join(dir, item.Name), item.Name)
+		}
+	}
+	return list, err
 }
 
 // session returns a session unless it is hidden.
 func (p *Projects) session(project, name string) *projectSession {
-	all, err := p.sessions(project)
-	if s := all[name]; err == nil && s != nil && !p.hidden(project, name, s) {
+	list, err := p.list(project)
+	if s := list.sessions[name]; err == nil && s != nil && !p.hidden(project, name, s) {
 		return s
 	}
 	return nil
@@ -86,8 +117,8 @@ func (p *Projects) session(project, name string) *projectSession {
 
 // Has reports whether a project has a session, hidden or not.
 func (p *Projects) Has(project, session string) bool {
-	all, _ := p.sessions(project)
-	return all[session] != nil
+	list, _ := p.list(project)
+	return list.sessions[session] != nil
 }
 
 // real returns the file or directory of a shown name.
@@ -101,6 +132,11 @@ func (p *Projects) real(name string) (at string, kind storage.Kind, err error) {
 	}
 	base, isFile := strings.CutSuffix(parts[1], sessionEnding)
 	switch s := p.session(parts[0], base); {
+	case s == nil && isFile && len(parts) == 2:
+		list, err := p.list(parts[0])
+		if file := list.lost.Files[parts[1]]; err == nil && file != "" {
+			return file, storage.KindFile, nil
+		}
 	case s == nil:
 	case isFile && len(parts) == 2:
 		return s.file, storage.KindFile, nil
@@ -125,9 +161,12 @@ func (p *Projects) names(dir string) (items []storage.Item, err error) {
 	case dir == "":
 		add(storage.KindDir, p.withSessions()...)
 	case depth == 0:
-		var all map[string]*projectSession
-		all, err = p.sessions(dir)
-		for name := range all {
+		var list projectList
+		list, err = p.list(dir)
+		for name := range list.lost.Files {
+			add(storage.KindFile, name)
+		}
+		for name := range list.sessions {
 			if s := p.session(dir, name); s != nil {
 				add(storage.KindFile, name+sessionEnding)
 				if s.side != "" {
@@ -181,11 +220,15 @@ func (p *Projects) withSessions() []string {
 }
 
 // Stat implements storage.Files. The state of the root changes with the projects that have
-// sessions.
+// sessions, and the state of a project with the directories of subagents without a session.
 func (p *Projects) Stat(name string) (storage.Stat, error) {
 	st, err := p.Renamed.Stat(name)
-	if err == nil && name == "" {
+	switch {
+	case err != nil:
+	case name == "":
 		st.Inode ^= uint64(crc32.ChecksumIEEE([]byte(strings.Join(p.withSessions(), "/"))))
+	case !strings.Contains(name, "/"):
+		st = p.inner.With(p.Raw, name, st)
 	}
 	return st, err
 }

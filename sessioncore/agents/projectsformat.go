@@ -17,7 +17,8 @@ var _ FactsFormat = (*Projects)(nil)
 
 // IsSession implements Format.
 func (p *Projects) IsSession(name string) bool {
-	return strings.HasSuffix(name, sessionEnding) && (isSide(name) || p.Session(path.Base(name)) != "")
+	isInProject := strings.Count(name, "/") == 1 // also of a subagent without its session
+	return strings.HasSuffix(name, sessionEnding) && (isInProject || isSide(name) || p.Session(path.Base(name)) != "")
 }
 
 // isSide reports whether a name is that of a subagent's session.

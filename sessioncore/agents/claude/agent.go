@@ -107,6 +107,9 @@ func (Format) FactsAbout(name string) agents.About {
 			about.Chain = ""
 			about.Before, _, _ = strings.Cut(name, "/") // the project, to find its parent's talk
 		}
+		if strings.Count(name, "/") == 1 { // its session is gone: people know the id
+			about.ID = strings.TrimPrefix(about.ID, agentPrefix)
+		}
 	}
 	return about
 }

@@ -16,7 +16,8 @@ import (
 // Projects shows Claude Code's projects with all subagents in PROJECT/ID/subagents/, as of newer
 // clients. Older clients write agent-ID.jsonl beside the session that its records name, and the
 // oldest ones write the records of subagents into the session's file, which appears again as
-// sidechain-UUID.jsonl for each of them.
+// sidechain-UUID.jsonl for each of them. A subagent without its session is one of its own,
+// PROJECT/agent-ID.jsonl.
 type Projects struct {
 	agents.Renamed
 
@@ -24,6 +25,7 @@ type Projects struct {
 	inside   agents.Inside         // the subagents in sessions' files, by their first records
 	firsts   agents.Cached[string] // of first records: a session's uuid, or a subagent's session
 	ages     agents.Cached[bool]   // whether one of the oldest clients may have written a file
+	inner    agents.Inner          // directories of subagents without their session
 
 	mu    sync.Mutex // guards forks
 	forks map[string]comparison
@@ -36,6 +38,7 @@ var errUnknown = errors.New("not known yet")
 type project struct {
 	agents  map[string][]string // files of subagents, by their sessions
 	moved   map[string]bool     // the names of all these files
+	lost    agents.Lost         // subagents in the directories of sessions without a file
 	once    sync.Once
 	byFirst map[string][]string // sessions by their first record, set by once
 }
@@ -58,7 +61,14 @@ func NewProjects(files storage.Files) *Projects {
 // List implements storage.Files.
 func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) error {
 	parts := strings.Split(dir, "/")
-	if dir == "" || only != nil && len(parts) == 1 || len(parts) > 3 || len(parts) == 3 && parts[2] != subagents {
+	hasSubagents := len(parts) > 2 && parts[2] == subagents
+	switch {
+	case hasSubagents && only == nil:
+		f = p.withoutLost(parts[0], dir, f)
+	case len(parts) == 1 && slices.ContainsFunc(only, isSubagent):
+		return storage.ListOnly(p, dir, only, f)
+	}
+	if dir == "" || only != nil && len(parts) == 1 || len(parts) > 3 || len(parts) == 3 && !hasSubagents {
 		return p.Raw.List(dir, only, f)
 	}
 	if only != nil {
@@ -97,8 +107,33 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 		for session := range in.agents { // a list must not read them
 			add(storage.KindDir, session)
 		}
+		for name := range in.lost.Files {
+			if more && !inDir[name] {
+				state := func() (storage.Stat, error) { return p.Stat(path.Join(dir, name)) }
+				more = f(storage.Item{Name: name, Kind: storage.KindFile, State: state})
+			}
+		}
 	}
 	return err
+}
+
+// withoutLost returns f without the subagents in a directory that the project shows as sessions.
+func (p *Projects) withoutLost(project, dir string, f func(storage.Item) bool) func(storage.Item) bool {
+	in, err := p.project(project)
+	if err != nil {
+		return f
+	}
+	return func(item storage.Item) bool { return in.lost.Has(path.Join(dir, item.Name)) || f(item) }
+}
+
+// Stat implements storage.Files. The state of a project changes with the directories of subagents
+// without their session.
+func (p *Projects) Stat(name string) (storage.Stat, error) {
+	st, err := p.Renamed.Stat(name)
+	if err == nil && !strings.Contains(name, "/") {
+		st = p.inner.With(p.Raw, name, st)
+	}
+	return st, err
 }
 
 // Open implements storage.Files. Most subagents have the shown name.
@@ -113,11 +148,17 @@ func (p *Projects) Open(name string) (storage.Object, error) {
 
 // project returns the content of a project's directory.
 func (p *Projects) project(name string) (*project, error) {
-	return p.projects.Get(p.Raw, name, func(storage.Stat) (*project, error) {
+	st, err := p.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.projects.Of(name, st, func() (*project, error) {
 		in := &project{agents: map[string][]string{}, moved: map[string]bool{}}
-		var names []string
+		var names, dirs []string
 		err := p.Raw.List(name, nil, func(item storage.Item) bool {
 			switch base, ok := strings.CutSuffix(item.Name, ending); {
+			case item.Kind == storage.KindDir:
+				dirs = append(dirs, item.Name)
 			case !ok || item.Kind != storage.KindFile:
 			case isSubagent(base):
 				names = append(names, item.Name)
@@ -132,8 +173,28 @@ func (p *Projects) project(name string) (*project, error) {
 				in.agents[owner], in.moved[agent] = append(in.agents[owner], agent), true
 			}
 		}
+		in.lost = p.lost(name, dirs, names, in)
 		return in, err
 	})
+}
+
+// lost returns the subagents in those directories of a project that have no session's file beside
+// them. files are the subagents directly in the project.
+func (p *Projects) lost(project string, dirs, files []string, in *project) agents.Lost {
+	isOne := func(name string) bool { return strings.HasPrefix(name, agentPrefix) }
+	taken := map[string]bool{}
+	for _, file := range files {
+		taken[file] = true
+	}
+	lost := agents.Lost{Deep: true, Is: isOne, Taken: func(name string) bool { return taken[name] }}
+	slices.Sort(dirs)
+	for _, session := range dirs {
+		if _, hasFile := in.agents[session]; !hasFile {
+			lost.Add(p.Raw, path.Join(project, session, subagents), session)
+		}
+	}
+	p.inner.Set(project, lost.Dirs)
+	return lost
 }
 
 // agents returns the names of the subagents' sessions to show with a session.
@@ -221,6 +282,8 @@ func (p *Projects) real(name string) (file string, kind storage.Kind, err error)
 	switch {
 	case err != nil:
 		return "", 0, err
+	case n == 2 && in.lost.Files[parts[1]] != "":
+		return in.lost.Files[parts[1]], storage.KindFile, nil
 	case n == 2 && in.moved[parts[1]]:
 		return "", 0, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}

@@ -82,6 +82,47 @@ func TestSubagents(t *testing.T) {
 	require.Equal(t, []string{"agent-lost.jsonl"}, p.Names("-w/gone/subagents"))
 }
 
+// TestLost: subagents whose session is gone are sessions of their own, wherever they lie below its directory. They can be opened
+// by the old path, and go back to it with the session.
+func TestLost(t *testing.T) {
+	const gone, other = "11111111-2222-4333-8444-555555555555", "22222222-2222-4333-8444-555555555555"
+	p := newProjects(t)
+	agent := side(user("x1", "", "look"))
+	p.put("-w/"+gone+"/subagents/agent-a1.jsonl", agent, side(says("x2", "x1", "X", textBlock("seen"), 2)))
+	p.put("-w/"+gone+"/subagents/agent-a1.meta.json", "{}")
+	p.put("-w/"+gone+"/subagents/workflows/wf_1/agent-b2.jsonl", agent)
+	p.put("-w/"+gone+"/subagents/workflows/wf_1/journal.jsonl", "{}")
+	p.put("-w/"+other+"/subagents/agent-a1.jsonl", agent)
+	p.put("-w/"+other+"/subagents/agent-c3.jsonl", agent)
+	p.put("-w/agent-c3.jsonl", strings.Replace(side(user("x1", "", "of an old client")), `"sessionId":"s"`, `"sessionId":"z"`, 1))
+	p.put("-w/memory/agent-d4.jsonl", agent)
+	p.put(session, user("u1", "", "go"))
+	p.put("-w/s/subagents/agent-e5.jsonl", agent)
+	sessions := []string{"-w/agent-a1-" + other + ".jsonl", "-w/agent-a1.jsonl", "-w/agent-b2.jsonl", "-w/agent-c3-" + other + ".jsonl", "-w/agent-c3.jsonl",
+		session, "-w/s/subagents/agent-e5.jsonl"}
+	require.Equal(t, sessions, p.Sessions("-w"))
+	require.Equal(t, []string{"agent-a1.meta.json", "workflows"}, p.Names("-w/"+gone+"/subagents"))
+	require.Equal(t, []string{"session a1", `x1 <  message user "look" [1]`, `x2 < x1 message assistant "seen" stop 15+2 [2]`},
+		p.Outline("-w/agent-a1.jsonl"))
+	require.Equal(t, "session agent-a1", p.Outline("-w/" + gone + "/subagents/agent-a1.jsonl")[0])
+	require.Contains(t, p.Read("-w/agent-c3.jsonl"), "of an old client")
+	var only []string
+	require.NoError(t, p.List("-w", []string{"agent-a1.jsonl", "agent-no.jsonl", "s.jsonl"}, func(item storage.Item) bool {
+		only = append(only, item.Name)
+		return true
+	}))
+	require.Equal(t, []string{"agent-a1.jsonl", "s.jsonl"}, only)
+
+	before := storagetest.Stat(t, p, "-w").Token
+	p.put("-w/"+gone+"/subagents/workflows/wf_1/agent-f6.jsonl", agent)
+	require.NotEqual(t, before, storagetest.Stat(t, p, "-w").Token, "a list looks again")
+	require.Contains(t, p.Names("-w"), "agent-f6.jsonl")
+	p.put("-w/"+gone+".jsonl", user("u1", "", "back"))
+	require.NotContains(t, p.Names("-w"), "agent-b2.jsonl")
+	require.Contains(t, p.Names("-w"), "agent-a1.jsonl", "the other one")
+	require.Equal(t, []string{"agent-a1.jsonl", "agent-a1.meta.json", "workflows"}, p.Names("-w/"+gone+"/subagents"))
+}
+
 // TestAbout: titles, and what a session was forked from.
 func TestAbout(t *testing.T) {
 	title := func(typ, key, text string) string { return fmt.Sprintf(`{"type":%q,%q:%q}`, typ, key, text) }

@@ -58,7 +58,9 @@ func (c *converter) record(record *agents.Record) {
 		c.message(r)
 	case r.Member("sessionId").IsString():
 		h := agents.Header{ID: r.Member("sessionId"), Time: r.Member("startTime"), Cwd: agents.Quoted(c.Moved)}
-		if kind := r.Member("kind"); kind.Is("subagent") {
+		kind := r.Member("kind")
+		isLost := !c.Side && sessionOf(c.About.ID+ending) == "" // its session is gone
+		if kind.Is("subagent") && !isLost {
 			h.Subagent = kind
 		}
 		c.Begin(h)

@@ -66,6 +66,30 @@ func TestHome(t *testing.T) {
 	}
 }
 
+// TestLost: the sessions of subagents whose session is gone are listed among the others, as no subagents.
+func TestLost(t *testing.T) {
+	subagent := strings.Replace(header, `"startTime"`, `"kind":"subagent","startTime"`, 1)
+	h := homeOf(t, map[string]string{
+		"tmp/pier/chats/session-2026-01-01T00-00-a1a1a1a1.jsonl": header + prompt,
+		"tmp/pier/chats/a1a1a1a1-x/s.jsonl":                      subagent + prompt,
+		"tmp/pier/chats/c3c3c3c3-x/s.jsonl":                      subagent + prompt,
+		"tmp/pier/chats/c3c3c3c3-x/t.txt":                        "",
+		"tmp/pier/chats/c3c3c3c3-x/deep/u.jsonl":                 subagent + prompt,
+		"tmp/pier/chats/d4d4d4d4-x/s.jsonl":                      subagent + prompt,
+	})
+	const session = "pier/session-2026-01-01T00-00-a1a1a1a1"
+	require.Equal(t, []string{"pier/s-d4d4d4d4-x.jsonl", "pier/s.jsonl", session + ".jsonl", session + "/subagents/s.jsonl"}, h.Sessions(""))
+	require.NotContains(t, h.Read("pier/s.jsonl"), `"subagent"`)
+	require.Contains(t, h.Read(session+"/subagents/s.jsonl"), `"subagent":"subagent"`)
+	before := storagetest.Stat(t, h, "pier").Token
+	sessiontest.WriteFile(t, filepath.Join(h.Dir, "tmp/pier/chats/c3c3c3c3-x/v.jsonl"), subagent+prompt)
+	require.NotEqual(t, before, storagetest.Stat(t, h, "pier").Token, "a list looks again")
+	require.Contains(t, h.Names("pier"), "v.jsonl")
+	sessiontest.WriteFile(t, filepath.Join(h.Dir, "tmp/pier/chats/session-2026-01-03T00-00-c3c3c3c3.jsonl"), header+prompt)
+	require.NotContains(t, h.Names("pier"), "v.jsonl")
+	require.Contains(t, h.Names("pier/session-2026-01-03T00-00-c3c3c3c3/subagents"), "v.jsonl")
+}
+
 // TestDirectory: the working directory is that of the project, else the one that the client told the model.
 func TestDirectory(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -1,0 +1,105 @@
+package agents
+
+import (
+	"path"
+	"strings"
+	"sync"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Inner gives a directory a state that changes with those directories below it that it shows files
+// of.
+type Inner struct {
+	mu   sync.Mutex // guards dirs
+	dirs map[string][]string
+}
+
+// Set sets the directories of a directory.
+func (i *Inner) Set(name string, dirs []string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.dirs == nil {
+		i.dirs = map[string][]string{}
+	}
+	i.dirs[name] = dirs
+}
+
+// With adds the states of the directories that were set to the state of their directory.
+func (i *Inner) With(files storage.Files, name string, st storage.Stat) storage.Stat {
+	i.mu.Lock()
+	dirs := i.dirs[name]
+	i.mu.Unlock()
+	for _, dir := range dirs {
+		if now, err := files.Stat(dir); err == nil {
+			st.Token = st.Token.With(now.Token)
+		}
+	}
+	return st
+}
+
+const (
+	// maxLost bounds the subagents that are found in the directories of sessions without a file.
+	maxLost = 10_000
+	// maxLostDepth bounds the depth of their directories.
+	maxLostDepth = 8
+)
+
+// Lost are the subagents of sessions in a directory that have no file any more. They are shown as
+// sessions of their own, beside the others.
+type Lost struct {
+	Deep  bool                   // they may lie below the directory of a session's subagents
+	Is    func(name string) bool // tells them by the names of their files; nil for all
+	Taken func(name string) bool // tells names of other sessions
+
+	Files map[string]string // their files, by the names of their sessions
+	Dirs  []string          // the directories that were searched
+
+	shown map[string]bool // the files
+}
+
+// Add adds the subagents in the directory of a session's subagents. owner is the session's name.
+func (l *Lost) Add(files storage.Files, dir, owner string) {
+	if l.Files == nil {
+		l.Files = map[string]string{}
+		l.shown = map[string]bool{}
+	}
+	l.addBelow(files, dir, owner, 0)
+}
+
+func (l *Lost) addBelow(files storage.Files, dir, owner string, depth int) {
+	items, err := storage.List(files, dir)
+	if err != nil {
+		return
+	}
+	l.Dirs = append(l.Dirs, dir)
+	for _, item := range items {
+		at := path.Join(dir, item.Name)
+		isOne := item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessionEnding) && item.Name[0] != '.'
+		switch {
+		case len(l.Files) >= maxLost:
+			return
+		case item.Kind == storage.KindDir && l.Deep && depth < maxLostDepth:
+			l.addBelow(files, at, owner, depth+1)
+		case isOne && (l.Is == nil || l.Is(item.Name)):
+			l.addFile(at, item.Name, owner)
+		}
+	}
+}
+
+// addFile adds a subagent. Where the name of its file is taken, its session has the owner's in it.
+func (l *Lost) addFile(at, name, owner string) {
+	if l.isTaken(name) {
+		name = strings.TrimSuffix(name, sessionEnding) + "-" + owner + sessionEnding
+	}
+	if l.isTaken(name) {
+		return // it stays where it is
+	}
+	l.Files[name] = at
+	l.shown[at] = true
+}
+
+func (l *Lost) isTaken(name string) bool { return l.Files[name] != "" || l.Taken(name) }
+
+// Has reports whether a file is shown elsewhere.
+func (l *Lost) Has(file string) bool { return l.shown[file] }
