@@ -183,8 +183,16 @@ var operation = regexp.MustCompile(`^(?:PUT|CUT) ([<>]?)(\d+|\$)(?:\.=(\d+))?:?$
 // lines that were cut do not tell those.
 func sections(text string, is func(string) bool) (list []Change) {
 	var section []Change
+	var body []byte // of the last operation
 	isFile := false
+	endBody := func() {
+		if len(section) > 0 {
+			section[len(section)-1].New = string(body)
+		}
+		body = body[:0]
+	}
 	end := func() {
+		endBody()
 		if isFile {
 			slices.SortStableFunc(section, func(a, b Change) int { return cmp.Or(a.From-b.From, a.To-b.To) })
 			slices.Reverse(section)
@@ -202,8 +210,9 @@ func sections(text string, is func(string) bool) (list []Change) {
 			}
 			isFile = isFile || is(path)
 		} else if isBody && len(section) > 0 {
-			section[len(section)-1].New += line[1:] + "\n"
+			body = append(append(body, line[1:]...), '\n')
 		} else if op := strings.TrimSpace(line); op != "" && !isBody && !strings.HasPrefix(op, "***") {
+			endBody()
 			section = append(section, operationOf(op))
 		}
 	}

@@ -59,6 +59,7 @@ func editsIn(
 		return nil, err
 	}
 	spellings, known := touched.Names(header), map[sessioncore.Entry]bool{}
+	results := callIDs{}
 	for _, h := range hits {
 		e, err := snap.FindName(h.Entry)
 		if errors.Is(err, sessioncore.ErrNotFound) || known[e] {
@@ -67,7 +68,7 @@ func editsIn(
 		known[e] = true
 		var changes []Change
 		if err == nil {
-			changes, err = Read(snap, e, spellings)
+			changes, err = results.read(snap, e, spellings)
 		}
 		if err != nil {
 			return nil, err

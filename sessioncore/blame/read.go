@@ -14,6 +14,17 @@ import (
 // path. A call whose result is an error has made none. Of lines that a call names by their numbers
 // the result has the texts. The error is one of the storage.
 func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) bool) (list []Change, err error) {
+	return callIDs{}.read(snap, e, is)
+}
+
+// callIDs has the ids of the calls of results that were read, so that each is read for its own call
+// alone.
+type callIDs map[sessioncore.Entry]string
+
+// read is Read for one of several entries of a session.
+func (c callIDs) read(
+	snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) bool,
+) (list []Change, err error) {
 	text, err := snap.ShownText(e)
 	if err != nil {
 		return nil, err
@@ -27,7 +38,7 @@ func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) 
 			results[id] = result{}
 		}
 	}
-	if err := readResults(snap, e, results, is); err != nil {
+	if err := c.readResults(snap, e, results, is); err != nil {
 		return nil, err
 	}
 	list = nestedChanges(&m, is) // of a result without its call
@@ -64,7 +75,7 @@ type result struct {
 }
 
 // readResults reads the results of the calls of an entry.
-func readResults(
+func (c callIDs) readResults(
 	snap *sessioncore.Snapshot, e sessioncore.Entry, results map[string]result, is func(path string) bool,
 ) error {
 	reader := sessioncore.NewEntryReader(snap)
@@ -73,12 +84,19 @@ func readResults(
 		if snap.Role(next) != sessioncore.RoleToolResult {
 			continue
 		}
+		id, isKnown := c[next]
+		_, asked := results[id]
+		if isKnown && !asked {
+			continue
+		}
 		text, err := reader.Read(next)
 		if err != nil {
 			return err
 		}
 		m := message.Read(snap.Message(next, text))
-		if id, ok := m[message.CallID].Text(); ok {
+		id, ok := m[message.CallID].Text()
+		c[next] = id
+		if ok {
 			if _, asked := results[id]; asked {
 				succeeded := m[message.Details].Member("success")
 				failed := m[message.IsError].Truthy() || !succeeded.Missing() && !succeeded.Truthy()

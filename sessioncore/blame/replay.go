@@ -22,27 +22,60 @@ type fragment struct {
 	text  string
 	marks []int // of the lines between the newlines of text; one more than there are newlines
 	whole bool  // it is the whole file
+
+	unique   map[string]int // uniqueLines of the text uniqueOf
+	uniqueOf string
 }
+
+// maxParts bounds the fragments that a change is looked for in. An agent that never reads or writes a
+// whole file leaves one for each edit.
+const maxParts = 32
+
+// maxPlaces bounds the lines with one text among fragments that were not found.
+const maxPlaces = 64
 
 // replay is what is known of a file after some edits.
 type replay struct {
-	parts []*fragment // the newest first
+	parts []*fragment // the newest last
 	// replaced are the lines that a number names, and those that a change does not find where they
 	// were. A person may have moved them, and they may stand in the file.
 	replaced []*fragment
+	// limit bounds the text of a fragment: a few edits that double a text could fill the memory.
+	limit int
 }
+
+// limitOf returns the limit for a file and its edits.
+func limitOf(text string, edits [][]Change) int {
+	size := len(text)
+	for _, changes := range edits {
+		for _, c := range changes {
+			size += len(c.Old) + len(c.New)
+		}
+	}
+	return smallText + maxReplayed*size
+}
+
+const (
+	// smallText is the size of a fragment that is always replayed.
+	smallText = 1 << 20
+	// maxReplayed is by how much a fragment may be larger than the file and all edits.
+	maxReplayed = 16
+)
 
 // apply applies a change of an edit.
 func (r *replay) apply(c Change, edit int) {
 	if c.Whole {
-		*r = replay{parts: []*fragment{{c.New, repeated(edit, strings.Count(c.New, "\n")+1), true}}}
+		marks := repeated(edit, strings.Count(c.New, "\n")+1)
 		if endsLine(c.New) {
-			r.parts[0].marks[strings.Count(c.New, "\n")] = Nobody // behind the last newline
+			marks[len(marks)-1] = Nobody // behind the last newline
 		}
+		r.parts = []*fragment{{text: c.New, marks: marks, whole: true}}
+		r.replaced = nil
 		return
 	}
-	for _, p := range r.parts {
-		if p.replace(c, edit) {
+	recent := r.recent()
+	for _, p := range recent {
+		if p.replace(c, edit, r.limit) {
 			return
 		}
 		if gone, ok := p.put(c, edit); ok {
@@ -52,26 +85,40 @@ func (r *replay) apply(c Change, edit int) {
 	}
 	var known *fragment
 	var most overlap
-	for _, p := range r.parts {
-		if o := p.overlap(c.Old); o.lines > most.lines {
-			known, most = p, o
+	old := strings.Split(c.Old, "\n")
+	for _, p := range recent {
+		o := p.overlap(old)
+		if o.lines > most.lines {
+			known = p
+			most = o
 		}
 	}
 	if known != nil {
 		r.replaced = append(r.replaced, known.learn(c.Old, most))
-		known.replace(c, edit)
+		known.replace(c, edit, r.limit)
 		return
 	}
 	if c.Old == "" && c.New == "" {
 		return
 	}
-	p := &fragment{c.Old, repeated(Nobody, strings.Count(c.Old, "\n")+1), false}
+	p := &fragment{text: c.Old, marks: repeated(Nobody, strings.Count(c.Old, "\n")+1)}
 	if c.Old == "" {
 		p.text, p.marks = c.New, repeated(edit, strings.Count(c.New, "\n")+1)
 	} else {
-		p.replace(c, edit)
+		p.replace(c, edit, r.limit)
 	}
-	r.parts = append([]*fragment{p}, r.parts...)
+	r.parts = append(r.parts, p)
+}
+
+// recent returns the fragments that a change may be in, the newest first: the last maxParts, and a
+// whole file.
+func (r *replay) recent() []*fragment {
+	recent := slices.Clone(r.parts[max(0, len(r.parts)-maxParts):])
+	slices.Reverse(recent)
+	if len(r.parts) > maxParts && r.parts[0].whole {
+		recent = append(recent, r.parts[0])
+	}
+	return recent
 }
 
 func repeated(edit, n int) []int {
@@ -95,26 +142,39 @@ func (p *fragment) put(c Change, edit int) (gone *fragment, ok bool) {
 	if c.From < 1 || c.From > last+1 || c.To > last || c.To < c.From-1 {
 		return nil, false
 	}
-	gone = &fragment{strings.Join(lines[c.From-1:c.To], ""), slices.Clone(p.marks[c.From-1 : c.To+1]), false}
+	gone = &fragment{text: strings.Join(lines[c.From-1:c.To], ""), marks: slices.Clone(p.marks[c.From-1 : c.To+1])}
 	gone.marks[len(gone.marks)-1] = Nobody
 	p.text = strings.Join(lines[:c.From-1], "") + c.New + strings.Join(lines[c.To:], "")
 	p.marks = slices.Concat(p.marks[:c.From-1], repeated(edit, strings.Count(c.New, "\n")), p.marks[c.To:])
 	return gone, true
 }
 
-// replace replaces Old in the fragment, and reports whether it is there.
-func (p *fragment) replace(c Change, edit int) bool {
+// replace replaces Old in the fragment, and reports whether it is there. A text of more than limit
+// bytes is forgotten.
+func (p *fragment) replace(c Change, edit, limit int) bool {
 	if c.Old == "" {
 		return false
 	}
-	for from, replaced := 0, false; ; replaced = true {
-		at := indexOf(p.text[from:], c)
-		if at < 0 || replaced && !c.All {
-			return replaced
-		}
-		p.splice(from+at, c, edit)
-		from += at + len(c.New)
+	at := indexOf(p.text, c)
+	if at < 0 {
+		return false
 	}
+	r := newReplacement(p, c, edit)
+	for at >= 0 && len(r.newText)+len(r.open) <= limit {
+		r.replaceAt(at)
+		if !c.All {
+			break
+		}
+		at = indexOf(p.text[r.rest:], c)
+		if at >= 0 {
+			at += r.rest
+		}
+	}
+	r.finish()
+	if len(p.text) > limit {
+		*p = fragment{marks: []int{Nobody}}
+	}
+	return true
 }
 
 // indexOf returns where Old of a change is in a text, -1 if it is not there.
@@ -140,17 +200,29 @@ type overlap struct {
 	lines                   int // how many are, each once in the fragment
 }
 
-// overlap looks for the lines of a text.
-func (p *fragment) overlap(text string) (o overlap) {
-	known, old := strings.Split(p.text, "\n"), strings.Split(text, "\n")
+// uniqueLines returns the numbers of the lines with a word that the fragment has once, and -1 for
+// others.
+func (p *fragment) uniqueLines() map[string]int {
+	if p.unique != nil && p.uniqueOf == p.text {
+		return p.unique
+	}
 	at := map[string]int{}
-	for i, line := range known {
-		if _, twice := at[line]; twice || !hasWord(line) {
+	for i, line := range strings.Split(p.text, "\n") {
+		_, twice := at[line]
+		if twice || !hasWord(line) {
 			at[line] = -1
 		} else {
 			at[line] = i
 		}
 	}
+	p.unique = at
+	p.uniqueOf = p.text
+	return at
+}
+
+// overlap looks for the lines of a text.
+func (p *fragment) overlap(old []string) (o overlap) {
+	at := p.uniqueLines()
 	for i, line := range old {
 		j, found := at[line]
 		if !found || j < 0 || o.lines > 0 && (j < o.end || j > o.end+maxInserted) {
@@ -174,7 +246,7 @@ func (p *fragment) learn(text string, o overlap) (gone *fragment) {
 	for ; last+1 < len(old) && end < len(known) && alike(known[end], old[last+1]); last++ {
 		end++
 	}
-	gone = &fragment{strings.Join(known[start:end], "\n"), slices.Clone(p.marks[start:end]), false}
+	gone = &fragment{text: strings.Join(known[start:end], "\n"), marks: slices.Clone(p.marks[start:end])}
 	marks := repeated(Nobody, len(old))
 	view.EachCommon(known[start:end], old, func(i, j int) { marks[j], gone.marks[i] = gone.marks[i], Nobody })
 	p.text = strings.Join(slices.Concat(known[:start], old, known[end:]), "\n")
@@ -195,28 +267,10 @@ func alike(a, b string) bool {
 	return a == b || 2*n >= max(min(len(a), len(b)), 1)
 }
 
-// splice replaces Old at an offset of the text. Lines that are the same before and after keep their
-// marks.
-func (p *fragment) splice(at int, c Change, edit int) {
-	first := strings.Count(p.text[:at], "\n")
-	start := strings.LastIndexByte(p.text[:at], '\n') + 1
-	end := at + len(c.Old)
-	rest := strings.IndexByte(p.text[end:], '\n')
-	if rest < 0 {
-		rest = len(p.text) - end
-	}
-	before := strings.Split(p.text[start:end+rest], "\n")
-	after := strings.Split(p.text[start:at]+c.New+p.text[end:end+rest], "\n")
-	marks := repeated(edit, len(after))
-	view.EachCommon(before, after, func(i, j int) { marks[j] = p.marks[first+i] })
-	p.text = p.text[:at] + c.New + p.text[end:]
-	p.marks = append(p.marks[:first:first], append(marks, p.marks[first+len(before):]...)...)
-}
-
 // Lines returns the edit of each line of a file, by the changes of each edit in the order of time.
 // An edit without changes changes nothing.
 func Lines(text string, edits [][]Change) []Line {
-	r := &replay{}
+	r := &replay{limit: limitOf(text, edits)}
 	for n, changes := range edits {
 		for _, c := range changes {
 			r.apply(c, n)
@@ -228,7 +282,7 @@ func Lines(text string, edits [][]Change) []Line {
 		lines[i].Edit = Nobody
 	}
 	lost, alone := r.replaced, map[int]int{}
-	for _, p := range slices.Backward(r.parts) { // the oldest first
+	for _, p := range r.parts {
 		switch {
 		case p.whole:
 			p.align(file, lines, alone)
@@ -311,6 +365,9 @@ func byText(file []string, lines []Line, lost []*fragment, alone map[int]int) {
 		for i, line := range texts[n] {
 			if p.marks[i] != Nobody {
 				places[line] = append(places[line], place{n, i})
+			}
+			if of := places[line]; len(of) > 2*maxPlaces { // the newest are the last
+				places[line] = append(of[:0], of[len(of)-maxPlaces:]...)
 			}
 		}
 	}

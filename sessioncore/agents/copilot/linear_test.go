@@ -80,7 +80,7 @@ func TestManyEqualIDs(t *testing.T) {
 		`{"type":"assistant.message","data":{"content":"y","apiCallId":"c%[1]d"},"id":"q"}` + "\n" +
 			`{"type":"tool.execution_complete","data":{"toolCallId":"t"},"id":"q"}` + "\n",
 	} {
-		sessiontest.Linear(t, 3000, func(n int) int64 {
+		sessiontest.LinearMemory(t, 3000, func(n int) int64 {
 			var text strings.Builder
 			text.WriteString(startLine)
 			for i := range n {
