@@ -2,6 +2,7 @@ package agents
 
 import (
 	"hash/crc32"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -49,8 +50,11 @@ type projectList struct {
 type projectSession struct {
 	file  string
 	side  string   // the directory of its subagents, or ""
-	twins []string // the files of all sessions with its key
+	twins []string // the files of the first maxTwins sessions with its key
 }
+
+// maxTwins bounds the files of one key that may have its conversation. A client leaves a few.
+const maxTwins = 16
 
 // Init must be called before other methods.
 func (p *Projects) Init() { p.Names, p.Real = p.names, p.real }
@@ -91,8 +95,11 @@ func (p *Projects) read(dir string) (list projectList, err error) {
 			list.sessions[session] = &projectSession{file: at}
 		}
 	}
-	for session, s := range list.sessions {
-		twins[p.Key(session)] = append(twins[p.Key(session)], s.file)
+	for _, session := range slices.Sorted(maps.Keys(list.sessions)) {
+		key := p.Key(session)
+		if len(twins[key]) < maxTwins {
+			twins[key] = append(twins[key], list.sessions[session].file)
+		}
 	}
 	for session, s := range list.sessions {
 		s.side, s.twins = sides[p.Key(session)], twins[p.Key(session)]

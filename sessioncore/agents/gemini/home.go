@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
@@ -24,7 +25,8 @@ const (
 // of the id that has no conversation.
 type home struct {
 	agents.Projects
-	texts agents.Texts
+	texts      agents.Texts
+	registries agents.Cached[*registry]
 }
 
 func newHome(files storage.Files) *home {
@@ -56,34 +58,72 @@ func keyOf(name string) string {
 	return name[:min(len(name), shortID)]
 }
 
-// find returns the directory of the first project for which f returns true, "" for none.
-func (h *home) find(f func(dir, project string) bool) string {
-	v := rawjson.Value(h.texts.Text(h.Raw, projectsName))
+// registry has the facts of projects.json, by the names of projects' directories: the names in the
+// list, and those that older clients make of the hash of a path.
+type registry struct {
+	dirs    map[string]string // the working directory
+	renamed map[string]string // the name that replaces one made of a hash
+}
+
+// registry returns the facts of projects.json, without any if it cannot be read.
+func (h *home) registry() *registry {
+	known, err := h.registries.Get(h.Raw, projectsName, func(storage.Stat) (*registry, error) {
+		text, err := storage.ReadFile(h.Raw, projectsName, maxRegistry)
+		return registryOf(rawjson.Value(bytes.TrimSpace(text))), err
+	})
+	if err != nil {
+		return &registry{}
+	}
+	return known
+}
+
+// maxRegistry bounds projects.json, in bytes.
+const maxRegistry = 1 << 20
+
+// registryOf reads the text of projects.json.
+func registryOf(v rawjson.Value) *registry {
+	r := &registry{dirs: map[string]string{}, renamed: map[string]string{}}
 	if !rawjson.IsValidObject(v) {
-		return ""
+		return r
+	}
+	add := func(name, dir string) {
+		_, isKnown := r.dirs[name]
+		if !isKnown {
+			r.dirs[name] = dir
+		}
 	}
 	for m := range v.Member("projects").EachMember {
 		dir, _ := m.Key.Text()
-		if name, ok := m.Value.Text(); ok && f(dir, name) {
-			return dir
+		name, ok := m.Value.Text()
+		if !ok {
+			continue
+		}
+		hash := projectOf(dir)
+		add(name, dir)
+		add(hash, dir)
+		if name != hash {
+			r.renamed[hash] = name
 		}
 	}
-	return ""
+	return r
 }
 
 // cwd returns the working directory of a project, "" if no file names it.
 func (h *home) cwd(project string) string {
-	if root := h.texts.Text(h.Raw, path.Join(projectsDir, project, ".project_root")); len(root) > 0 {
+	root := h.texts.Text(h.Raw, path.Join(projectsDir, project, ".project_root"))
+	if len(root) > 0 {
 		return string(root)
 	}
-	return h.find(func(dir, name string) bool { return name == project || projectOf(dir) == project })
+	return h.registry().dirs[project]
 }
 
 // copied reports whether a client that renamed a project copied a session.
 func (h *home) copied(project, session string) bool {
-	return len(project) == hex.EncodedLen(sha256.Size) && h.find(func(dir, to string) bool {
-		return to != project && projectOf(dir) == project && h.Has(to, session)
-	}) != ""
+	if len(project) != hex.EncodedLen(sha256.Size) {
+		return false
+	}
+	to, ok := h.registry().renamed[project]
+	return ok && h.Has(to, session)
 }
 
 // projectOf returns the name of a directory's project in older clients.

@@ -10,6 +10,7 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // TestNestedContent: content is a text, an object, or a list of both. Deeper lists are no parts, and
@@ -40,5 +41,44 @@ func TestNestedContent(t *testing.T) {
 		if name != "response" && name != "signature" {
 			require.NotContains(t, whole, "deep", name)
 		}
+	}
+}
+
+// TestManyProjects: neither the list of projects nor copies of sessions are compared with each other.
+func TestManyProjects(t *testing.T) {
+	for name, files := range map[string]func(n, i int) (project, file string){
+		"old projects": func(n, i int) (string, string) {
+			return projectOf(fmt.Sprint("/srv/", i)), fmt.Sprintf("session-%08d", i)
+		},
+		"one project": func(n, i int) (string, string) { return projectOf("/srv/0"), fmt.Sprintf("session-%08d", i) },
+		"copies":      func(n, i int) (string, string) { return "pier", fmt.Sprintf("session-%d-a1a1a1a1", i) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sessiontest.LinearMemory(t, 50, func(n int) int64 {
+				h := agentstest.New(t, "gemini")
+				list := ""
+				for i := range n {
+					list += fmt.Sprintf(`,"/srv/%d":"p%d"`, i, i)
+					project, file := files(n, i)
+					h.Put("tmp/"+project+"/chats/"+file+".jsonl", strings.TrimSpace(header))
+				}
+				h.Put("projects.json", `{"projects":{`+list[1:]+`}}`)
+				calls := int64(0)
+				counted := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, h.Dir)}
+				counted.Before = func(storagetest.Call) error {
+					calls++
+					return nil
+				}
+				fresh := agentstest.Open(t, "gemini", h.Dir, counted)
+				work := sessiontest.WorkOf(func() {
+					sessions := fresh.Sessions("")
+					require.Len(t, sessions, n)
+					for _, name := range sessions {
+						require.NotEmpty(t, fresh.Read(name))
+					}
+				})
+				return work.Sum() + 1000*calls
+			})
+		})
 	}
 }
