@@ -244,7 +244,7 @@ check_version() {
 	shown=$!
 	in_group timeout "$run_limit" env -i PATH="$PATH" HOME="$dir/home" TMPDIR="$dir/tmp" TZ=UTC LANG=C.UTF-8 \
 		PI_CODING_AGENT_DIR="$agent" SESSIONFS_RECORD="${SESSIONFS_RECORD:-}" SESSIONFS_FOREIGN="${SESSIONFS_FOREIGN:-}" \
-		SESSIONFS_REQUIRE_POSTGRES="${SESSIONFS_REQUIRE_POSTGRES:-}" \
+		SESSIONFS_REQUIRE_POSTGRES="${SESSIONFS_REQUIRE_POSTGRES:-}" SESSIONFS="$tmp/sessionfs" \
 		"$bun" --no-install "$checks" "$cache/client-$version" "$version" "$dir/mnt" "$dir/project" \
 		</dev/null >&"$lines" 2>&1 || status=$?
 	exec {lines}>&-

@@ -5,8 +5,10 @@ import * as path from "node:path";
 import { difference } from "../agree";
 import { Mount, type Session, shell } from "../mount";
 import { check, expect, reportFor } from "../report";
+import { StandIn } from "../standin";
+import { checkTools, shellCommand, type Writer } from "../tools";
 import { type Asked, Model, spent } from "./model";
-import { Codex } from "./program";
+import { Codex, commandOf, configure } from "./program";
 
 const [clientDir, version, mountDir, project] = process.argv.slice(2);
 const home = path.join(process.env.HOME!, ".codex"), reverts = version !== "codex-0.104.0";
@@ -104,4 +106,23 @@ if (reverts) {
 }
 await codex.end();
 model.stop();
+await checkTouched();
 process.exit(0);
+
+/** The tool that writes files, called by the model, and in newer versions by a script, which makes the name. */
+async function checkTouched(): Promise<void> {
+	const standIn = new StandIn(), namespace = reverts ? "functions" : undefined;
+	configure(home, project, `${standIn.url}/v1`, reverts ? "gpt-5.6-sol" : "gpt-5.3-codex");
+	const patch = (...lines: string[]) => ["*** Begin Patch", ...lines, "*** End Patch", ""].join("\n");
+	const patched = (file: string) => ({ tool: "apply_patch", namespace, input: patch(`*** Add File: ${file}`, "+one", "+two") });
+	const change = { tool: "apply_patch", namespace, input: patch("*** Update File: patched.txt", "@@", " one", "-two", "+three") };
+	const writers: Writer[] = [{ tool: "apply_patch", file: "patched.txt", steps: [patched("patched.txt"), change] }];
+	const script = `const file = "script" + "ed.txt";
+		await tools.apply_patch(${JSON.stringify(patched("FILE").input)}.replace("FILE", file));
+		await tools.apply_patch(${JSON.stringify(change.input)}.replace("patched.txt", file));`;
+	if (reverts) writers.push({ tool: "apply_patch", file: "scripted.txt", steps: [{ tool: "exec", namespace, input: script }] });
+	const shell = reverts ? { tool: "exec", namespace, input: `await tools.exec_command({ cmd: "${shellCommand}" });` } : { tool: "exec_command", arguments: { cmd: shellCommand } };
+	const command = (prompt: string) => [commandOf(clientDir), "exec", "--skip-git-repo-check", prompt];
+	await checkTools(standIn, { command, env: { CODEX_HOME: home }, source: home }, project, writers, shell);
+	standIn.stop();
+}

@@ -4,19 +4,25 @@ import * as path from "node:path";
 
 type Line = { id?: number; method?: string; result?: any; error?: { message: string } };
 
+/** What the program needs to know to use a model at an address and to ask nothing. */
+export function configure(home: string, cwd: string, url: string, model: string): void {
+	const config = [
+		`model = "${model}"`, 'model_provider = "here"', 'approval_policy = "never"', 'sandbox_mode = "danger-full-access"',
+		"[model_providers.here]", 'name = "here"', `base_url = "${url}"`, 'wire_api = "responses"', `[projects."${cwd}"]`, 'trust_level = "trusted"',
+	];
+	fs.writeFileSync(path.join(home, "config.toml"), `${config.join("\n")}\n`);
+}
+
+export const commandOf = (dir: string): string => path.join(dir, "node_modules/.bin/codex");
+
 export class Codex {
 	readonly #process;
 	readonly #waiting: { want: (line: Line) => boolean; take: (line: Line) => void }[] = [];
 	#calls = 0;
 
 	constructor(dir: string, home: string, cwd: string, url: string) {
-		const config = [
-			'model = "gpt-5.3-codex"', 'model_provider = "here"', 'approval_policy = "never"', 'sandbox_mode = "danger-full-access"',
-			"[model_providers.here]", 'name = "here"', `base_url = "${url}"`, 'wire_api = "responses"', `[projects."${cwd}"]`, 'trust_level = "trusted"',
-		];
-		fs.writeFileSync(path.join(home, "config.toml"), `${config.join("\n")}\n`);
-		const program = path.join(dir, "node_modules/.bin/codex");
-		this.#process = Bun.spawn([program, "app-server"], { cwd, env: { ...process.env, CODEX_HOME: home }, stdin: "pipe", stdout: "pipe", stderr: "ignore" });
+		configure(home, cwd, url, "gpt-5.3-codex");
+		this.#process = Bun.spawn([commandOf(dir), "app-server"], { cwd, env: { ...process.env, CODEX_HOME: home }, stdin: "pipe", stdout: "pipe", stderr: "ignore" });
 		void this.#read();
 	}
 

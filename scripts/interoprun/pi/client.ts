@@ -65,10 +65,15 @@ const statsOf = (prototype: any, manager: Manager) =>
 		getContextUsage: () => undefined,
 	});
 
+/** The code of its package, which is installed in dir. */
+export function distOf(dir: string): string {
+	const installed = (scope: string) => path.join(dir, `node_modules/${scope}/pi-coding-agent/dist`);
+	return [installed("@earendil-works"), installed("@mariozechner")].find(d => fs.existsSync(d))!;
+}
+
 /** dir is where its package is installed. */
 export async function loadClient(dir: string, version: string): Promise<Client> {
-	const installed = (scope: string) => path.join(dir, `node_modules/${scope}/pi-coding-agent/dist`);
-	const dist = [installed("@earendil-works"), installed("@mariozechner")].find(d => fs.existsSync(d))!;
+	const dist = distOf(dir);
 	const { SessionManager, AgentSession, buildSessionContext } = await import(path.join(dist, "index.js"));
 	const newer = !version.startsWith("0.73");
 	const breakdown = newer ? (await import(path.join(dist, "core/usage-totals.js"))).getUsageCostBreakdown : undefined;

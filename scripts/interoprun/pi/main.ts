@@ -5,8 +5,10 @@ import * as path from "node:path";
 import { assistant, image, text, toolResult, user } from "../messages";
 import { Mount, type Session, shell } from "../mount";
 import { check, expect, reportFor } from "../report";
+import { StandIn } from "../standin";
+import { checkTools, shellCommand, type Writer } from "../tools";
 import { disagreements, listsDiffer } from "./agree";
-import { type Client, loadClient, type Manager } from "./client";
+import { type Client, distOf, loadClient, type Manager } from "./client";
 import { Chance, generate, usage } from "./generate";
 import { record } from "./record";
 
@@ -22,6 +24,7 @@ reportFor(version);
 await checkMade(client);
 await checkWritten(client);
 await checkFound(client);
+await checkTouched();
 process.exit(0);
 
 async function checkMade(client: Client): Promise<void> {
@@ -143,4 +146,29 @@ async function checkFound(client: Client): Promise<void> {
 			.concat(expect(at("chosen-2") === path.basename(long, ".jsonl"), `by-id/chosen-2 leads to ${at("chosen-2")}`));
 	});
 	await check("pi's list and index.jsonl agree at the end", async () => listsDiffer(mountDir, project, await client.list(project)) ?? []);
+}
+
+/** The default tools that write files, and newer ones by a script. */
+async function checkTouched(): Promise<void> {
+	const model = new StandIn(), agent = process.env.PI_CODING_AGENT_DIR!;
+	const here = { baseUrl: `${model.url}/v1`, api: "openai-completions", apiKey: "none", models: [{ id: "stub" }] };
+	fs.writeFileSync(path.join(agent, "models.json"), JSON.stringify({ providers: { here } }));
+	const edits = [{ oldText: "two", newText: "three" }];
+	const writers: Writer[] = [
+		{ tool: "write", file: "written.txt", steps: [{ tool: "write", arguments: { path: "written.txt", content: "one\ntwo\n" } }] },
+		{
+			tool: "edit", file: "edited.txt", steps: [
+				{ tool: "write", arguments: { path: "edited.txt", content: "one\ntwo\n" } },
+				{ tool: "edit", arguments: { path: "edited.txt", edits } },
+			],
+		},
+	];
+	const hasScripts = version === "pi-1.6.0";
+	const code = `const path = "script" + "ed.txt"; await tools.write({ path, content: "one\\ntwo\\n" }); await tools.edit({ path, edits: ${JSON.stringify(edits)} });`;
+	if (hasScripts) writers.push({ tool: "codemode write", file: "scripted.txt", steps: [{ tool: "codemode", arguments: { code } }] });
+	const command = (prompt: string) => [
+		process.execPath, path.join(distOf(clientDir), "cli.js"), "--provider", "here", "--model", "stub", ...(hasScripts ? ["--tools", "+codemode"] : []), "-p", prompt,
+	];
+	await checkTools(model, { command, env: { PI_CODING_AGENT_DIR: agent, PI_OFFLINE: "1" }, source: agent }, project, writers, { tool: "bash", arguments: { command: shellCommand } });
+	model.stop();
 }

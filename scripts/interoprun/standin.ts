@@ -1,0 +1,123 @@
+// A model on this machine that calls the tools it is told to, one after the other, in the way of the provider's API that a
+// client speaks. It answers in the client's own order: a call each request, and a text at the end.
+
+/** A call of a tool, with arguments or, for Codex, a text; a namespace is Codex's too. */
+export interface Call {
+	tool: string;
+	arguments?: object;
+	input?: string;
+	namespace?: string;
+}
+
+/** A call, or a function that makes it of what the model was sent last, such as the text that a read has shown. */
+export type Step = Call | ((shown: string) => Call);
+
+const textOf = (content: unknown): string =>
+	typeof content === "string" ? content : Array.isArray(content) ? content.map(c => textOf(c?.text ?? c?.content ?? c?.output ?? "")).join("\n") : "";
+
+/** The answers to one prompt. Requests that have no tools, such as for a title, get a text alone. */
+export class StandIn {
+	readonly asked: any[] = [];
+	#steps: Step[] = [];
+	#server = Bun.serve({ port: 0, hostname: "127.0.0.1", idleTimeout: 60, fetch: request => this.#answer(request) });
+
+	/** The address, without a path. */
+	get url(): string {
+		return `http://127.0.0.1:${this.#server.port}`;
+	}
+
+	/** Sets the calls that the next prompt is answered with. */
+	will(...steps: Step[]): void {
+		this.#steps = steps;
+	}
+
+	/** Steps that the client did not ask for. */
+	get left(): number {
+		return this.#steps.length;
+	}
+
+	stop(): void {
+		this.#server.stop(true);
+	}
+
+	#next(shown: string, hasTools: boolean): Call | undefined {
+		const step = hasTools ? this.#steps.shift() : undefined;
+		return typeof step === "function" ? step(shown) : step;
+	}
+
+	async #answer(request: Request): Promise<Response> {
+		const { pathname } = new URL(request.url);
+		if (request.method !== "POST") return Response.json({ data: [], models: [] });
+		const asked = await request.json().catch(() => ({}));
+		this.asked.push(asked);
+		if (pathname.endsWith("/chat/completions")) return this.#chat(asked);
+		if (pathname.endsWith("/responses")) return this.#responses(asked);
+		if (pathname.endsWith("/messages")) return this.#messages(asked);
+		if (pathname.endsWith(":streamGenerateContent")) return this.#contents(asked);
+		return new Response("no such path", { status: 404 });
+	}
+
+	/** OpenAI's chat completions: pi, omp. */
+	#chat(asked: any): Response {
+		const n = this.asked.length, last = asked.messages.at(-1);
+		const call = this.#next(textOf(last?.content), (asked.tools ?? []).length > 0);
+		const delta = call
+			? { role: "assistant", tool_calls: [{ index: 0, id: `call_${n}`, type: "function", function: { name: call.tool, arguments: JSON.stringify(call.arguments) } }] }
+			: { role: "assistant", content: `Answer ${n}.` };
+		const chunk = { id: `chat_${n}`, object: "chat.completion.chunk", created: 1, model: asked.model };
+		const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
+		return events([
+			{ ...chunk, choices: [{ index: 0, delta, finish_reason: null }] },
+			{ ...chunk, choices: [{ index: 0, delta: {}, finish_reason: call ? "tool_calls" : "stop" }], usage },
+		], "data: [DONE]\n\n");
+	}
+
+	/** OpenAI's responses: Codex. */
+	#responses(asked: any): Response {
+		const n = this.asked.length, call = this.#next(textOf(asked.input.at(-1)?.output), true);
+		const id = { id: `item_${n}`, call_id: `call_${n}`, namespace: call?.namespace };
+		const item = !call
+			? { type: "message", role: "assistant", id: id.id, content: [{ type: "output_text", text: `Answer ${n}.` }] }
+			: call.input === undefined
+				? { type: "function_call", ...id, name: call.tool, arguments: JSON.stringify(call.arguments) }
+				: { type: "custom_tool_call", ...id, name: call.tool, input: call.input };
+		const usage = { input_tokens: 100, input_tokens_details: { cached_tokens: 0 }, output_tokens: 10, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 110 };
+		return events([
+			{ type: "response.created", response: { id: `resp_${n}` } },
+			{ type: "response.output_item.done", output_index: 0, item },
+			{ type: "response.completed", response: { id: `resp_${n}`, usage } },
+		]);
+	}
+
+	/** Anthropic's messages: Claude Code. */
+	#messages(asked: any): Response {
+		const n = this.asked.length, call = this.#next(textOf(asked.messages.at(-1)?.content), (asked.tools ?? []).length > 0);
+		const block = call ? { type: "tool_use", id: `toolu_${n}`, name: call.tool, input: {} } : { type: "text", text: "" };
+		const delta = call ? { type: "input_json_delta", partial_json: JSON.stringify(call.arguments) } : { type: "text_delta", text: `Answer ${n}.` };
+		const usage = { input_tokens: 100, output_tokens: 10, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+		const message = { id: `msg_${n}`, type: "message", role: "assistant", model: asked.model, content: [], stop_reason: null, usage };
+		return events([
+			{ type: "message_start", message },
+			{ type: "content_block_start", index: 0, content_block: block },
+			{ type: "content_block_delta", index: 0, delta },
+			{ type: "content_block_stop", index: 0 },
+			{ type: "message_delta", delta: { stop_reason: call ? "tool_use" : "end_turn" }, usage },
+			{ type: "message_stop" },
+		]);
+	}
+
+	/** Google's contents: Gemini CLI. */
+	#contents(asked: any): Response {
+		const n = this.asked.length, last = asked.contents?.at(-1)?.parts ?? [];
+		const call = this.#next(JSON.stringify(last), (asked.tools ?? []).length > 0);
+		const part = call ? { functionCall: { name: call.tool, args: call.arguments } } : { text: `Answer ${n}.` };
+		const usageMetadata = { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 };
+		return events([{ candidates: [{ index: 0, content: { role: "model", parts: [part] }, finishReason: "STOP" }], usageMetadata, modelVersion: "stub" }]);
+	}
+}
+
+/** A stream of events. */
+function events(list: object[], end = ""): Response {
+	const text = list.map(e => ("type" in e ? `event: ${e.type}\n` : "") + `data: ${JSON.stringify(e)}\n\n`).join("") + end;
+	return new Response(text, { headers: { "content-type": "text/event-stream" } });
+}
