@@ -31,7 +31,9 @@ func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp4", fmt.Sprint("127.0.0.1:", port))
+	var config net.ListenConfig
+	config.SetMultipathTCP(false) // a connection is one pair of sockets, whose owner is known
+	listener, err := config.Listen(context.Background(), "tcp4", fmt.Sprint("127.0.0.1:", port))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/md5"
 	"fmt"
 	"os"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"sessionfs/nodes/nfs/nfstest"
 )
 
 // nfsServer is a running `sessionfs nfs`.
@@ -33,6 +36,7 @@ func (s *store) serveNFS(args ...string) *nfsServer {
 	limited := s.command(program, append([]string{"nfs"}, args...)...)
 	cmd := exec.Command(limited.Path, limited.Args[1:]...) // it serves for longer than others take
 	cmd.Env, cmd.Dir = limited.Env, limited.Dir
+	cmd.SysProcAttr = limited.SysProcAttr
 	out, err := cmd.StdoutPipe()
 	require.NoError(s.t, err)
 	log, err := os.Create(filepath.Join(s.dir, "nfs.log"))
@@ -94,6 +98,37 @@ func TestNFS(t *testing.T) {
 	require.True(t, n.cmd.ProcessState.Success() || n.cmd.ProcessState.Sys().(unix.WaitStatus).Signal() == unix.SIGTERM, "%v", err)
 	require.Equal(t, exitSource, s.run("nfs", s.dir+"/nothing").code)
 	require.Equal(t, exitUsage, s.run("nfs", "-o", "nothing", s.source).code)
+}
+
+// TestNFSOfOthers: a process of another user that knows the path, and claims to be the owner, gets no answer, and uses up no path.
+// One of root and one of the server's user are answered.
+func TestNFSOfOthers(t *testing.T) {
+	needsRoot(t, "needs several users")
+	needsTools(t, "bash", "timeout")
+	const stranger = 2001
+	for _, owner := range []user{{"root", 0}, {"user", nobody}} {
+		t.Run(owner.name, func(t *testing.T) {
+			s := newStore(t, owner)
+			n := s.serveNFS(s.source)
+			answered := func(uid int) bool {
+				call := (&nfstest.Client{UID: uint32(owner.uid)}).Message(nfstest.Mount, 1, n.path)
+				cmd := command(t, user{"client", uid}, "bash", "-c",
+					`exec 3<>/dev/tcp/127.0.0.1/$1 && cat >&3; timeout 30 head -c 4 <&3 | wc -c`, "bash", n.port)
+				cmd.Stdin = bytes.NewReader(append([]byte{0x80, 0, 0, byte(len(call))}, call...))
+				out, err := cmd.Output()
+				require.NoError(t, err)
+				return strings.TrimSpace(string(out)) == "4"
+			}
+			for _, uid := range []int{0, owner.uid} {
+				require.False(t, answered(stranger))
+				require.True(t, answered(uid), string(readFile(t, n.log)))
+				require.False(t, answered(stranger))
+				n.next()
+			}
+			n.kill()
+			require.Contains(t, string(readFile(t, n.log)), "user 2001")
+		})
+	}
 }
 
 // inGuest runs a script of testdata/guest in a guest, for which the server printed how to mount, and calls hear with each line

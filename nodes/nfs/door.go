@@ -23,9 +23,11 @@ import (
 
 const (
 	maxConnections = 64
-	maxRequests    = 64               // that are answered at a time
+	maxArrived     = 64               // connections that wait until their owners are known
+	maxCalls       = 64               // that a connection may wait for; one of a stranger waits for one
 	strangerTime   = 10 * time.Second // how long a connection may show neither a handle nor the secret
 	sendTime       = 30 * time.Second // how long a client may take for an answer
+	strangerSend   = time.Second      // the same for a stranger
 	exportTime     = time.Minute      // how long an exported path is good
 	maxReplies     = 1024             // that are kept
 	maxObjects     = 1 << 16          // that are kept; a quarter of the memory of the process is enough for it
@@ -43,7 +45,6 @@ type Door struct {
 	result   atomic.Pointer[[]byte] // the answer to the lines that were written last
 	uid      uint32                 // of the owner
 	epoch    uint64                 // tells a client that the server was restarted
-	busy     chan struct{}          // has room for maxRequests
 	log      *slog.Logger
 
 	replacing sync.Mutex     // held while a version takes the place of another
@@ -60,7 +61,6 @@ func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *D
 	d := &Door{
 		root: &object{handle: handle{Kind: storage.KindDir}, node: root}, secret: secret,
 		space: root.Space, uid: uint32(os.Geteuid()), epoch: uint64(time.Now().UnixNano()), log: log,
-		busy: make(chan struct{}, maxRequests),
 	}
 	d.root.parent = d.root
 	d.root.ID = nodeID(d.mac([]byte(source)))
@@ -101,66 +101,138 @@ func (d *Door) useExport(path string) (below string, ok bool) {
 	return below, true
 }
 
-// Serve answers the clients that connect, until ctx is done.
+// Serve answers the clients that connect, until ctx is done. Connections of other users are closed
+// before a byte is read, and hold no place.
 func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
+	owners := openSocketOwners(l.Addr())
+	refused := refusedConnections{log: d.log}
 	var connections errgroup.Group
 	connections.SetLimit(maxConnections)
 	defer func() {
 		cancel()
 		_ = connections.Wait() // that of a client that left
+		owners.close()
+		refused.end()
 		d.versions.Purge()
 		d.closing.Wait()
 	}()
 	context.AfterFunc(ctx, func() { l.Close() })
+	arrived := make(chan net.Conn, maxArrived)
+	failure := make(chan error, 1)
+	go func() { failure <- d.accept(l, arrived) }()
+	for first := range arrived {
+		batch := []net.Conn{first}
+		for range len(arrived) {
+			batch = append(batch, <-arrived)
+		}
+		for i, err := range owners.check(batch, d.uid) {
+			c := batch[i]
+			if err != nil {
+				refused.close(c, err)
+				continue
+			}
+			hasPlace := connections.TryGo(func() error { return d.serve(ctx, newConnection(c)) })
+			if !hasPlace {
+				c.Close()
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return <-failure
+}
+
+// accept hands on the connections of a listener until that is closed.
+func (d *Door) accept(l net.Listener, arrived chan<- net.Conn) error {
+	defer close(arrived)
 	for {
 		c, err := l.Accept()
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, net.ErrClosed):
+		if errors.Is(err, net.ErrClosed) {
 			return err
-		case err != nil: // no descriptors, for example
+		}
+		if err != nil { // no descriptors, for example
 			d.log.Warn("a client cannot connect", "err", err)
 			time.Sleep(100 * time.Millisecond)
-		case !connections.TryGo(func() error { return d.serve(ctx, &connection{Conn: c}) }):
-			c.Close()
+			continue
 		}
+		arrived <- c
 	}
 }
 
-// connection is one of a client.
+// connection is one of a client. It is a stranger's until a handle or the secret has come over it.
 type connection struct {
 	net.Conn
-	sending sync.Mutex
+	trust   func()        // ends that it is a stranger's
+	trusted chan struct{} // is closed by trust
+	calls   chan struct{} // has room for maxCalls
+	replies chan reply    // has room for those of as many calls
 }
 
-// trust lets a connection stay over which a handle or the secret has come.
-func (c *connection) trust() { _ = c.SetReadDeadline(time.Time{}) }
+// reply is the answer to a call.
+type reply struct {
+	message []byte        // nil if it was no call
+	sent    chan struct{} // is closed when the answer is sent, or cannot be
+}
 
-// serve answers the calls of a connection, each as soon as it can.
+func newConnection(c net.Conn) *connection {
+	trusted := make(chan struct{})
+	return &connection{
+		Conn: c, trusted: trusted,
+		trust: sync.OnceFunc(func() {
+			_ = c.SetReadDeadline(time.Time{})
+			close(trusted)
+		}),
+		calls:   make(chan struct{}, maxCalls),
+		replies: make(chan reply, maxCalls),
+	}
+}
+
+// serve answers the calls of a connection, each as soon as it can, those of a stranger one after
+// the other. What a client leaves unread keeps nobody else waiting.
 func (d *Door) serve(ctx context.Context, c *connection) error {
 	ctx, cancel := context.WithCancel(ctx)
-	var calls sync.WaitGroup
-	defer calls.Wait()
-	defer cancel()
+	var calls, sender sync.WaitGroup
+	defer func() {
+		cancel()
+		calls.Wait()
+		close(c.replies)
+		sender.Wait()
+	}()
 	context.AfterFunc(ctx, func() { c.Close() })
 	_ = c.SetReadDeadline(time.Now().Add(strangerTime))
+	sender.Go(func() { c.send(cancel) })
 	for {
+		c.calls <- struct{}{}
 		message, err := readRecord(c)
 		if err != nil {
 			return err
 		}
-		d.busy <- struct{}{}
-		calls.Go(func() {
-			defer func() { <-d.busy }()
-			reply := d.answer(ctx, c, message)
-			c.sending.Lock()
-			defer c.sending.Unlock()
-			_ = c.SetWriteDeadline(time.Now().Add(sendTime))
-			if _, err := c.Write(reply); err != nil || reply == nil {
-				cancel()
-			}
-		})
+		sent := make(chan struct{})
+		calls.Go(func() { c.replies <- reply{message: d.answer(ctx, c, message), sent: sent} })
+		select {
+		case <-c.trusted:
+		case <-sent:
+		}
+	}
+}
+
+// send sends the replies until there are no more calls. It calls end where a client takes none.
+func (c *connection) send(end func()) {
+	for r := range c.replies {
+		limit := strangerSend
+		select {
+		case <-c.trusted:
+			limit = sendTime
+		default:
+		}
+		_ = c.SetWriteDeadline(time.Now().Add(limit))
+		_, err := c.Write(r.message)
+		if err != nil || r.message == nil {
+			end()
+		}
+		close(r.sent)
+		<-c.calls
 	}
 }

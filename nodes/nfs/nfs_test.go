@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -215,8 +216,11 @@ func newDoor(dir *fakeDir, log io.Writer) *Door {
 }
 
 // serve serves a directory, to which a client is connected.
-func serve(t *testing.T, dir *fakeDir) (*served, *client) {
-	s := &served{T: t, door: newDoor(dir, io.Discard)}
+func serve(t *testing.T, dir *fakeDir) (*served, *client) { return serveLogged(t, dir, io.Discard) }
+
+// serveLogged is serve with a log.
+func serveLogged(t *testing.T, dir *fakeDir, log io.Writer) (*served, *client) {
+	s := &served{T: t, door: newDoor(dir, log)}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	s.at = l.Addr().String()
@@ -541,6 +545,139 @@ func TestStrangerLeaves(t *testing.T) {
 	c.attr(c.dir)
 }
 
+// piped is a client of a door over a pipe, which holds no byte that is not read.
+func piped(t *testing.T, door *Door) net.Conn {
+	ours, theirs := net.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = door.serve(ctx, newConnection(theirs))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return ours
+}
+
+// ask sends a call, and returns when it is taken.
+func ask(conn net.Conn, program, procedure uint32, arguments ...any) error {
+	var c nfstest.Client
+	call := c.Message(program, procedure, arguments...)
+	_, err := conn.Write(append([]byte{0x80, 0, 0, byte(len(call))}, call...))
+	return err
+}
+
+// TestUnreadAnswers: a client that reads no answers keeps nobody waiting. A stranger has one call at
+// a time and a second for its answer, a client with a handle so many calls and half a minute.
+func TestUnreadAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		door := newDoor(newFakeDir(nil), io.Discard)
+		root := door.sign(door.root.handle)
+		const getAttr = 1
+		for name, c := range map[string]struct {
+			calls     int
+			limit     time.Duration
+			procedure uint32
+			arguments []any
+		}{
+			"stranger": {1, strangerSend, 0, nil},
+			"guess":    {1, strangerSend, getAttr, []any{make([]byte, handleSize)}},
+			"client":   {maxCalls, sendTime, getAttr, []any{root}},
+		} {
+			hog := piped(t, door)
+			start := time.Now()
+			for range c.calls {
+				require.NoError(t, ask(hog, nfstest.NFS, c.procedure, c.arguments...), name)
+			}
+			var taken atomic.Bool
+			go func() {
+				_ = ask(hog, nfstest.NFS, c.procedure, c.arguments...) // it fails at last
+				taken.Store(true)
+			}()
+			synctest.Wait()
+			require.False(t, taken.Load(), name)
+
+			other := nfstest.NewClient(piped(t, door))
+			other.UID = door.uid
+			for range 2 * maxCalls {
+				_, err := other.GetAttr(root)
+				require.NoError(t, err, name)
+			}
+			other.Close()
+			require.Equal(t, start, time.Now(), "nobody waited")
+
+			time.Sleep(c.limit - 1)
+			synctest.Wait()
+			require.False(t, taken.Load(), name)
+			time.Sleep(1)
+			synctest.Wait()
+			_, err := hog.Read(make([]byte, 1))
+			require.Equal(t, io.EOF, err, name)
+		}
+	})
+}
+
+// TestRefusedAreLogged: of refused connections a line a minute has the number, and the last line the
+// rest.
+func TestRefusedAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		refused := refusedConnections{log: slog.New(slog.NewTextHandler(&log, nil))}
+		add := func(times int) {
+			for range times {
+				ours, theirs := net.Pipe()
+				refused.close(theirs, denied)
+				_, err := ours.Read(make([]byte, 1))
+				require.Equal(t, io.EOF, err)
+			}
+		}
+		add(5)
+		time.Sleep(logPause)
+		add(3)
+		refused.end()
+		var numbers []string
+		for line := range strings.Lines(log.String()) {
+			_, number, _ := strings.Cut(strings.TrimSpace(line), "last_line=")
+			numbers = append(numbers, number)
+		}
+		require.Equal(t, []string{"0", "4", "2"}, numbers)
+	})
+}
+
+// TestFirstCallWaits: the first call of a connection that has a handle is no stranger's: what it
+// waits for may come over the same connection.
+func TestFirstCallWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeControl()
+		door := newDoor(newFakeDir(items{"append": f}), io.Discard)
+		connect := func() *nfstest.Client {
+			c := nfstest.NewClient(piped(t, door))
+			c.UID = door.uid
+			return c
+		}
+		first := connect()
+		h, err := first.Walk(door.sign(door.root.handle), "d/append")
+		require.NoError(t, err)
+		_, err = first.Write(h, 0, []byte("one\n"))
+		require.NoError(t, err)
+		first.Close()
+		again := connect()
+		defer again.Close()
+		var third error
+		go func() { _, third = again.Write(h, 8, []byte("three\n")) }()
+		synctest.Wait()
+		_, err = again.Write(h, 4, []byte("two\n"))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.NoError(t, third)
+		require.Equal(t, []string{"one", "two", "three"}, f.lines)
+		door.versions.Purge()
+		door.closing.Wait()
+	})
+}
+
 // TestManyConnections: of 10,000 connections those beyond a bound are closed, so that they take no
 // goroutines, descriptors and memory. The client goes on, and another one gets in afterwards.
 func TestManyConnections(t *testing.T) {
@@ -606,7 +743,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Add(c.Message(nfstest.Mount, 1, door.Export()))
 	pipe, _ := net.Pipe()
-	from := &connection{Conn: pipe}
+	from := newConnection(pipe)
 	f.Fuzz(func(t *testing.T, message []byte) {
 		if len(message) >= 24 { // the program is most often one that is there
 			message[12], message[13] = 0, 1

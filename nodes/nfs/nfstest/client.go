@@ -26,9 +26,14 @@ func Dial(address string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return NewClient(conn), nil
+}
+
+// NewClient returns the client of a connection.
+func NewClient(conn net.Conn) *Client {
 	c := &Client{conn: conn, waiting: map[uint32]chan []byte{}}
 	go c.receive()
-	return c, nil
+	return c
 }
 
 // Close closes the connection.
