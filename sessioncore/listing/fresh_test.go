@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -244,4 +245,56 @@ func TestRacyTimes(t *testing.T) {
 		require.NoError(t, mem.WriteFile("q/c.jsonl", []byte(headerLine("c1", "/w"))))
 		require.ElementsMatch(t, want, strings.Fields(ids(t, l)), "racy: %v", racy)
 	}
+}
+
+// TestRemovedWithoutASign: a session that is gone, though the token of its directory is as it was, is no longer listed, and is
+// not found.
+func TestRemovedWithoutASign(t *testing.T) {
+	for name, look := range map[string]func(l *Listing){
+		"all":    func(l *Listing) { require.Equal(t, "a", ids(t, l)) },
+		"resume": func(l *Listing) { require.Empty(t, l.resume(t, "b")) },
+	} {
+		mem := memory.New()
+		l := newListing(t, &storagetest.Stopped{Storage: mem, At: storagetest.Ticking(false)})
+		for _, id := range []string{"a", "b", "c"} {
+			require.NoError(t, mem.WriteFile("p/"+id+".jsonl", []byte(headerLine(id, "/w"))))
+		}
+		require.Len(t, l.all(t), 3, name)
+		require.NoError(t, mem.Remove("p/b.jsonl"))
+		require.NoError(t, mem.Remove("p/c.jsonl"))
+		look(l)
+	}
+}
+
+// TestTreeAfterRemoval: what is removed from a directory of several sessions is gone from the trees.
+func TestTreeAfterRemoval(t *testing.T) {
+	mem := memory.New()
+	l := newListing(t, mem)
+	names := func() (names []string) {
+		list, err := l.TreeList(t.Context(), ByCwd, "/w")
+		require.NoError(t, err)
+		for _, e := range list {
+			names = append(names, e.Name)
+		}
+		return names
+	}
+	for _, id := range []string{"a", "b"} {
+		l.write(t, "p/"+id+".jsonl", headerLine(id, "/w"))
+	}
+	require.Len(t, names(), 3, "and latest")
+	require.NoError(t, mem.Remove("p/b.jsonl"))
+	require.Len(t, names(), 2)
+}
+
+// TestAgentWithoutDirectory: of several agents one may have no sessions.
+func TestAgentWithoutDirectory(t *testing.T) {
+	mem := memory.New()
+	require.NoError(t, mem.WriteFile("omp/p/a.jsonl", []byte(headerLine("a", "/w"))))
+	store := sessioncore.NewStore(mem)
+	t.Cleanup(store.Close)
+	require.Equal(t, "a", ids(t, NewOf(store, "codex", "omp")))
+	_, err := New(sessioncore.NewStore(&storagetest.Hooked{Storage: mem, Before: func(storagetest.Call) error {
+		return storage.ErrUnsupported
+	}}), "").Sessions(t.Context())
+	require.ErrorIs(t, err, storage.ErrUnsupported)
 }
