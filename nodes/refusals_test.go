@@ -202,3 +202,57 @@ func TestPanicBesides(t *testing.T) {
 	<-called
 	time.Sleep(20 * time.Millisecond) // for the panic to end this process
 }
+
+// TestRefusalsAreBounded: after a thousand sessions with a reason all are dropped: users read the last one.
+func TestRefusalsAreBounded(t *testing.T) {
+	var r refusals
+	text := func(session string) string {
+		text, _ := r.get(session)
+		return text
+	}
+	for n := range maxRefusals {
+		r.note(fmt.Sprint(n), refusal{text: func() string { return "why" }})
+	}
+	require.Equal(t, "why", text("0"))
+	r.note("one more", refusal{text: func() string { return "why" }})
+	require.Empty(t, text("0"))
+	require.Equal(t, "why", text("one more"))
+}
+
+// TestForgets: a success clears the reason about its own subject, and a write that of its session.
+func TestForgets(t *testing.T) {
+	var r refusals
+	text := func() string { text, _ := r.get("s"); return text }
+	for subject, kept := range map[string]bool{"append": true, "leaf": false, "": false} {
+		r.note("s", refusal{subject: "leaf", text: func() string { return "why" }})
+		r.forget("other", subject)
+		require.Equal(t, "why", text())
+		r.forget("s", subject)
+		require.Equal(t, kept, text() != "", "%q", subject)
+	}
+}
+
+// TestNamesOfPrograms: a look-up that fails is a reason to tell, but not of names for which programs look in every
+// directory, nor where failed look-ups are usual.
+func TestNamesOfPrograms(t *testing.T) {
+	for dir, names := range map[string]map[string]bool{"by-id": {"x": true, ".git": false, "...": false}, "": {"x": false}} {
+		for name, told := range names {
+			view := &View{Log: slog.New(slog.DiscardHandler)}
+			root := NewDirectory(view)
+			links := &LinksDir{Directory: root, refusalName: dir}
+			require.Equal(t, syscall.ENOENT, NoName(links, name, sessioncore.ErrNotFound))
+			last, _ := view.refusals.get(outside)
+			require.Equal(t, told, last != "", "%s/%s: %s", dir, name, last)
+		}
+	}
+}
+
+// TestReasonsAreShort: last-error is one line of a bounded length, whatever a reason quotes.
+func TestReasonsAreShort(t *testing.T) {
+	view := &View{Log: slog.New(slog.DiscardHandler)}
+	_ = view.refuse("s", "append", "append", errors.New(strings.Repeat("a\n\x1b", 1<<20)))
+	last, _ := view.refusals.get("s")
+	require.LessOrEqual(t, len(last), 5*maxReason)
+	require.Equal(t, 1, strings.Count(last, "\n"))
+	require.NotContains(t, last, "\x1b")
+}
