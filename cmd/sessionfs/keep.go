@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -219,6 +220,11 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 	}
 	if to != "" {
 		words = append(words, "--to", to)
+	}
+	for _, word := range words {
+		if strings.ContainsFunc(word, unicode.IsControl) { // it could begin another line of a unit or a crontab
+			return refuse(exitUsage, "keep: no timer can pass on %q: it has control characters", word)
+		}
 	}
 	set, err := transfer.SetTimer(words)
 	switch {
