@@ -17,6 +17,7 @@ import (
 
 	"sessionfs/mountopts"
 	"sessionfs/nodes"
+	"sessionfs/sessioncore/storage"
 )
 
 // maxStacked bounds how many dead mounts on one mount point are removed: a crash leaves one.
@@ -197,7 +198,7 @@ func isWithin(path, dir string) bool {
 // checkEmpty refuses a directory that is not empty: the mount would hide its files. Of the control
 // files, new-session alone becomes a real file when it is written to without a mount.
 func checkEmpty(path string) error {
-	d, err := os.Open(path)
+	d, err := storage.OpenDir(path)
 	if err != nil {
 		return Refuse(ErrMountpoint, "MOUNTPOINT %s cannot be read by user %d: %s", path, os.Geteuid(), err)
 	}

@@ -199,7 +199,7 @@ func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
 		return p.source, nil, nil
 	}
 	at := transfer.KeptIn(keptDir, p.agent.Name, p.source.Path())
-	if _, err := os.Stat(filepath.Join(at, transfer.FromName)); err != nil {
+	if !transfer.HasKept(at) {
 		return p.source, nil, nil
 	}
 	if kept, err = p.opened(dir.Open(at)); err != nil {

@@ -15,6 +15,7 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/storage"
 )
 
 // agentCandidates are the directories in which agents of this user may have their sessions, in the order
@@ -110,7 +111,7 @@ func xdgDir(getenv func(string) string, variable string) string {
 
 // isClosed reports whether a directory is there, or may be, and cannot be read.
 func isClosed(path string) bool {
-	f, err := os.Open(path)
+	f, err := storage.OpenDir(path)
 	if err == nil {
 		_, err = f.Readdirnames(1)
 		_ = f.Close()

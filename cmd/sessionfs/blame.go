@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"os"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/blame"
 	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/view"
 	"sessionfs/source"
 )
@@ -70,14 +71,10 @@ func blameCommand() *cobra.Command {
 
 // readBlamed reads a regular file.
 func readBlamed(name string) (string, error) {
-	info, err := os.Stat(name)
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxBlamed) {
+	text, err := storage.ReadNamed(name, maxBlamed)
+	if errors.Is(err, storage.ErrNotRegular) {
 		err = refuse(exitUsage, "blame: %s is no file of at most %d MiB", name, maxBlamed>>20)
 	}
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(name)
 	return strings.ReplaceAll(string(text), "\r\n", "\n"), err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore/storage"
 )
 
 // maxSyslogMessage is the longest message, in bytes; the rest is cut. Messages are datagrams, and
@@ -96,7 +97,7 @@ func openLog(path string, o mountopts.Options) (*logFile, error) {
 	l := &logFile{name: filepath.Base(path)}
 	place, err := fs.ResolveMountpoint(filepath.Dir(path))
 	if err == nil {
-		l.dir, err = os.Open(place)
+		l.dir, err = storage.OpenDir(place)
 	}
 	if err == nil {
 		if dir, served := fs.ServedAt(o, place); served {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,7 @@ import (
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
 	reports "sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/view"
 	"sessionfs/source"
@@ -82,6 +82,10 @@ func (src *tree) exportAll(cmd *cobra.Command, path string) (err error) {
 	return err
 }
 
+// maxKeyed bounds the size of a file that an option names, in bytes. Those of prices may be the
+// largest (package report).
+const maxKeyed = 64 << 20
+
 // siteKey returns a hash of all that pages depend on beside their sessions: the program, the
 // options with the files that they name, and the time zone.
 func siteKey(src *tree) (string, error) {
@@ -91,7 +95,7 @@ func siteKey(src *tree) (string, error) {
 		if file == "" || file == mountopts.NoPrices {
 			continue
 		}
-		text, err := os.ReadFile(file)
+		text, err := storage.ReadNamed(file, maxKeyed)
 		if err != nil {
 			return "", err
 		}

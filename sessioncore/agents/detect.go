@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // Of returns the agent of a directory by the names in it and by a record, or nil. A directory with
@@ -39,7 +41,7 @@ func HasFile(dir, prefix string) bool {
 
 // namesIn returns up to maxNames names in a directory, in no order.
 func namesIn(dir string) []string {
-	f, err := os.Open(dir)
+	f, err := storage.OpenDir(dir)
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // skillMark is the last line of an installed skill: the hash of the lines before it.
@@ -19,17 +21,16 @@ func marked(text string) string {
 	return text + "<!-- sessionfs " + hex.EncodeToString(sum[:]) + " -->\n"
 }
 
+// maxSkill bounds the size of a skill of ours, in bytes, which has some thousands.
+const maxSkill = 256 << 10
+
 // checkOurs returns an error unless a file is a skill as this program, or an earlier version, wrote
 // it.
 func checkOurs(file string) error {
-	info, err := os.Lstat(file)
-	if err != nil {
-		return err
+	text, err := storage.ReadRegular(file, maxSkill)
+	if errors.Is(err, storage.ErrNotRegular) {
+		return fmt.Errorf("%s is a link, or no file of at most %d KiB; it stays", file, maxSkill>>10)
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is a link or no file; it stays", file)
-	}
-	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"sync"
 
 	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/storage"
 )
 
 // Prices are the prices of models, for usages whose client recorded no cost. The zero value knows
@@ -55,13 +55,7 @@ var ListPrices = Prices{list: true}
 
 // OpenPrices returns the list prices with the models of a file in their place.
 func OpenPrices(name string) (p Prices, err error) {
-	if info, err := os.Stat(name); err != nil {
-		return p, err
-	} else if !info.Mode().IsRegular() || info.Size() > maxPrices {
-		err := fmt.Errorf("it is not a file of at most %d MiB", maxPrices>>20)
-		return p, &fs.PathError{Op: "read", Path: name, Err: err}
-	}
-	text, err := os.ReadFile(name)
+	text, err := storage.ReadNamed(name, maxPrices)
 	if err != nil {
 		return p, err
 	}

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"sessionfs/sessioncore/storage"
 )
 
 // settings is a rule file in the format of gitleaks. Fields without a use for sessions are parsed,
@@ -61,13 +62,7 @@ func Read(name string) (*Rules, error) {
 	if name == "" {
 		return Known(), nil
 	}
-	if info, err := os.Stat(name); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() || info.Size() > maxFile {
-		err = fmt.Errorf("it is not a file of at most %d MiB", maxFile>>20)
-		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
-	}
-	text, err := os.ReadFile(name)
+	text, err := storage.ReadNamed(name, maxFile)
 	if err != nil {
 		return nil, err
 	}

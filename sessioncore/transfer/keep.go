@@ -18,6 +18,7 @@ import (
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
 )
 
 // Kept counts the copies that Keep made in the directory of an agent.
@@ -34,14 +35,32 @@ type Kept struct {
 // FromName is the file in a directory of kept sessions that has the path of the agent's directory.
 const FromName = ".from"
 
+// maxFrom bounds the size of FromName in bytes: a path and a newline.
+const maxFrom = 4 << 10
+
+// fromOf returns the path in FromName of a directory. In a directory that is shared anybody may have
+// made that file.
+func fromOf(at string) (from string, err error) {
+	text, err := storage.ReadRegular(filepath.Join(at, FromName), maxFrom)
+	return strings.TrimSuffix(string(text), "\n"), err
+}
+
+// HasKept reports whether a directory is one with kept sessions.
+func HasKept(at string) bool {
+	_, err := fromOf(at)
+	return err == nil
+}
+
 // KeptIn returns the directory below dir for the sessions of an agent's directory from. Each one
 // that settings name has its own, also after it was moved and a link is in its place.
 func KeptIn(dir, agent, from string) string {
 	at := filepath.Join(dir, agent)
 	for n := 1; ; n++ {
-		text, err := os.ReadFile(filepath.Join(at, FromName))
-		of := strings.TrimSuffix(string(text), "\n")
-		if moved, _ := filepath.EvalSymlinks(of); err != nil || of == from || moved == from {
+		of, err := fromOf(at)
+		if err != nil || of == from {
+			return at
+		}
+		if moved, _ := filepath.EvalSymlinks(of); moved == from {
 			return at
 		}
 		at = filepath.Join(dir, fmt.Sprintf("%s.%d", agent, n))
@@ -66,45 +85,64 @@ func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k
 		return Keep(ctx, from, agent, kept)
 	}
 	defer unlock()
-	copies := keeper{Kept: Kept{Dir: to}, deletes: agent.Deletes, parts: filepath.Join(to, ".parts")}
+	copies := keeper{Kept: Kept{Dir: to}, agent: agent, parts: filepath.Join(to, ".parts")}
 	if err := copies.begin(from, to); err != nil {
 		return k, err
 	}
 	defer os.RemoveAll(copies.parts)
-	var work errgroup.Group
+	copies.work.SetLimit(keepsAtOnce)
 	var failed error
-	files := 0
-	work.SetLimit(keepsAtOnce)
 	for _, dir := range agent.Dirs {
-		root := filepath.Join(from, dir)
-		if target, err := filepath.EvalSymlinks(root); err == nil {
-			root = target
-		}
-		_ = filepath.WalkDir(root, func(file string, item fs.DirEntry, err error) error {
-			switch {
-			case ctx.Err() != nil:
-				return fs.SkipAll
-			case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
-			case err != nil: // the rest of a directory is left out
-				failed = cmp.Or(failed, err)
-			case item.Type().IsRegular(): // no link is followed
-				files++
-				storage.Progress(ctx, files, 0)
-				below, _ := filepath.Rel(root, file)
-				isSession := filepath.Ext(agent.NameOf(dir, below)) == ".jsonl"
-				work.Go(func() error { return copies.keep(ctx, file, filepath.Join(to, dir, below), isSession) })
-			}
-			return nil
-		})
+		failed = cmp.Or(failed, copies.keepDir(ctx, from, dir))
 	}
-	err = work.Wait()
+	err = copies.work.Wait()
 	return copies.Kept, cmp.Or(ctx.Err(), failed, err)
+}
+
+// keepDir has the files in one of the agent's Dirs kept. The error is that of the first directory
+// that cannot be listed.
+func (k *keeper) keepDir(ctx context.Context, from, name string) (failed error) {
+	disk, err := dir.Open(filepath.Join(from, name))
+	if storage.IsMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_ = filepath.WalkDir(disk.Path(), func(path string, item fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return fs.SkipAll
+		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+		case err != nil: // the rest of a directory is left out
+			failed = cmp.Or(failed, err)
+		case item.Type().IsRegular(): // no link is followed
+			k.walked++
+			storage.Progress(ctx, k.walked, 0)
+			below, _ := filepath.Rel(disk.Path(), path)
+			found := keptFile{
+				disk: disk, name: filepath.ToSlash(below), to: filepath.Join(k.Dir, name, below),
+				isSession: filepath.Ext(k.agent.NameOf(name, below)) == ".jsonl",
+			}
+			k.work.Go(func() error { return k.keep(ctx, found) })
+		}
+		return nil
+	})
+	return failed
+}
+
+// keptFile is a file that is to be kept. Until it is opened, anything may be put into its place.
+type keptFile struct {
+	disk      *dir.Storage
+	name      string // in disk
+	to        string // the path of its first copy
+	isSession bool
 }
 
 // lockDir locks a directory of kept sessions: two processes that keep at once would miss each
 // other's copies.
 func lockDir(dir string) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := storage.CreateRegular(filepath.Join(dir, ".lock"))
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +159,10 @@ const keepsAtOnce = 8
 
 // keeper keeps files, several at a time.
 type keeper struct {
-	deletes time.Duration
-	parts   string // the directory of unfinished copies
+	agent  *agents.Agent
+	parts  string // the directory of unfinished copies
+	walked int    // how many files were found
+	work   errgroup.Group
 	// versions has the names under way. A file and those that are kept beside it have one.
 	versions storage.FIFOMutexes
 
@@ -135,30 +175,30 @@ func (k *keeper) begin(from, to string) error {
 	if err := cmp.Or(os.RemoveAll(k.parts), os.Mkdir(k.parts, 0o700)); err != nil {
 		return err
 	}
-	text, at := from+"\n", filepath.Join(to, FromName)
-	if before, err := os.ReadFile(at); err == nil && string(before) == text {
+	before, err := fromOf(to)
+	if err == nil && before == from {
 		return nil
 	}
 	part := filepath.Join(k.parts, FromName)
-	if err := os.WriteFile(part, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(part, []byte(from+"\n"), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(part, at)
+	return os.Rename(part, filepath.Join(to, FromName))
 }
 
 // week is how long before it is deleted a session is told of.
 const week = 7 * 24 * time.Hour
 
 // keep keeps a file.
-func (k *keeper) keep(ctx context.Context, file, to string, isSession bool) error {
-	name, _, _ := strings.Cut(filepath.Base(to), ".")
-	_, leave, err := k.versions.Lock(ctx, filepath.Join(filepath.Dir(to), name))
+func (k *keeper) keep(ctx context.Context, file keptFile) error {
+	name, _, _ := strings.Cut(filepath.Base(file.to), ".")
+	_, leave, err := k.versions.Lock(ctx, filepath.Join(filepath.Dir(file.to), name))
 	if err != nil {
 		return err
 	}
 	defer leave()
-	in, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	in, err := file.disk.OpenFile(file.name)
+	if storage.IsMissing(err) || errors.Is(err, storage.ErrNotRegular) { // it was removed or replaced meanwhile
 		return nil
 	}
 	if err != nil {
@@ -166,23 +206,25 @@ func (k *keeper) keep(ctx context.Context, file, to string, isSession bool) erro
 	}
 	defer in.Close()
 	info, err := in.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil {
 		return err
 	}
-	at, same, err := k.place(in, info, to)
+	at, same, err := k.place(in, info, file.to)
 	if err != nil {
 		return err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if isSession && k.deletes > 0 && time.Since(info.ModTime()) > k.deletes-week {
+	deletes := k.agent.Deletes
+	if file.isSession && deletes > 0 && time.Since(info.ModTime()) > deletes-week {
 		k.Soon++
 	}
 	if same {
 		k.Unchanged++
 		return nil
 	}
-	if k.Copied++; at != to {
+	k.Copied++
+	if at != file.to {
 		k.Beside++
 	}
 	k.Bytes += info.Size()
@@ -236,7 +278,7 @@ func beginsLike(path, other string, size int64) (bool, error) {
 		return false, err
 	}
 	defer file.Close()
-	kept, err := os.Open(other)
+	kept, _, err := storage.OpenRegular(other)
 	if err != nil {
 		return false, err
 	}

@@ -116,10 +116,7 @@ func (s *SiteDir) open(path string, masked bool) (err error) {
 	case err == nil && !s.has(SiteFile):
 		return fmt.Errorf("%s is not empty, and not a site of this program; choose an empty directory", path)
 	case err == nil:
-		var text []byte
-		if text, err = s.dir.ReadFile(SiteFile); err == nil {
-			err = s.state.parse(text)
-		}
+		err = s.readState()
 	}
 	if err != nil {
 		return unusable(path+"/"+SiteFile, err)
@@ -130,6 +127,23 @@ func (s *SiteDir) open(path string, masked bool) (err error) {
 			path, word[s.state.Masked], word[masked])
 	}
 	return nil
+}
+
+// maxState bounds the size of SiteFile, in bytes: more than that of a million pages.
+const maxState = 512 << 20
+
+// readState reads SiteFile.
+func (s *SiteDir) readState() error {
+	file, err := s.dir.OpenFile(SiteFile, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	text, err := storage.ReadOpened(file, maxState)
+	if err != nil {
+		return err
+	}
+	return s.state.parse(text)
 }
 
 // unusable returns the error of a path, with the reason of err alone.

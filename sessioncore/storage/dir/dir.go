@@ -198,6 +198,15 @@ func statOf(st *unix.Stat_t) storage.Stat {
 
 // Open implements storage.Files. One call walks the whole path.
 func (s *Storage) Open(name string) (storage.Object, error) {
+	opened, err := s.OpenFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return &file{opened}, nil
+}
+
+// OpenFile is Open for a caller that has the kernel copy the file.
+func (s *Storage) OpenFile(name string) (*os.File, error) {
 	if err := storage.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -205,7 +214,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{os.NewFile(uintptr(fd), name)}, nil
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // file is an open regular file. Its Fd is valid until Close.
