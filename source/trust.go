@@ -1,0 +1,180 @@
+package source
+
+import (
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// An agent obeys files of the directory in which it starts: instructions, hooks, servers to run.
+// Where others can write these, they decide what it does.
+
+// maxLinks is how many links a path may have, as in the kernel.
+const maxLinks = 40
+
+// CheckOwn returns an error, for a person, if others than this user and root can change what is in a
+// directory: by the directory itself, one above it, or a link in its path. In a directory above that
+// has the sticky bit, such as /tmp, others cannot rename what is not theirs.
+func CheckOwn(dir string) error { return trusted{os.Geteuid(), isPrivateGroup}.check(dir) }
+
+// trusted knows who may change directories.
+type trusted struct {
+	uid     int
+	isGroup func(gid uint32) bool // whether a group is this user's own
+}
+
+// check is CheckOwn. It walks along the path as the kernel does.
+func (t trusted) check(dir string) error {
+	at, rest, links := "/", strings.Split(dir, "/"), 0
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		if err := t.checkDir(at, false); err != nil {
+			return err
+		}
+		next := filepath.Join(at, name)
+		info, err := os.Lstat(next)
+		if err != nil {
+			return err
+		}
+		if info.Mode().Type() != iofs.ModeSymlink {
+			at = next
+			continue
+		}
+		links++
+		if links > maxLinks {
+			return &iofs.PathError{Op: "open", Path: dir, Err: unix.ELOOP}
+		}
+		if err := t.checkOwner(next, info); err != nil {
+			return err
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return err
+		}
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return t.checkDir(at, true)
+}
+
+// checkDir returns an error if others can change what is in a directory, or, of one above the
+// directory that counts, replace a name in it.
+func (t trusted) checkDir(dir string, counts bool) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if err := t.checkOwner(dir, info); err != nil {
+		return err
+	}
+	mode := info.Mode()
+	if !counts && mode&iofs.ModeSticky != 0 {
+		return nil
+	}
+	gid := info.Sys().(*syscall.Stat_t).Gid
+	switch {
+	case mode&0o002 != 0:
+		return fmt.Errorf("every user may write to %s", dir)
+	case mode&0o020 != 0 && hasACL(dir):
+		return fmt.Errorf("an access control list lets others write to %s", dir)
+	case mode&0o020 != 0 && !t.isGroup(gid):
+		return fmt.Errorf("the group %s may write to %s", groupName(gid), dir)
+	}
+	return nil
+}
+
+// checkOwner returns an error unless a file is this user's or root's.
+func (t trusted) checkOwner(path string, info iofs.FileInfo) error {
+	uid := info.Sys().(*syscall.Stat_t).Uid
+	if uid == 0 || int(uid) == t.uid {
+		return nil
+	}
+	return fmt.Errorf("%s belongs to user %s", path, userName(uid))
+}
+
+// hasACL reports whether a directory has an access control list. The group's bits then tell what it
+// grants at most, to whomever.
+func hasACL(dir string) bool {
+	n, err := unix.Lgetxattr(dir, "system.posix_acl_access", nil)
+	return err == nil && n > 0
+}
+
+// maxAccounts bounds the size of a list of users or groups, in bytes.
+const maxAccounts = 16 << 20
+
+// isPrivateGroup reports whether a group is this user's alone: it has his name, and nobody else is a
+// member.
+func isPrivateGroup(gid uint32) bool {
+	self, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+	if err != nil || groupName(gid) != self.Username {
+		return false
+	}
+	groups, groupsErr := storage.ReadNamed("/etc/group", maxAccounts)
+	users, usersErr := storage.ReadNamed("/etc/passwd", maxAccounts)
+	if groupsErr != nil || usersErr != nil {
+		return false
+	}
+	return isAlone(self.Username, strconv.Itoa(int(gid)), string(groups), string(users))
+}
+
+// isAlone reports whether lists of groups and users, as group(5) and passwd(5) have them, name no
+// other member of a group than a user.
+func isAlone(name, gid, groups, users string) bool {
+	for line := range strings.Lines(groups) {
+		fields := strings.Split(strings.TrimSpace(line), ":")
+		if len(fields) < 4 || fields[2] != gid {
+			continue
+		}
+		for member := range strings.SplitSeq(fields[3], ",") {
+			if member != "" && member != name {
+				return false
+			}
+		}
+	}
+	for line := range strings.Lines(users) {
+		fields := strings.Split(line, ":")
+		if len(fields) > 3 && fields[3] == gid && fields[0] != name {
+			return false
+		}
+	}
+	return true
+}
+
+// userName returns the name of a user, or the number of one without a name.
+func userName(uid uint32) string {
+	number := strconv.FormatUint(uint64(uid), 10)
+	of, err := user.LookupId(number)
+	if err != nil {
+		return number
+	}
+	return of.Username
+}
+
+// groupName returns the name of a group, or the number of one without a name.
+func groupName(gid uint32) string {
+	number := strconv.FormatUint(uint64(gid), 10)
+	of, err := user.LookupGroupId(number)
+	if err != nil {
+		return number
+	}
+	return of.Name
+}
