@@ -50,6 +50,7 @@ func TestReadOfResults(t *testing.T) {
 	for _, c := range []struct{ tool, input, details, want string }{
 		{"edit", "[/a.go#1A2B]\nPUT 1*:\n+c", `{"diff":" 1|...\n-2|a\n-3|b\n+2|c"}`, "a\nb>c"},
 		{"edit", "[/a.go#1A2B]\nPUT <1:\n+c", `{"diff":"+1|c\n 1|a"}`, "a>c\na"},
+		{"edit", "@@ /a.go\n= 2dj..2dj\n~c\n", `{"diff":" 1|a\n-2|b\n+2|c"}`, "a\nb>a\nc"},
 		{"exec", "apply(name)", `{"changes":{"/b.go":{"type":"add","content":"x"},"/a.go":{"type":"update","unified_diff":"@@ -1 +1 @@\n-a\n+b\n"}}}`, "a>b"},
 		{"exec", "apply(name)", `{"changes":{"/b.go":{"type":"update","unified_diff":"@@ -1 +1 @@\n-a\n+b\n","move_path":"/a.go"}}}`, "a>b"},
 		{"exec", "apply(name)", `{"changes":{"/a.go":{"type":"add","content":"a\n"}},"success":true}`, ">a\n"},

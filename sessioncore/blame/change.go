@@ -178,10 +178,24 @@ func files(patch string, is func(string) bool) (list []Change) {
 // after which others are put.
 var operation = regexp.MustCompile(`^(?:PUT|CUT) ([<>]?)(\d+|\$)(?:\.=(\d+))?:?$`)
 
+// anchored returns a change of which nothing is known if a patch of omp's edit in 14.9 has the file:
+// its anchors do not tell lines, and the result of the call does.
+func anchored(text string, is func(string) bool) []Change {
+	for line := range strings.Lines(text) {
+		if path := message.AnchoredPath(line); path != "" && is(path) {
+			return []Change{{Lines: true}}
+		}
+	}
+	return nil
+}
+
 // sections returns the changes of the file in a patch of omp's edit. The numbers of lines are those
 // before the patch, so the last ones come first. Operations on blocks and on
 // lines that were cut do not tell those.
 func sections(text string, is func(string) bool) (list []Change) {
+	if message.IsAnchored([]byte(text)) {
+		return anchored(text, is)
+	}
 	var section []Change
 	var body []byte // of the last operation
 	isFile := false

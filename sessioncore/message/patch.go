@@ -22,8 +22,15 @@ var (
 // with its name.
 func eachPatched(text []byte, isPatch bool, f func(string)) {
 	if isPatch {
+		isAnchored := IsAnchored(text)
 		for line := range bytes.Lines(text) {
 			if !beginsSection(bytes.TrimLeft(line, " \t")) || !fits(line) {
+				continue
+			}
+			if isAnchored {
+				if name := AnchoredPath(string(line)); name != "" {
+					f(name)
+				}
 				continue
 			}
 			if name := SectionPath(strings.TrimRight(string(line), " \t\r\n")); name != "" {
@@ -47,6 +54,24 @@ func eachPatched(text []byte, isPatch bool, f func(string)) {
 			f(name)
 		}
 	}
+}
+
+// anchoredBegin begins the line with the name of a file in a patch of omp's edit in 14.9.
+const anchoredBegin = "@@ "
+
+// IsAnchored reports whether a text is a patch of omp's edit in 14.9: sections, each below a line
+// with the name of a file (AnchoredPath). Lines of other patches begin alike.
+func IsAnchored(text []byte) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte(anchoredBegin)) && !bytes.Contains(text, patchBegin)
+}
+
+// AnchoredPath returns the path in a line of such a patch, or "".
+func AnchoredPath(line string) string {
+	name, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), anchoredBegin)
+	if !ok {
+		return ""
+	}
+	return unquoted(strings.TrimRight(name, "\r\n"))
 }
 
 // SectionPath returns the path in a line of a patch of omp's edit: [PATH#TAG] or [PATH] in newer
@@ -204,7 +229,7 @@ func MayBePatched(b []byte, at int) bool {
 
 // beginsSection reports whether a line in the body of a string can begin with a SectionPath.
 func beginsSection(line []byte) bool {
-	for _, begin := range []string{"[", "¶", "§", `\u00b6`, `\u00B6`, `\u00a7`, `\u00A7`, "MV ", `\tMV `} {
+	for _, begin := range []string{"[", "¶", "§", `\u00b6`, `\u00B6`, `\u00a7`, `\u00A7`, "MV ", `\tMV `, anchoredBegin, `\t` + anchoredBegin} {
 		if bytes.HasPrefix(line, []byte(begin)) {
 			return true
 		}

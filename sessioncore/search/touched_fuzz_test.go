@@ -20,6 +20,7 @@ func FuzzTouched(f *testing.F) {
 		`{"command":"f(\"*** Begin Patch\\n*** Delete File: C:\\\\new\\r\\n\", '*** Add File: it\\'s', \"*** Add File: x\")","workdir":"/w"}`,
 		"{\"input\":\"* Begin Patch\\n[a.go#1A2B]\\nMV \xffobg\\\".c.go\\r\x9ddate File: c.go\\r\\n*** End Patch\"}",
 		`{"input":"¶a\u00fc#1A2B\n§b\n  MV c"}`, `{"file_path":"c:\\A\\b.txt:3-9"}`, `{"path":"x","changes":{"/d":{"move_path":"file:///e"}}}`,
+		`{"input":"@@ a.go\n= 1ab..1ab\n~x\n\t@@ \"b c.go\"\r\n"}`,
 		`{"file":"A:\"0000000000"}`,
 		`{"nestedCalls":{"calls":[{"name":"read","arguments":{"path":"a;b"}},{"id":"1","name":"write"}]},"details":{"calls":[{"id":"1","args":"{\"path\":\"x/\\u0079.go\",\"c"}]}}`,
 		`{"details":{"statusEvents":[{"op":"write","path":"a/b"},{"op":"edit","input":"[a.go#1A2B]\nMV b.go"}]}}`,
