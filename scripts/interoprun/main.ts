@@ -18,13 +18,14 @@ import { checkPersisted } from "./persist";
 import { check, reportFor } from "./report";
 import { checkResumed } from "./resume";
 import { checkScopes } from "./scopes";
+import { checkTouched } from "./touched";
 
 const [clientDir, version, mountDir, project] = process.argv.slice(2);
 process.chdir(project);
 const client = await loadClient(clientDir, version);
 const mount = new Mount(mountDir, process.env.PI_CODING_AGENT_DIR!);
 reportFor(version);
-for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkMoved, checkScopes(clientDir), checkArchived, checkSwept, checkAccepted(clientDir), checkForeign(clientDir), checkDatabase(clientDir)]) {
+for (const part of [checkBuilt, checkContinued, checkResumed, checkPersisted, checkHistory, checkOld, checkLive, checkMoved, checkScopes(clientDir), checkArchived, checkSwept, checkAccepted(clientDir), checkForeign(clientDir), checkDatabase(clientDir), checkTouched(clientDir)]) {
 	try {
 		await part(client, mount, project);
 	} catch (e) {

@@ -110,7 +110,7 @@ export class Agent {
 }
 
 /** The program of the package, for bun to run. */
-function commandOf(client: string): string {
+export function commandOf(client: string): string {
 	const dir = path.join(client, "node_modules/@oh-my-pi/pi-coding-agent");
 	const { bin } = JSON.parse(fs.readFileSync(path.join(dir, "package.json"), "utf8"));
 	return path.join(dir, bin.omp);
