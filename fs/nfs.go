@@ -32,7 +32,7 @@ func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 		return nil, err
 	}
 	var config net.ListenConfig
-	config.SetMultipathTCP(false) // a connection is one pair of sockets, whose owner is known
+	config.SetMultipathTCP(false) // a connection of several has no one socket at its other end
 	listener, err := config.Listen(context.Background(), "tcp4", fmt.Sprint("127.0.0.1:", port))
 	if err != nil {
 		return nil, err

@@ -121,8 +121,8 @@ type View struct {
 // Archived reports whether v shows the archived sessions.
 func (v *View) Archived() bool { return errors.Is(v.Frozen, ErrArchived) }
 
-// unchangeable returns the reason against all changes, those of a read-only mount included; nil if
-// there is none.
+// unchangeable returns the reason against all changes, which may be the option of a read-only mount;
+// nil if there is none.
 func (v *View) unchangeable() error {
 	switch {
 	case v.Frozen != nil:

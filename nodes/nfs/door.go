@@ -24,7 +24,7 @@ import (
 const (
 	maxConnections = 64
 	maxArrived     = 64               // connections that wait until their owners are known
-	maxCalls       = 64               // that a connection may wait for; one of a stranger waits for one
+	maxCalls       = 64               // of a connection that wait for their answers; one at a time of a stranger
 	strangerTime   = 10 * time.Second // how long a connection may show neither a handle nor the secret
 	sendTime       = 30 * time.Second // how long a client may take for an answer
 	strangerSend   = time.Second      // the same for a stranger
@@ -167,7 +167,7 @@ type connection struct {
 	trust   func()        // ends that it is a stranger's
 	trusted chan struct{} // is closed by trust
 	calls   chan struct{} // has room for maxCalls
-	replies chan reply    // has room for those of as many calls
+	replies chan reply    // has room for maxCalls replies
 }
 
 // reply is the answer to a call.
@@ -189,8 +189,8 @@ func newConnection(c net.Conn) *connection {
 	}
 }
 
-// serve answers the calls of a connection, each as soon as it can, those of a stranger one after
-// the other. What a client leaves unread keeps nobody else waiting.
+// serve answers the calls of a connection, each as soon as it can. A stranger's are answered one by
+// one. A client that reads no answers keeps nobody else waiting.
 func (d *Door) serve(ctx context.Context, c *connection) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var calls, sender sync.WaitGroup

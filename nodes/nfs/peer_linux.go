@@ -18,8 +18,8 @@ import (
 )
 
 // A credential of AUTH_SYS is only claimed. The kernel however knows the owner of the socket at the
-// other end of a connection on this machine: the socket whose local address is the remote one of
-// the connection, and whose remote address is the local one.
+// other end of a connection on this machine. Its local address is our remote one, and its remote
+// address is our local one.
 
 var (
 	errNotTCP    = errors.New("it is not one of TCP")
@@ -35,7 +35,7 @@ type socket struct {
 	inode uint64 // 0 if no process has it open any more; the kernel may tell 0 for uid then
 }
 
-// established is the state of a TCP socket of which no end is closed.
+// established is the state of a TCP socket while both ends are open.
 const established = 1
 
 // socketOwners asks the kernel for the owners of sockets.
@@ -158,8 +158,8 @@ func (o *socketOwners) find(wanted []ends) (map[ends][]socket, error) {
 	return found, nil
 }
 
-// diagID is inet_diag_sockid of linux/inet_diag.h. The addresses are in network order, those of
-// IPv4 at the beginning.
+// diagID is inet_diag_sockid of linux/inet_diag.h. The addresses are in network order, and
+// those of IPv4 fill the first four bytes.
 type diagID struct {
 	LocalPort, RemotePort [2]byte
 	Local, Remote         [16]byte
@@ -191,7 +191,7 @@ type diagReply struct {
 }
 
 // ask asks by netlink for the socket with addresses of IPv4. The kernel looks into its table of
-// hashes, and finds those of IPv6 with mapped addresses, too.
+// hashes, and finds sockets of IPv6 with mapped addresses, too.
 func (o *socketOwners) ask(e ends) ([]socket, error) {
 	err := o.send(e)
 	if err != nil {
@@ -257,8 +257,8 @@ func parseReply(message []byte) ([]socket, error) {
 	return []socket{{state: r.State, uid: r.UID, inode: uint64(r.Inode)}}, nil
 }
 
-// readTables adds the sockets with addresses of IPv4 that the kernel's tables have. That of IPv6,
-// which has those with mapped addresses, is missing where there is no IPv6.
+// readTables adds the sockets with addresses of IPv4 that the kernel's tables have. The table of IPv6
+// has sockets with mapped addresses, and is missing where there is no IPv6.
 func (o *socketOwners) readTables(wanted []ends, found map[ends][]socket) error {
 	columns := map[string]ends{}
 	for _, e := range wanted {
@@ -275,7 +275,7 @@ func (o *socketOwners) readTables(wanted []ends, found map[ends][]socket) error 
 	return nil
 }
 
-// readTable adds the sockets of a table whose columns of addresses are wanted.
+// readTable adds the sockets of a table with wanted columns of addresses.
 func readTable(name string, wanted map[string]ends, found map[ends][]socket) error {
 	table, err := os.Open(name)
 	if err != nil {
