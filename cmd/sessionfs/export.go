@@ -97,6 +97,9 @@ func (src *tree) subject(ctx context.Context, at source.Session) (snap *sessionc
 		return nil, of, fmt.Errorf("%s: %w", at.Dir, err)
 	}
 	blobs := func(hash string) (io.ReadCloser, error) { return src.Open(path.Join("blobs", hash)) }
+	if src.Redact {
+		blobs = nil // no rule finds a secret in an image
+	}
 	of = view.Subject{Session: snap, Alone: at.Entry != "", Agent: bill.Agent, Blobs: blobs}
 	if agent := agents.Find(bill.Agent); agent != nil {
 		of.Agent = agent.Title

@@ -9,7 +9,7 @@ import "sessionfs/sessioncore"
 type block struct {
 	kind kind
 	line []span // of a line
-	text []byte // of a text
+	text []byte // of a text; of an image, its data as in the entry
 	info string // the language of code; of a call, the argument that tells it from others
 
 	parts  int    // of a call or a result: how many blocks behind it belong to it
@@ -28,6 +28,7 @@ const (
 	callLine                  // the call of a tool
 	resultLine                // the call that a result answers
 	paragraphLine             // any other line, whose spans have their own blanks
+	pictureLine               // a note of an image in the entry
 	proseText                 // Markdown of the speaker
 	thoughtText               // Markdown of the model's thoughts
 	codeText                  // text without Markdown
@@ -36,6 +37,7 @@ const (
 // separators stand between the spans of a line.
 var separators = [...]string{
 	headingLine: " · ", namingLine: " · ", noteLine: " ", callLine: " — ", resultLine: " · ", paragraphLine: "",
+	pictureLine: " ",
 }
 
 // span is a piece of a line.

@@ -65,8 +65,8 @@ func (b *builder) thoughts(m *message.Members) {
 	}
 }
 
-// picture adds an image of the blob store or, if the data is in the entry, a note and a link to the
-// entry.
+// picture adds an image of the blob store or, if the data is in the entry, a note with a link to the
+// entry and the data.
 func (b *builder) picture(m *message.Members) {
 	media, data, url := m[message.MediaType], m[message.Data], m[message.URL]
 	if m[message.Source].IsObject() {
@@ -89,4 +89,7 @@ func (b *builder) picture(m *message.Members) {
 	}
 	b.note("An image in the entry,", kind, sizeText(len(data)))
 	b.link("the entry")
+	last := &b.blocks.body[len(b.blocks.body)-1]
+	last.kind = pictureLine
+	last.text = data
 }

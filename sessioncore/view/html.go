@@ -115,13 +115,17 @@ var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "i
 func (p *page) embed(hash, text string) {
 	alt := escaped(text)
 	note := func(why markup) { p.write("<em>", alt, " (", why, ")</em>") }
+	if p.blobs == nil {
+		note("not in the page")
+		return
+	}
 	blob, err := p.blobs(hash)
 	if err != nil {
 		note("not in the blob store")
 		return
 	}
 	defer blob.Close()
-	start := make([]byte, 512) // DetectContentType looks at no more
+	start := make([]byte, startSize)
 	got, err := io.ReadFull(blob, start)
 	kind := http.DetectContentType(start[:got])
 	switch {

@@ -31,7 +31,7 @@ func (w *markdownWriter) append(dst []byte, blocks ...block) []byte {
 }
 
 // lineMarks stand around a line.
-var lineMarks = [...][2]string{titleLine: {"# "}, headingLine: {"## "}, namingLine: {"*", "*"}, paragraphLine: {}}
+var lineMarks = [...][2]string{titleLine: {"# "}, headingLine: {"## "}, namingLine: {"*", "*"}, pictureLine: {}}
 
 func (w *markdownWriter) block(dst []byte, b *block) []byte {
 	switch b.kind {

@@ -37,8 +37,8 @@ type Subject struct {
 	Session *sessioncore.Snapshot
 	End     sessioncore.Entry // of the current branch; NoEntry: before the first entry
 	Alone   bool              // only that branch is shown
-	Blobs   Blobs
-	Index   string // the first page of the site, "" where there is none
+	Blobs   Blobs             // nil for a page without images
+	Index   string            // the first page of the site, "" where there is none
 
 	Agent, Model, Tokens, Cost string
 }
@@ -217,6 +217,7 @@ type outcome struct {
 
 // outcomesIn returns the results of tools with which a path begins, at most maxCalls.
 func (p *page) outcomesIn(path []sessioncore.Entry) (list []outcome, err error) {
+	room := maxHeldPictures
 	for _, e := range path {
 		if p.s.Kind(e) != sessioncore.TypeMessage {
 			continue
@@ -225,7 +226,7 @@ func (p *page) outcomesIn(path []sessioncore.Entry) (list []outcome, err error) 
 			break
 		}
 		if n := len(list); n > 0 { // the next blocks take its place
-			list[n-1].body = slices.Clone(list[n-1].body)
+			list[n-1].body = held(list[n-1].body, &room)
 		}
 		blocks, err := p.results.blocksOf(e)
 		if err != nil {
@@ -383,7 +384,7 @@ func (p *page) blocks(list []block) {
 var lineTags = [...][2]markup{
 	titleLine: {"<h1>", "</h1>\n"}, headingLine: {"<h2>", "</h2>\n"}, namingLine: {`<p class="at">`, "</p>\n"},
 	noteLine: {`<p class="say">`, "</p>\n"}, callLine: {"<p>", "</p>\n"}, resultLine: {"<p>", "</p>\n"},
-	paragraphLine: {"<p>", "</p>\n"},
+	paragraphLine: {"<p>", "</p>\n"}, pictureLine: {`<p class="say">`, "</p>\n"},
 }
 
 // block writes a block. Thoughts are folded.
@@ -397,6 +398,8 @@ func (p *page) block(b *block) {
 		p.prose(b.text)
 	case codeText:
 		p.code(b.info == "diff", b.text)
+	case pictureLine:
+		p.picture(b)
 	default:
 		if len(b.line) > 0 {
 			p.write(lineTags[b.kind][0])

@@ -219,6 +219,75 @@ func TestImages(t *testing.T) {
 	require.Equal(t, "<p><em>a (not in the blob store)</em></p>\n", bodyOf(t, "![a](blobs/"+strings.Repeat("0", 64)+")"))
 }
 
+// TestPictures: images in entries of any form are in the page, by what their bytes are; all else remains a note.
+func TestPictures(t *testing.T) {
+	png := base64.StdEncoding.EncodeToString([]byte(picture))
+	jpeg := base64.StdEncoding.EncodeToString([]byte("\xff\xd8\xff" + picture))
+	svg := base64.StdEncoding.EncodeToString([]byte("<svg onload=alert(1)>"))
+	for block, want := range map[string]string{
+		`{"type":"image","data":"` + png + `","mimeType":"image/png"}`:                                "image/png;base64," + png,
+		`{"type":"image","data":"` + jpeg + `","mimeType":"text/html"}`:                               "image/jpeg;base64," + jpeg,
+		`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + png + `"}}`:   "image/png;base64," + png,
+		`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + png + `"}}`:                "image/png;base64," + png,
+		`{"type":"input_image","image_url":"data:image/svg+xml;base64,` + png + `"}`:                  "image/png;base64," + png,
+		`{"type":"image","data":"` + strings.ReplaceAll(png, "/", `\/`) + `","mimeType":"image/png"}`: "image/png;base64," + png,
+		`{"type":"image","data":"` + svg + `","mimeType":"image/svg+xml"}`:                            "",
+		`{"type":"image","data":"` + svg + `","mimeType":"image/png"}`:                                "",
+		`{"type":"image","data":"` + png + `\" onerror=\"x","mimeType":"image/png"}`:                  "",
+		`{"type":"image","data":"` + png[:800] + `\n` + png[800:] + `","mimeType":"image/png"}`:       "",
+		`{"type":"image","data":"` + png[:801] + `","mimeType":"image/png"}`:                          "",
+		`{"type":"image","data":"","mimeType":"image/png"}`:                                           "",
+		`{"type":"image","data":7,"mimeType":"image/png"}`:                                            "",
+		`{"type":"image_url","image_url":{"url":"https://example.org/a.png"}}`:                        "",
+		`{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}}`:                  "",
+	} {
+		for _, role := range []string{"user", "assistant", "toolResult"} {
+			page := pageOf(t, sessiontest.MessageLine(0, `{"role":"`+role+`","content":[`+block+`]}`))
+			require.Equal(t, want != "", strings.Contains(page, `<p><img alt="An image in the entry" src="data:`+want+`"></p>`), block[:min(len(block), 90)])
+			require.Equal(t, want == "", strings.Contains(page, "An image in the entry,"), block[:min(len(block), 90)])
+		}
+	}
+}
+
+// TestPicturesOfResults: results that wait for their calls keep their images; those beyond the bounds are notes, and so are all
+// where secrets are masked.
+func TestPicturesOfResults(t *testing.T) {
+	call, results := "", ""
+	big := strings.Repeat("A", maxHeldPictures/2)
+	data := func(i int) string {
+		return base64.StdEncoding.EncodeToString([]byte(picture + fmt.Sprint("picture", i, "....")[:12]))
+	}
+	images := []string{data(0), data(1), data(2)[:len(data(2))-4] + big, data(3), data(4)[:len(data(4))-4] + big, data(5)}
+	for i, image := range images {
+		call += fmt.Sprintf(`,{"type":"toolCall","id":"c%d","name":"draw","arguments":{}}`, i)
+		results += sessiontest.MessageLine(i+1, fmt.Sprintf(`{"role":"toolResult","toolCallId":"c%d","toolName":"draw","content":[{"type":"image",`+
+			`"data":%q,"mimeType":"image/png"}]}`, i, image))
+	}
+	lines := sessiontest.MessageLine(0, `{"role":"assistant","content":[`+call[1:]+`]}`) + results
+	s := snapshotOf(t, sessiontest.Header, lines)
+	var out bytes.Buffer
+	of := Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs}
+	require.NoError(t, Page(context.Background(), &out, of))
+	page := out.String()
+	for i, image := range images {
+		require.Equal(t, i != 4, strings.Contains(page, image[len(data(0))-40:]+`"></p>`), i)
+	}
+	require.Equal(t, 1, strings.Count(page, "An image in the entry,"))
+
+	for size, isShown := range map[int]bool{maxImage / 3 * 3: true, maxImage + 3: false} {
+		out.Reset()
+		p := newPage(&out, s, testBlobs)
+		p.picture(&block{text: []byte(`"` + base64.StdEncoding.EncodeToString([]byte(picture+strings.Repeat("x", size-len(picture)))) + `"`)})
+		require.NoError(t, p.end())
+		require.Equal(t, isShown, strings.Contains(out.String(), "<img"), size)
+	}
+	out.Reset()
+	of.Blobs = nil
+	require.NoError(t, Page(context.Background(), &out, of))
+	require.NotContains(t, out.String(), "<img")
+	require.Equal(t, len(images), strings.Count(out.String(), "An image in the entry,"))
+}
+
 // TestAbsurd: text that is nested without end is shown as it is.
 func TestAbsurd(t *testing.T) {
 	for _, part := range []string{"[", "*a ", "![", "`", "_a "} {

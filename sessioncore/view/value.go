@@ -45,13 +45,24 @@ func (t *valueText) members(v rawjson.Value, first, indent string) {
 		t.out = append(append(append(t.out, before...), shownLine(m.Key, maxKey)...), ':')
 		before = indent
 		n++
-		if t.member(m.Value, indent); !t.room() {
+		if isSealed(m) {
+			t.out = append(t.out, " encrypted, "+sizeText(len(m.Value)-len(`""`))+"\n"...)
+			continue
+		}
+		t.member(m.Value, indent)
+		if !t.room() {
 			break
 		}
 	}
 	if n == 0 {
 		t.out = append(append(t.out, first...), "{}\n"...)
 	}
+}
+
+// isSealed reports whether a member is ciphertext of a provider, which is no text.
+func isSealed(m rawjson.Member) bool {
+	name := m.Name()
+	return m.Value.IsString() && (name == "encryptedContent" || name == "encryptedIndex")
 }
 
 // member writes a member's value after its key.

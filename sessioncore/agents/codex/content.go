@@ -8,7 +8,7 @@ import (
 )
 
 // contentBlocks returns the blocks of a message in a session's words, with commas between them.
-// Blocks of this program alone stay as they are.
+// Blocks of this program alone stay as they are, but for ciphertext.
 func contentBlocks(content rawjson.Value) (blocks agents.Blocks) {
 	if content.IsString() && !content.Is("") {
 		blocks.Text(content)
@@ -19,6 +19,7 @@ func contentBlocks(content rawjson.Value) (blocks agents.Blocks) {
 		case text.IsString() &&
 			(typ.Is("input_text") || typ.Is("output_text") || typ.Is("text") || typ.Is("inputText")):
 			blocks.Text(text)
+		case isSealed(block):
 		case typ.Is("input_image") && blocks.ImageURL(block.Member("image_url")):
 		default:
 			blocks.Other(block)
@@ -43,7 +44,7 @@ func outputBlocks(output rawjson.Value) agents.Blocks {
 		return textBlock(output)
 	case output.IsArray():
 		for block := range output.EachElement {
-			if block.Member("text").IsString() || block.Member("type").Is("input_image") {
+			if block.Member("text").IsString() || block.Member("type").Is("input_image") || isSealed(block) {
 				return contentBlocks(output)
 			}
 		}

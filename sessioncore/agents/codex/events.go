@@ -199,7 +199,7 @@ func (c *converter) event(p agents.Object, size int) {
 	case "web_search_end":
 		c.release(byPerson)
 		c.searchResult(p.Member("call_id"), p, size)
-	case mcpEvent, dynamicEvent, execEvent, patchEvent:
+	case mcpEvent, dynamicEvent, execEvent, patchEvent, madeImageEvent:
 		c.release(byPerson)
 		c.toolResult(p, typ, size)
 	case "item_completed":

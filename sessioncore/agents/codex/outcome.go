@@ -146,6 +146,10 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 	case imageEvent:
 		name = rawjson.Value(`"view_image"`)
 		args = append(agents.AppendMember([]byte(`{"type":"image"`), "path", pathOf(p.Member("path"))), '}')
+	case madeImageEvent:
+		name = agents.Quoted(imageKind)
+		args = p.Member("revised_prompt")
+		o.blocks = madeImage(p)
 	case patchEvent:
 		name, o.patched, o.succeeded = rawjson.Value(`"apply_patch"`), true, !o.failed
 		o.blocks = texts(p, "stdout", "stderr")

@@ -20,8 +20,12 @@ type callState struct {
 // toolCall adds a call of a tool to the answer. kind is the type of the item without its ending.
 func (c *converter) toolCall(item agents.Object, kind string) {
 	name, id := qualified(item.Member("namespace"), item.Member("name")), item.AnyOf("call_id", "id")
-	if kind == "web_search" {
+	switch kind {
+	case "web_search":
 		c.searchCall(item, id)
+		return
+	case imageKind:
+		c.imageCall(item, id)
 		return
 	}
 	if !name.IsString() {

@@ -1,0 +1,57 @@
+package codex
+
+import (
+	"bytes"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+const (
+	// imageKind is the kind of a call by which the model made an image.
+	imageKind = "image_generation"
+	// madeImageEvent is the type of the event at the end of such a call.
+	madeImageEvent = "image_generation_end"
+)
+
+// imageTypes are the types of images by the beginnings of their base64 data.
+var imageTypes = []struct{ begin, mimeType string }{
+	{"/9j/", "image/jpeg"},
+	{"UklGR", "image/webp"},
+	{"R0lGOD", "image/gif"},
+}
+
+// madeImage returns the image that the model made, or nil. No member has its type.
+func madeImage(call agents.Object) (blocks agents.Blocks) {
+	data := call.Member("result")
+	if !data.IsString() || data.Is("") || blocks.ImageURL(data) {
+		return blocks
+	}
+	mimeType := "image/png"
+	for _, t := range imageTypes {
+		if bytes.HasPrefix(data[1:], []byte(t.begin)) {
+			mimeType = t.mimeType
+		}
+	}
+	blocks.Image(agents.Quoted(mimeType), data)
+	return blocks
+}
+
+// imageCall adds a call by which the model made an image, and its result, unless an event did.
+func (c *converter) imageCall(item agents.Object, id rawjson.Value) {
+	text, _ := id.Text()
+	if c.calls[text].done {
+		return
+	}
+	c.flushEvents(len(c.events))
+	c.call(id, agents.Quoted(imageKind), item.Member("revised_prompt"))
+	image := madeImage(item)
+	if len(image) > 0 {
+		c.result(id, nil, &outcome{blocks: image})
+	}
+}
+
+// isSealed reports whether a block is ciphertext for the provider.
+func isSealed(block rawjson.Value) bool {
+	return block.Member("type").Is("encrypted_content") || block.Member("encrypted_content").IsString() && block.Member("text") == nil
+}
