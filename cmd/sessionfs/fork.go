@@ -41,7 +41,7 @@ func forkCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), r)
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), names.VisibleLine(r.String()))
 		return err
 	})
 	cmd.Flags().StringVar(&title, "name", "", "the new session's `NAME`, where the agent keeps it in the file")

@@ -11,6 +11,9 @@ import (
 // maxAnswer bounds an answer, in bytes. The rest becomes another entry.
 const maxAnswer = 32 << 20
 
+// maxParents is how many records of an answer, the last ones, may be the parent of its next one.
+const maxParents = 256
+
 // answer is one answer of the model. The client writes a record for each block of it, all with the
 // id of the message and with the answer's usage.
 type answer struct {
@@ -35,7 +38,8 @@ func (a *answer) isOver(r *record, request string, usage rawjson.Value) bool {
 	case request != "" && a.request != "":
 		return request != a.request
 	}
-	return (r.follows || !slices.Contains(a.records, r.parent)) &&
+	last := a.records[max(0, len(a.records)-maxParents):]
+	return (r.follows || !slices.Contains(last, r.parent)) &&
 		usage.IsObject() && promptOf(usage) != promptOf(a.usage)
 }
 

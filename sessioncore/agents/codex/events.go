@@ -32,6 +32,9 @@ type event struct {
 
 var seed = maphash.MakeSeed()
 
+// maxEvents bounds the events that wait for an item. It comes within a few records.
+const maxEvents = 256
+
 // hashOf returns a hash of a text, without white space around it, and of its speaker.
 func hashOf(by byte, text []byte) uint64 {
 	return maphash.Bytes(seed, bytes.TrimSpace(text)) ^ uint64(by)
@@ -44,9 +47,10 @@ func (c *converter) addTexts(by byte, contents ...rawjson.Value) (hasEvent bool)
 		return false
 	}
 	before := len(c.events)
-	all, parts, passed := "", 0, len(c.events)
+	var all []byte
+	parts, passed := 0, len(c.events)
 	for _, content := range contents {
-		all += agents.ChatText(content)
+		all = append(all, agents.ChatText(content)...)
 		for block := range content.EachElement {
 			if text, _ := block.Member("text").Bytes(); len(text) > 0 {
 				passed = min(passed, c.match(by, text), c.matchPlans(by, text))
@@ -54,11 +58,11 @@ func (c *converter) addTexts(by byte, contents ...rawjson.Value) (hasEvent bool)
 			}
 		}
 	}
-	if all != "" && parts != 1 {
-		passed = min(passed, c.match(by, imageTag.ReplaceAll([]byte(all), nil)))
+	if len(all) > 0 && parts != 1 {
+		passed = min(passed, c.match(by, imageTag.ReplaceAll(all, nil)))
 	}
 	hasEvent = len(c.events) < before
-	if all != "" && by != person {
+	if len(all) > 0 && by != person {
 		c.flushEvents(passed)
 	}
 	return hasEvent
@@ -131,8 +135,14 @@ func (c *converter) addText(by byte, text rawjson.Value) {
 	hash := hashOf(by, said)
 	items := c.itemTexts[hash]
 	if c.itemTexts[hash] = max(0, items-1); items == 0 {
-		c.events = append(c.events, event{by: by, text: slices.Clone(text), hash: hash, at: c.Here()})
+		c.await(event{by: by, text: slices.Clone(text), hash: hash, at: c.Here()})
 	}
+}
+
+// await lets an event wait for its item.
+func (c *converter) await(e event) {
+	c.events = append(c.events, e)
+	c.flushEvents(len(c.events) - maxEvents)
 }
 
 // flushEvents makes entries of the first n events without an item.

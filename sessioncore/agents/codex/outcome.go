@@ -13,7 +13,7 @@ import (
 const maxHeld = 8 << 20
 
 // outcome is the result of a call. An event has it before the item, or without an item. It is
-// immutable.
+// immutable; only its last version is continued by with, in the same memory.
 type outcome struct {
 	at        agents.Origin
 	blocks    agents.Blocks
@@ -211,13 +211,13 @@ func (o *outcome) with(next *outcome) *outcome {
 	both := *o
 	both.succeeded = o.succeeded || next.succeeded
 	both.failed = !both.succeeded
-	if both.blocks = slices.Clip(o.blocks); len(o.blocks) > 0 && len(next.blocks) > 0 {
+	if len(o.blocks) > 0 && len(next.blocks) > 0 {
 		both.blocks = append(both.blocks, ',')
 	}
 	both.blocks = append(both.blocks, next.blocks...)
 	switch {
 	case o.succeeded == next.succeeded:
-		both.changes = append(slices.Clip(o.changes), next.changes...)
+		both.changes = append(o.changes, next.changes...)
 	case next.succeeded:
 		both.changes = next.changes
 	}

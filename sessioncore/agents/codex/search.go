@@ -50,6 +50,6 @@ func (c *converter) searchResult(id rawjson.Value, p agents.Object, size int) {
 	default:
 		e := event{by: search, id: slices.Clone(id), results: results, at: c.Here()}
 		e.text = slices.Clone(p.AnyOf("action", "query"))
-		c.events = append(c.events, e)
+		c.await(e)
 	}
 }

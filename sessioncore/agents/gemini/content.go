@@ -22,14 +22,18 @@ type message struct {
 // userOf reads a message.
 func userOf(m agents.Object) (u message) {
 	u.content, u.display = m.Member("content"), m.Member("displayContent")
+	var typed, context strings.Builder
 	agents.EachPart(u.content, func(part rawjson.Value) {
 		u.results = u.results || part.Member("functionResponse").IsObject()
-		if text := agents.TextIn(part); startsWith(text, contexts...) {
-			u.context += text
+		text := agents.TextIn(part)
+		if startsWith(text, contexts...) {
+			context.WriteString(text)
 		} else {
-			u.text += text
+			typed.WriteString(text)
 		}
 	})
+	u.text = typed.String()
+	u.context = context.String()
 	return u
 }
 
@@ -92,19 +96,19 @@ func (u message) blocks() (shown, added agents.Blocks) {
 // it is known, 0 for none of these.
 func saidBy(m agents.Object) uint64 {
 	typ, _ := m.Member("type").Text()
-	said := strings.TrimSpace(userOf(m).text)
+	said := []byte(strings.TrimSpace(userOf(m).text))
 	note := func(call rawjson.Value) {
-		id, _ := call.Member("id").Text()
-		said += id
+		id, _ := call.Member("id").Bytes()
+		said = append(said, id...)
 	}
 	agents.EachPart(m.Member("toolCalls"), note)
 	if !m.Member("toolCalls").IsArray() {
 		agents.EachPart(m.Member("content"), func(part rawjson.Value) { note(part.Member("functionCall")) })
 	}
-	if said == "" || typ != "user" && typ != "gemini" {
+	if len(said) == 0 || typ != "user" && typ != "gemini" {
 		return 0
 	}
-	return maphash.String(seed, typ+" "+said)
+	return maphash.String(seed, typ+" "+string(said))
 }
 
 // usageOf returns the tokens of an answer. Its input has those in it that were read from the cache.
