@@ -74,6 +74,18 @@ func NoFork(format string, args ...any) error { return &ForkError{fmt.Sprintf(fo
 // that is read, so that the changed record stays readable.
 const MaxForkedRecord = 32 << 20
 
+// end returns the last line of the entries on the path that are in the file of the last one. A result
+// may be recorded before the one that it follows.
+func (r *ForkRequest) end() int64 {
+	end := int64(0)
+	for _, entry := range r.Path {
+		if entry.File == r.Last().File {
+			end = max(end, slices.Max(entry.Lines))
+		}
+	}
+	return end
+}
+
 // CopyRecords writes the records of a file up to the last line of a fork, each changed by a function.
 // The error is a ForkError for a damaged line, or one that is too long.
 func CopyRecords(
@@ -83,7 +95,7 @@ func CopyRecords(
 	if err != nil {
 		return err
 	}
-	end := slices.Max(request.Last().Lines)
+	end := request.end()
 	last := int64(0) // the line of the record written last
 	copyUnit := func(u *jsonl.Unit) error {
 		if u.Line > end {

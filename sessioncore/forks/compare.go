@@ -11,7 +11,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// compareMessages returns an error that names the first message in which two contexts differ.
+// compareMessages returns an error that names the first message in which two contexts differ. got may
+// have more messages: a client writes the records of an answer and of its results side by side.
 func compareMessages(want, got *document.Document) error {
 	at, isSame, err := firstDifference(want, got)
 	if err != nil || isSame {
@@ -27,7 +28,7 @@ func compareMessages(want, got *document.Document) error {
 		x, errA := a.next()
 		y, errB := b.next()
 		switch {
-		case errA == io.EOF && errB == io.EOF:
+		case errA == io.EOF && (errB == nil || errB == io.EOF):
 			return nil
 		case errA != nil && errA != io.EOF:
 			return errA

@@ -41,7 +41,7 @@ func (r *refusal) Error() string   { return r.cause.Error() }
 func (r *refusal) Unwrap() []error { return []error{sessioncore.ErrInvalid, r.cause} }
 
 // Fork makes a session that ends at the entry id of s, and returns its name in Files. The file
-// appears when it is complete and the conversation in it equals that at the entry. title is the new
+// appears when it is complete and the conversation in it begins with that at the entry. title is the new
 // session's, "" for none.
 //
 // The error wraps sessioncore.ErrNotFound for an unknown entry, sessioncore.ErrInvalid for one at
