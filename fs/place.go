@@ -125,6 +125,7 @@ func (o *opener) show(p *place) {
 	} else if p.nameOf != nil {
 		list.SetPeople(p.nameOf)
 	}
+	list.SetNamed(p.isNamed)
 	p.view = &nodes.View{
 		Log: o.log, Listing: list, Sessions: p.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, Memory: o.memory,
 		BlobRefs: o.ContextBlobsRef || o.Redact || p.blobs == nil, Frozen: p.frozen, Family: listing.Listings{list},
@@ -218,6 +219,16 @@ func (p *place) agentOf(file string) string {
 		return "pi"
 	}
 	return "omp"
+}
+
+// isNamed reports whether the name of a session file is the session's id.
+func (p *place) isNamed(file string) bool {
+	if p.parts == nil {
+		return p.agent != nil && p.agent.NamesAreIDs
+	}
+	agent, below, _ := strings.Cut(file, "/")
+	i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent })
+	return i >= 0 && p.parts[i].isNamed(below)
 }
 
 // billed returns the store for bills.

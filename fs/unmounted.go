@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"path"
 	"slices"
@@ -74,9 +75,15 @@ func (u *Unmounted) acquire(ctx context.Context, dir string) (
 	return snap, store, name + layout.SessionSuffix, err
 }
 
-// Newest calls each with all sessions, last modified first, in batches as they are read.
-func (u *Unmounted) Newest(ctx context.Context, each func([]*listing.Info) error) error {
-	return u.tree.view.Listing.Newest(ctx, each)
+// NewestFirst returns all sessions, last modified first, as they are read.
+func (u *Unmounted) NewestFirst(ctx context.Context) iter.Seq2[*listing.Info, error] {
+	return u.tree.view.Listing.NewestFirst(ctx)
+}
+
+// Resuming returns the sessions that --resume may mean by a key, first the one that it takes, then
+// the others, last modified first.
+func (u *Unmounted) Resuming(ctx context.Context, key string) ([]*listing.Info, error) {
+	return u.tree.view.Listing.Resuming(ctx, key, false)
 }
 
 // OpenSources returns an empty set of sources for imports. Callers must close it.

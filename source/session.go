@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"fmt"
 	iofs "io/fs"
 	"path"
@@ -62,7 +63,10 @@ const maxCandidates = 10
 // byID returns the path of the session that --resume finds with a key, which must be the beginning
 // of one id alone.
 func (t *Tree) byID(key string) (string, error) {
-	all, err := t.Sessions(t.ctx)
+	found, err := t.Resuming(t.ctx, key)
+	if errors.Is(err, sessioncore.ErrNotFound) {
+		return t.Resolve(path.Join("by-id", key)) // which finds archived ones too
+	}
 	if err != nil {
 		return "", err
 	}
@@ -71,12 +75,12 @@ func (t *Tree) byID(key string) (string, error) {
 		decoded = key
 	}
 	var ids, lines []string
-	for _, i := range all {
+	for _, i := range found {
 		if i.ID == decoded || i.BaseName() == decoded {
 			ids = nil
 			break
 		}
-		if i.Resumes(decoded) && !slices.Contains(ids, i.ID) {
+		if !slices.Contains(ids, i.ID) {
 			ids = append(ids, i.ID)
 			at := i.Modified().Local().Format("2006-01-02 15:04")
 			lines = append(lines, names.Visible(fmt.Sprintf("  %s  %s  %s", i.ID, at, i.DisplayName())))
@@ -85,7 +89,7 @@ func (t *Tree) byID(key string) (string, error) {
 	if len(ids) > 1 {
 		return "", Ambiguous(key+" begins the id of more than one session; type more of it", lines)
 	}
-	return t.Resolve(path.Join("by-id", key)) // which finds archived ones too
+	return found[0].Path(), nil
 }
 
 // Ambiguous refuses an argument that names several, with lines that tell these apart.

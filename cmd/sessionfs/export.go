@@ -51,6 +51,9 @@ func exportCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if ownGarbage { // not before: to find the session may take a list
+			debug.SetGCPercent(indexGarbage)
+		}
 		snap, of, err := src.subject(cmd.Context(), at)
 		if err != nil {
 			return err
@@ -70,8 +73,8 @@ func exportCommand() *cobra.Command {
 	masks(cmd)
 	masked := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if ownGarbage = site == "" && os.Getenv("GOGC") == ""; ownGarbage {
-			debug.SetGCPercent(indexGarbage)
+		ownGarbage = site == "" && os.Getenv("GOGC") == ""
+		if ownGarbage {
 			_ = os.Setenv("GOGC", strconv.Itoa(indexGarbage)) // the budget then leaves the percent as it is
 		}
 		return masked(cmd, args)

@@ -147,19 +147,22 @@ func (p *picker) header(session string) (h header, err error) {
 // lastHere returns the session that was modified last of those of the working directory, or of the
 // nearest directory above it that has some.
 func (p *picker) lastHere() (string, error) {
-	all, err := p.src.Sessions(p.src.Context())
+	here, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	last := map[string]string{}
-	for _, i := range all {
-		if dir := path.Clean(i.CWD); last[dir] == "" {
+	for i, err := range p.src.NewestFirst(p.src.Context()) {
+		if err != nil {
+			return "", err
+		}
+		dir := path.Clean(i.CWD)
+		if last[dir] == "" {
 			last[dir] = i.Path()
 		}
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return "", err
+		if dir == here {
+			break
+		}
 	}
 	resolved, _ := filepath.EvalSymlinks(here)
 	for _, dir := range []string{here, cmp.Or(resolved, here)} { // an agent has either as its working directory
@@ -179,14 +182,27 @@ func (p *picker) lastHere() (string, error) {
 func (p *picker) list(send func(lines ...string) error) error {
 	home, _ := os.UserHomeDir()
 	now := time.Now()
-	return p.src.Newest(p.src.Context(), func(batch []*listing.Info) error {
-		lines := make([]string, len(batch))
-		for i, info := range batch {
-			lines[i] = p.line(info, home, now)
+	var lines []string
+	for info, err := range p.src.NewestFirst(p.src.Context()) {
+		if err != nil {
+			return err
 		}
-		return send(lines...)
-	})
+		if info.IsSubagent() {
+			continue
+		}
+		lines = append(lines, p.line(info, home, now))
+		if len(lines) == sentTogether {
+			if err := send(lines...); err != nil {
+				return err
+			}
+			lines = lines[:0]
+		}
+	}
+	return send(lines...)
 }
+
+// sentTogether is the number of lines that list sends at once, enough for a screen.
+const sentTogether = 64
 
 // meant returns the session of an id or a path, else the newest one that has all words of a text;
 // of none, the last one here.

@@ -163,27 +163,42 @@ func (d Recent) Stat(ctx context.Context) (storage.Stat, error) { return d.Listi
 
 // List returns the sessions by rank, with the fields that Find sets.
 func (d Recent) List(ctx context.Context) ([]Entry, error) {
-	sessions, err := d.Listing.Sessions(ctx)
+	infos, err := d.newest(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var entries []Entry
-	infos := sessions.Newest(recentCount)
 	for i := range infos {
 		entries = append(entries, linkTo(recentName(infos, i), infos[i]))
 	}
 	return entries, nil
 }
 
-// Find finds a link by its full name.
-func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err error) {
-	sessions := d.Listing.Known()
-	if !known {
-		if sessions, err = d.Listing.Sessions(ctx); err != nil {
-			return Entry{}, err
+// newest returns the sessions by rank.
+func (d Recent) newest(ctx context.Context) (infos []*listing.Info, err error) {
+	for info, err := range d.Listing.NewestFirst(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if info.IsSubagent() {
+			continue
+		}
+		infos = append(infos, info)
+		if len(infos) == recentCount {
+			break
 		}
 	}
-	infos := sessions.Newest(recentCount)
+	return infos, nil
+}
+
+// Find finds a link by its full name.
+func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err error) {
+	var infos []*listing.Info
+	if known {
+		infos = d.Listing.Known().Newest(recentCount)
+	} else if infos, err = d.newest(ctx); err != nil {
+		return Entry{}, err
+	}
 	rank, _, _ := strings.Cut(name, "-")
 	if i, err := strconv.Atoi(rank); err == nil && 1 <= i && i <= len(infos) && recentName(infos, i-1) == name {
 		if info := infos[i-1]; !known || d.Listing.IsCurrent(info) {

@@ -58,6 +58,8 @@ type Agent struct {
 	Alone func(files storage.Files, record rawjson.Value) (Format, error)
 	// IsPart reports whether the file at a path belongs to another session. Nil: none does.
 	IsPart func(path string) bool
+	// NamesAreIDs says that the name of a session in Store.Files is its id, whatever its records say.
+	NamesAreIDs bool
 
 	// Keeps says that sessionfs keep copies the agent's sessions. Deletes is the age at which the
 	// agent deletes unused sessions by default; 0 for never.

@@ -11,6 +11,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
 )
 
 // View is a sorted table of the known sessions. It is made when it is needed after a session was
@@ -47,7 +48,7 @@ func (v View) rowsOf(i *Info, add func(row)) {
 		}
 	case byResume:
 		add(row{key: strings.ToLower(i.ID), isID: true})
-		for _, key := range i.fileKeys() {
+		for _, key := range i.file.keys() {
 			add(row{key: key})
 		}
 	case byCutID:
@@ -120,25 +121,11 @@ func (l *Listing) listedFiles(f func(*sessionFile) bool) {
 	}
 }
 
-// fileKeys returns the keys of a file name.
-func (i *Info) fileKeys() []string {
-	base := strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(i.BaseName()))))
-	if at := strings.LastIndexByte(base, '_'); at >= 0 {
-		return []string{base, base[at+1:]}
-	}
-	return []string{base}
-}
-
-// Resumes reports whether --resume may find the session by a key.
-func (i *Info) Resumes(key string) bool {
-	return i.resumes(strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(key)))))
-}
-
 // resumes reports whether a lower-case key of --resume matches the session (docs/format.md, Listing
 // and resuming).
 func (i *Info) resumes(key string) bool {
 	return strings.HasPrefix(strings.ToLower(i.ID), key) ||
-		slices.ContainsFunc(i.fileKeys(), func(k string) bool { return strings.HasPrefix(k, key) })
+		slices.ContainsFunc(i.file.keys(), func(k string) bool { return strings.HasPrefix(k, key) })
 }
 
 // Resume returns the session that --resume finds in all directories for a key, the latest modified
@@ -148,85 +135,139 @@ func (i *Info) resumes(key string) bool {
 //
 // If known is set, it finds only complete ids among the sessions of the last scan.
 func (l *Listing) Resume(ctx context.Context, name string, known bool) (*Info, error) {
-	fullKey := ""
-	info, err := l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
-		key, ok := names.DecodeName(name)
-		if !ok {
-			key = string(rawjson.AppendUTF8(nil, []byte(name)))
-			if cut := l.view(byCutID).own(name); len(cut) > 0 {
-				key = cut[0].file.info.ID
-			}
-		}
-		fullKey = key
-		key = strings.ToLower(key)
-		found := l.view(byResume).from(key) // with files twice, which is harmless
-		found = found[:sort.Search(len(found), func(i int) bool { return !strings.HasPrefix(found[i].key, key) })]
-		// If the key is a prefix, any file may match by now, which only a full refresh detects.
-		isID := slices.ContainsFunc(found, func(r row) bool { return r.isID && r.key == key })
-		return found.files(), isID, func(i *Info) bool { return i.resumes(key) }
-	})
-	if err == nil && info.flags&infoPi != 0 && info.ID != fullKey {
-		// pi prefers a session with exactly this id: ids that users choose can begin others.
-		if exact, err := l.byID(ctx, fullKey, "", known); err == nil {
-			return exact, nil
-		}
+	found, err := l.Resuming(ctx, name, known)
+	if err != nil {
+		return nil, err
 	}
-	return info, err
+	return found[0], nil
+}
+
+// Resuming returns all sessions that Resume may mean: the one that it returns, then the others, the
+// latest modified first.
+func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Info, error) {
+	key, isKey := names.DecodeName(name)
+	if !isKey {
+		key = string(rawjson.AppendUTF8(nil, []byte(name)))
+	}
+	w := wanted{known: known, find: func() ([]*sessionFile, bool) {
+		if cut := l.view(byCutID).own(name); !isKey && len(cut) > 0 {
+			key = cut[0].file.info.ID
+		}
+		lower := strings.ToLower(key)
+		rows := l.view(byResume).from(lower) // with files twice, which is harmless
+		rows = rows[:sort.Search(len(rows), func(i int) bool { return !strings.HasPrefix(rows[i].key, lower) })]
+		// If the key is a prefix, any file may match by now, which only a full refresh detects.
+		isID := slices.ContainsFunc(rows, func(r row) bool { return r.isID && r.key == lower })
+		return rows.files(), isID
+	}}
+	w.fits = func(i *Info) bool { return i.resumes(strings.ToLower(key)) }
+	if _, isCut := names.CutName(name); isKey || !isCut {
+		w.key = key
+	}
+	found, err := l.find(ctx, w)
+	if err != nil || found[0].flags&infoPi == 0 {
+		return found, err
+	}
+	// pi prefers a session with exactly this id: ids that users choose can begin others.
+	if at := slices.IndexFunc(found, func(i *Info) bool { return i.ID == key }); at > 0 {
+		exact := found[at]
+		found = slices.Insert(slices.Delete(found, at, at+1), 0, exact)
+	}
+	return found, nil
 }
 
 // byID returns the session with exactly this id, except for one file.
-func (l *Listing) byID(ctx context.Context, id, except string, known bool) (*Info, error) {
-	return l.find(ctx, known, func() ([]*sessionFile, bool, func(*Info) bool) {
+func (l *Listing) byID(ctx context.Context, id, except string) (*Info, error) {
+	w := wanted{key: id, find: func() ([]*sessionFile, bool) {
 		found := slices.DeleteFunc(slices.Clone(l.view(byResume).own(strings.ToLower(id))), func(r row) bool {
 			return !r.isID || r.file.info.ID != id
 		})
-		return found.files(), true, func(i *Info) bool { return i.ID == id && i.Name() != except }
-	})
+		return found.files(), true
+	}}
+	w.fits = func(i *Info) bool { return i.ID == id && i.Name() != except }
+	found, err := l.find(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
 }
 
-// finder returns the files of possible matches, whether no other file can match, and a function
-// that reports whether a session matches.
-type finder func() (files []*sessionFile, only bool, fits func(*Info) bool)
+// wanted says which sessions find returns.
+type wanted struct {
+	// known limits the search to sessions of the last scan. It looks only at the files of find.
+	known bool
+	// key is a key of --resume, of which names may tell the sessions; "" if they do not.
+	key string
+	// find returns the files of possible matches, and whether no other file can match. All files
+	// are read then.
+	find func() (files []*sessionFile, only bool)
+	// fits reports whether a session matches.
+	fits func(*Info) bool
+}
 
-// find returns the latest modified session that matches. The error wraps ErrNotFound if there is
-// none. If known is set, it checks only the files of the finder.
-func (l *Listing) find(ctx context.Context, known bool, find finder) (*Info, error) {
-	if err := l.lock(ctx, known); err != nil {
+// find returns the sessions that match, the latest modified first, at least one. The error wraps
+// ErrNotFound if there is none.
+func (l *Listing) find(ctx context.Context, w wanted) ([]*Info, error) {
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	return l.findLocked(ctx, known, find)
+	if !w.known && w.key != "" {
+		if _, err := l.scan(ctx, onlyNames); err != nil {
+			return nil, err
+		}
+		found, isAll, err := l.byNames(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if isAll {
+			return atLeastOne(found)
+		}
+	}
+	if !w.known {
+		if err := l.refresh(ctx, unread); err != nil {
+			return nil, err
+		}
+	}
+	return l.findRead(ctx, w)
 }
 
-// findLocked is find for callers that have called lock.
-func (l *Listing) findLocked(ctx context.Context, known bool, find finder) (*Info, error) {
-	files, only, fits := find()
+// findRead is find among all files. Callers have refreshed l.
+func (l *Listing) findRead(ctx context.Context, w wanted) ([]*Info, error) {
+	files, only := w.find()
 	if only {
 		if err := l.refreshFiles(ctx, files); err != nil {
 			return nil, err
 		}
-		if newest := newestOf(files, fits); newest != nil {
-			return newest, nil
+		if found := matching(files, w.fits); len(found) > 0 || w.known {
+			return atLeastOne(found)
 		}
 	}
-	if !known {
-		if err := l.refresh(ctx, true); err != nil {
-			return nil, err
-		}
-		files, _, fits = find()
-		if newest := newestOf(files, fits); newest != nil {
-			return newest, nil
-		}
+	if w.known {
+		return atLeastOne(nil)
 	}
-	return nil, fmt.Errorf("%w: no such session", sessioncore.ErrNotFound)
+	if err := l.refresh(ctx, everyFile); err != nil {
+		return nil, err
+	}
+	files, _ = w.find()
+	return atLeastOne(matching(files, w.fits))
 }
 
-func newestOf(files []*sessionFile, fits func(*Info) bool) *Info {
-	var newest *Info
+// atLeastOne returns sessions, or an error that wraps ErrNotFound if there are none.
+func atLeastOne(found []*Info) ([]*Info, error) {
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w: no such session", sessioncore.ErrNotFound)
+	}
+	return found, nil
+}
+
+// matching returns the sessions in files that match, the latest modified first, each once.
+func matching(files []*sessionFile, fits func(*Info) bool) (found []*Info) {
 	for _, f := range files {
-		if f.info != nil && (newest == nil || f.info.compare(newest) < 0) && fits(f.info) {
-			newest = f.info
+		if f.info != nil && fits(f.info) {
+			found = append(found, f.info)
 		}
 	}
-	return newest
+	slices.SortFunc(found, (*Info).compare)
+	return slices.Compact(found)
 }

@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -29,6 +28,8 @@ type Listing struct {
 	nameOf func(path string) string
 	// shownIn is the storage's directory in the mount.
 	shownIn string
+	// isNamed reports whether a file's name is the id of its session; nil if no name is.
+	isNamed func(file string) bool
 
 	isStranger  func(name string) bool // see OnStrangers
 	onStrangers func(names []string)   // see OnStrangers
@@ -108,47 +109,10 @@ func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	if err := l.refresh(ctx, true); err != nil {
+	if err := l.refresh(ctx, everyFile); err != nil {
 		return nil, err
 	}
 	return l.collectSessions(), nil
-}
-
-// firstBatch is the number of sessions in Newest's first batch, enough for a screen. Batches grow.
-const firstBatch = 64
-
-// Newest calls each with batches of all sessions but subagents', by the time of their files, as
-// soon as they are read. An error of each ends it.
-func (l *Listing) Newest(ctx context.Context, each func([]*Info) error) error {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
-		return err
-	}
-	defer l.mu.Unlock()
-	wasScanned := len(l.dirs) > 0
-	files, err := l.scan(ctx, true)
-	if wasScanned && err == nil { // known sessions are not read again
-		if err = l.readPrefixes(ctx, files); err == nil {
-			err = each(withoutSubagents(l.collectSessions().infos))
-		}
-		return err
-	}
-	slices.SortFunc(files, func(a, b *sessionFile) int {
-		return cmp.Or(cmp.Compare(b.modified, a.modified), cmp.Compare(b.base(), a.base()))
-	})
-	for n := firstBatch; err == nil && len(files) > 0; n *= 2 {
-		batch := files[:min(n, len(files))]
-		files = files[len(batch):]
-		if err = l.readPrefixes(ctx, batch); err == nil {
-			var infos []*Info
-			for _, f := range batch {
-				if f.info != nil {
-					infos = append(infos, f.info)
-				}
-			}
-			err = each(withoutSubagents(infos))
-		}
-	}
-	return err
 }
 
 // ModifiedSince returns the sessions whose files were modified at or after a time, in nanoseconds
@@ -158,7 +122,7 @@ func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	files, err := l.scan(ctx, true)
+	files, err := l.scan(ctx, everyFile)
 	if err == nil {
 		err = l.readPrefixes(ctx, slices.DeleteFunc(files, func(f *sessionFile) bool { return f.modified < since }))
 		l.reportStrangers()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,29 +119,6 @@ func TestListConformance(t *testing.T) {
 			require.Equal(t, len(lines), n, "sessions in the list")
 		})
 	}
-}
-
-// TestNewest: all sessions come, those modified last first, also when they were looked at before.
-func TestNewest(t *testing.T) {
-	dir := t.TempDir()
-	now := time.Now()
-	for i := range firstBatch * 4 {
-		name := filepath.Join(dir, fmt.Sprintf("p%d/2026-03-01T00-00-00-000Z_%04d.jsonl", i%3, i))
-		sessiontest.WriteFile(t, name, fmt.Sprintf(`{"type":"session","version":3,"id":"%04d","cwd":"/"}`+"\n", i))
-		at := now.Add(-time.Duration(i*7%firstBatch*4) * time.Minute)
-		require.NoError(t, os.Chtimes(name, at, at))
-	}
-	l := listDir(t, dir)
-	for range 2 {
-		var all []*Info
-		require.NoError(t, l.Newest(t.Context(), func(batch []*Info) error {
-			all = append(all, batch...)
-			return nil
-		}))
-		require.Equal(t, l.all(t), all)
-	}
-	stop := errors.New("stop")
-	require.ErrorIs(t, listDir(t, dir).Newest(t.Context(), func([]*Info) error { return stop }), stop)
 }
 
 // TestListingTogether: concurrent look-ups while files change.

@@ -58,7 +58,7 @@ func (l *Listing) session(ctx context.Context, name string) (*sessioncore.Sessio
 // wraps ErrNotFound if there is none.
 func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessioncore.Session, error) {
 	if !isPath(text) {
-		info, err := l.byID(ctx, text, except, false)
+		info, err := l.byID(ctx, text, except)
 		if err != nil {
 			return nil, err
 		}
@@ -131,14 +131,25 @@ func (l *Listing) Moved(ctx context.Context, s *sessioncore.Session) (*sessionco
 
 // dirOf returns the directory of the newest session with a file name, without its ending.
 func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error) {
-	if err := l.lock(ctx, false); err != nil {
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return "", err
 	}
 	defer l.mu.Unlock()
-	files := l.view(byResume).own(strings.ToLower(base)).files()
-	found := newestOf(files, func(i *Info) bool { return i.BaseName() == base })
-	if found == nil {
+	if _, err := l.scan(ctx, onlyNames); err != nil {
+		return "", err
+	}
+	var files []*sessionFile
+	for f := range l.allFiles {
+		if f.base() == base+sessioncore.FileEnding {
+			files = append(files, f)
+		}
+	}
+	if err := l.refreshFiles(ctx, files); err != nil {
+		return "", err
+	}
+	found := matching(files, func(*Info) bool { return true })
+	if len(found) == 0 {
 		return "", fmt.Errorf("%w: no session has the file name %.100q", sessioncore.ErrNotFound, base)
 	}
-	return path.Dir(found.Name()), nil
+	return path.Dir(found[0].Name()), nil
 }

@@ -35,8 +35,8 @@ type sessionFile struct {
 	readAt   int64
 	info     *Info     // nil if the client does not list it
 	unlisted *unlisted // then
-	// modified is its time in the last scan; only for files to read.
-	modified int64
+	modified int64     // its time in the last scan that looked at it
+	stale    bool      // it must be read before info counts
 }
 
 // unlisted is a file with the name of a session that the client does not list.
@@ -61,22 +61,36 @@ func (f *sessionFile) differs(t storage.Token) bool {
 	return before != t || t.Racy(f.readAt)
 }
 
+// extent says which known files a scan looks at, besides those in directories that changed.
+type extent int
+
+const (
+	onlyNames extent = iota // none
+	unread                  // those that are to be read, or may become sessions by growing
+	everyFile
+)
+
+// isOf reports whether a scan to this extent looks at a file.
+func (x extent) isOf(f *sessionFile) bool {
+	return x == everyFile || x == unread && (f.stale || f.info == nil)
+}
+
 // lock locks l, and refreshes it by the names in the directories unless known is set.
 func (l *Listing) lock(ctx context.Context, known bool) error {
 	err := storage.LockUntil(ctx, &l.mu)
 	if err != nil || known {
 		return err
 	}
-	if err = l.refresh(ctx, false); err != nil {
+	if err = l.refresh(ctx, unread); err != nil {
 		l.mu.Unlock()
 	}
 	return err
 }
 
-// refresh checks every file if all is set, else only the names in the directories and the files
-// that may become sessions by growing.
-func (l *Listing) refresh(ctx context.Context, all bool) error {
-	stale, err := l.scan(ctx, all)
+// refresh checks the names in the directories and the files of an extent, and reads those that
+// changed.
+func (l *Listing) refresh(ctx context.Context, x extent) error {
+	stale, err := l.scan(ctx, x)
 	if err != nil {
 		return err
 	}
@@ -87,7 +101,7 @@ func (l *Listing) refresh(ctx context.Context, all bool) error {
 }
 
 // scan is refresh without reading the files that it returns.
-func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
+func (l *Listing) scan(ctx context.Context, x extent) ([]*sessionFile, error) {
 	known := func(name string) *sessionDir {
 		if d := l.dirs[name]; d != nil {
 			return d
@@ -103,7 +117,7 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 	}
 	for _, name := range names {
 		top := known(name)
-		c := top.scan(l.store.Storage(), all, true)
+		c := top.scan(l.store.Storage(), x, true)
 		if c.err != nil && !(l.hasSeveral() && unreachable(c.err)) {
 			return nil, c.err
 		}
@@ -122,7 +136,7 @@ func (l *Listing) scan(ctx context.Context, all bool) ([]*sessionFile, error) {
 	changes = append(changes, make([]dirChanges, len(dirs)-tops)...)
 	err = parallel(len(dirs)-tops, runtime.GOMAXPROCS(0), func(i int) error {
 		if ctx.Err() == nil {
-			changes[tops+i] = dirs[tops+i].scan(l.store.Storage(), all, false)
+			changes[tops+i] = dirs[tops+i].scan(l.store.Storage(), x, false)
 		}
 		return ctx.Err()
 	})
@@ -204,9 +218,15 @@ type dirChanges struct {
 	stale   []*sessionFile // to read
 }
 
-// scan checks the names of a directory if they changed, else every file if all is set, else those
-// that are no sessions yet. In a top it finds directories, too. An error changes nothing.
-func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
+// add adds a file that is to be read.
+func (c *dirChanges) add(f *sessionFile) {
+	f.stale = true
+	c.stale = append(c.stale, f)
+}
+
+// scan checks the names of a directory if they changed, else the files of an extent. In a top it
+// finds directories, too. An error changes nothing.
+func (d *sessionDir) scan(files storage.Files, x extent, top bool) (c dirChanges) {
 	now := time.Now().UnixNano()
 	st, err := files.Stat(d.name)
 	if err == nil && st.Kind != storage.KindDir {
@@ -228,8 +248,9 @@ func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	var which []*sessionFile
 	var names []string
 	for _, f := range d.files {
-		if all || f.info == nil {
-			which, names = append(which, f), append(names, f.base())
+		if x.isOf(f) {
+			which = append(which, f)
+			names = append(names, f.base())
 		}
 	}
 	if len(which) == 0 {
@@ -238,17 +259,23 @@ func (d *sessionDir) scan(files storage.Files, all, top bool) (c dirChanges) {
 	at := 0
 	failed := files.List(d.name, names, func(item storage.Item) bool {
 		for ; names[at] != item.Name; at++ {
-			c.stale = append(c.stale, which[at]) // it is removed
+			c.add(which[at]) // it is removed
 		}
 		var st storage.Stat
-		if st, c.err = item.State(); item.Kind != storage.KindFile || which[at].differs(st.Token) {
-			c.stale = append(c.stale, which[at])
+		st, c.err = item.State()
+		which[at].modified = st.Modified
+		if item.Kind != storage.KindFile || which[at].differs(st.Token) {
+			c.add(which[at])
 		}
 		at++
 		return c.err == nil
 	})
-	c.stale = append(c.stale, which[at:]...)
-	c.err = cmp.Or(c.err, failed)
+	for _, f := range which[at:] {
+		c.add(f)
+	}
+	if c.err == nil {
+		c.err = failed
+	}
 	return c
 }
 
@@ -272,9 +299,9 @@ func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 		}
 		delete(known, item.Name)
 		d.files = append(d.files, f)
+		f.modified = item.Modified
 		if f.differs(item.Token) {
-			f.modified = item.Modified
-			c.stale = append(c.stale, f)
+			c.add(f)
 		}
 	}
 	c.removed = len(known) > 0
@@ -348,7 +375,10 @@ func (l *Listing) readPrefix(f *sessionFile) readResult {
 // setInfo stores the result for a file. If nothing changed, the sorted list and the keys stay.
 func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	old := f.info
-	if f.readAt, f.unlisted = r.at, nil; r.info == nil {
+	f.readAt = r.at
+	f.unlisted = nil
+	f.stale = false
+	if r.info == nil {
 		f.unlisted = &unlisted{token: r.token, isStranger: r.isStranger}
 	}
 	switch {

@@ -231,7 +231,7 @@ func (l *Listing) TreeFind(ctx context.Context, v View, dir, name string, known 
 	defer l.mu.Unlock()
 	e, ok := l.view(v).find(dir, name)
 	if !ok && !known {
-		if err := l.refresh(ctx, true); err != nil {
+		if err := l.refresh(ctx, everyFile); err != nil {
 			return TreeEntry{}, err
 		}
 		e, ok = l.view(v).find(dir, name)
@@ -239,30 +239,42 @@ func (l *Listing) TreeFind(ctx context.Context, v View, dir, name string, known 
 	if !ok {
 		return TreeEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
 	}
-	var err error
-	if e.Stat = l.newest; e.Dir == "" {
-		e.Session, err = l.findLocked(ctx, known, l.treeLink(v, dir, name))
+	e.Stat = l.newest
+	if e.Dir != "" {
+		return e, nil
 	}
-	return e, err
+	w := l.linked(v, dir, name)
+	w.known = known
+	found, err := l.findRead(ctx, w)
+	if err != nil {
+		return e, err
+	}
+	e.Session = found[0]
+	return e, nil
 }
 
-// treeLink returns a finder for the session of a link.
-func (l *Listing) treeLink(v View, dir, name string) finder {
-	return func() ([]*sessionFile, bool, func(*Info) bool) {
-		if name == latestName {
-			return l.view(v).own(keyOfDir(dir)).files(), true, func(i *Info) bool {
+// linked returns how to find the session of a link.
+func (l *Listing) linked(v View, dir, name string) wanted {
+	if name == latestName {
+		return wanted{
+			find: func() ([]*sessionFile, bool) { return l.view(v).own(keyOfDir(dir)).files(), true },
+			fits: func(i *Info) bool {
 				now, ok := v.dirOf(i)
 				return ok && now == dir
+			},
+		}
+	}
+	return wanted{
+		find: func() (files []*sessionFile, only bool) {
+			if e, ok := l.view(v).find(dir, name); ok && e.file != nil {
+				files = append(files, e.file)
 			}
-		}
-		var files []*sessionFile
-		if e, ok := l.view(v).find(dir, name); ok && e.file != nil {
-			files = append(files, e.file)
-		}
-		return files, true, func(i *Info) bool { // its name may have changed by now
+			return files, true
+		},
+		fits: func(i *Info) bool { // its name may have changed by now
 			e, ok := l.view(v).find(dir, name)
 			return ok && e.file != nil && e.file == i.file
-		}
+		},
 	}
 }
 

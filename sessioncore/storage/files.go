@@ -325,6 +325,10 @@ func (t Token) With(u Token) Token {
 // SameObject reports whether two tokens are of the same object, in any states.
 func (t Token) SameObject(u Token) bool { return t.Device == u.Device && t.Inode == u.Inode }
 
+// ClockMargin is how far the time of a file may lie before that of the last text in it: a copy keeps
+// the time of the machine from which it comes.
+const ClockMargin = 24 * time.Hour
+
 // ModTime returns the time of the last change of the content.
 func (t Token) ModTime() time.Time { return time.Unix(0, t.Modified) }
 

@@ -34,6 +34,8 @@ func init() {
 		IsPart: func(file string) bool { // a subagent's file belongs to the session that called it
 			return strings.Contains("/"+file, "/"+projectsDir+"/") && strings.HasPrefix(path.Base(file), agentPrefix)
 		},
+		NamesAreIDs: true,
+
 		Resume: []string{"claude", "--resume="},
 		IsID:   agents.IsUUID,
 	})

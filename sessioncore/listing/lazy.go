@@ -1,0 +1,225 @@
+package listing
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// This file finds sessions by the names and times of their files, and reads no more files than the
+// answer needs (docs/design.md section 5, Lists).
+
+// SetNamed tells the files whose names are the ids of their sessions, which no record can change. It
+// must be called before l is used.
+func (l *Listing) SetNamed(isNamed func(file string) bool) { l.isNamed = isNamed }
+
+// allFiles calls f with all files of the last scan until it returns false. Callers must hold l.mu.
+func (l *Listing) allFiles(f func(*sessionFile) bool) {
+	for _, d := range l.dirs {
+		for _, file := range d.files {
+			if !f(file) {
+				return
+			}
+		}
+	}
+}
+
+// byNames returns the sessions that match, as far as names of files tell, the latest modified first.
+// isAll reports whether it has read enough: no other file can match; one session has the key in its
+// name, alone or as its complete id; or one has it as its id, a UUID. It reads the files with the key in their names, and those
+// whose names tell no id. Callers must have scanned the names.
+func (l *Listing) byNames(ctx context.Context, w wanted) (found []*Info, isAll bool, err error) {
+	key := strings.ToLower(w.key)
+	var files []*sessionFile
+	isAll = true
+	for f := range l.allFiles {
+		isNamed := l.isNamed != nil && l.isNamed(f.name)
+		isRead := f.info != nil && !f.stale
+		switch {
+		case f.mayHave(key), f.info != nil && w.fits(f.info), !isNamed && !isRead && f.idByName() == "":
+			files = append(files, f)
+		case !isNamed:
+			isAll = false
+		}
+	}
+	if err := l.refreshFiles(ctx, files); err != nil {
+		return nil, false, err
+	}
+	found = matching(files, w.fits)
+	isUUID := len(key) == uuidSize && isHexID(key)
+	isIt := func(i *Info) bool {
+		hasKey := i.file.mayHave(key)
+		isWhole := strings.ToLower(i.ID) == key
+		return hasKey && len(found) == 1 || isWhole && (hasKey || isUUID)
+	}
+	return found, isAll || slices.ContainsFunc(found, isIt), nil
+}
+
+// mayHave reports whether a name can be that of a session that --resume finds by a key in lower case.
+func (f *sessionFile) mayHave(key string) bool {
+	begins := func(name string) bool { return strings.HasPrefix(name, key) }
+	id := f.idByName()
+	return slices.ContainsFunc(f.keys(), begins) || id != "" && begins(id) ||
+		len(id) == shortID && strings.HasPrefix(key, id)
+}
+
+// keys returns the keys of --resume that the file's name is, in lower case.
+func (f *sessionFile) keys() []string {
+	base := f.lowerBase()
+	if at := strings.LastIndexByte(base, '_'); at >= 0 {
+		return []string{base, base[at+1:]}
+	}
+	return []string{base}
+}
+
+// lowerBase returns the file's name in lower case, without its directory and suffix.
+func (f *sessionFile) lowerBase() string {
+	base := strings.TrimSuffix(f.base(), sessioncore.FileEnding)
+	return strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(base))))
+}
+
+// Sizes of the ids that names of files end with: UUIDs, those of old clients, and the beginnings of
+// UUIDs that Gemini CLI uses.
+const (
+	uuidSize = 36
+	oldID    = 16
+	shortID  = 8
+)
+
+// idByName returns the id that the file's name ends with in lower case, or its beginning; "" for
+// none. The file may have another one.
+func (f *sessionFile) idByName() string {
+	base := f.lowerBase()
+	for _, size := range [...]int{uuidSize, oldID, shortID} {
+		start := len(base) - size
+		if start < 0 || !isHexID(base[start:]) {
+			continue
+		}
+		if start == 0 || base[start-1] == '_' || base[start-1] == '-' {
+			return base[start:]
+		}
+	}
+	return ""
+}
+
+// isHexID reports whether a text in lower case is a UUID, or hexadecimal digits alone.
+func isHexID(text string) bool {
+	for i, c := range []byte(text) {
+		isHyphen := len(text) == uuidSize && (i == 8 || i == 13 || i == 18 || i == 23)
+		isDigit := '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
+		if isHyphen != (c == '-') || !isHyphen && !isDigit {
+			return false
+		}
+	}
+	return true
+}
+
+// firstBatch is the number of files that NewestFirst reads first, enough for a screen. Batches grow.
+const firstBatch = 64
+
+// NewestFirst returns all sessions, the latest modified first. It reads them in batches, as the
+// caller goes on. The caller must not use l meanwhile.
+func (l *Listing) NewestFirst(ctx context.Context) iter.Seq2[*Info, error] {
+	return func(yield func(*Info, error) bool) {
+		if err := storage.LockUntil(ctx, &l.mu); err != nil {
+			yield(nil, err)
+			return
+		}
+		defer l.mu.Unlock()
+		if _, err := l.scan(ctx, everyFile); err != nil {
+			yield(nil, err)
+			return
+		}
+		files := l.timedFiles()
+		var read []*Info // and not passed on yet
+		for n := firstBatch; len(files) > 0; n *= 2 {
+			batch := files[:min(n, len(files))]
+			files = files[len(batch):]
+			if err := l.readStale(ctx, batch); err != nil {
+				yield(nil, err)
+				return
+			}
+			read = append(read, listedIn(batch)...)
+			slices.SortFunc(read, (*Info).compare)
+			known := len(read)
+			if len(files) > 0 {
+				known = files[0].behind(read)
+			}
+			for _, i := range read[:known] {
+				if !yield(i, nil) {
+					return
+				}
+			}
+			read = read[known:]
+		}
+	}
+}
+
+// timedFile is a file with the latest time that the list may show for it.
+type timedFile struct {
+	*sessionFile
+	latest int64 // nanoseconds since the epoch
+}
+
+// timedFiles returns all files of the last scan, in the order in which the list has their sessions
+// at the latest. Messages tell the time of a session of pi. Callers must hold l.mu.
+func (l *Listing) timedFiles() (files []timedFile) {
+	for _, d := range l.dirs {
+		margin := int64(0)
+		if l.store.Program(d.name) != sessioncore.ByOMP {
+			margin = int64(storage.ClockMargin)
+		}
+		for _, f := range d.files {
+			files = append(files, timedFile{f, f.modified + margin})
+		}
+	}
+	slices.SortFunc(files, func(a, b timedFile) int {
+		if c := cmp.Compare(b.latest, a.latest); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(b.base(), a.base()); c != 0 {
+			return c
+		}
+		return cmp.Compare(b.name, a.name)
+	})
+	return files
+}
+
+// behind returns how many of the sorted sessions come before the file's own, whatever that has.
+func (f timedFile) behind(sorted []*Info) int {
+	n := slices.IndexFunc(sorted, func(i *Info) bool {
+		c := cmp.Compare(f.latest, i.modified())
+		return c > 0 || c == 0 && f.base() >= i.file.base()
+	})
+	if n < 0 {
+		return len(sorted)
+	}
+	return n
+}
+
+// listedIn returns the sessions in files.
+func listedIn(files []timedFile) (infos []*Info) {
+	for _, f := range files {
+		if f.info != nil {
+			infos = append(infos, f.info)
+		}
+	}
+	return infos
+}
+
+// readStale reads those of files that are to be read.
+func (l *Listing) readStale(ctx context.Context, files []timedFile) error {
+	var stale []*sessionFile
+	for _, f := range files {
+		if f.stale {
+			stale = append(stale, f.sessionFile)
+		}
+	}
+	return l.readPrefixes(ctx, stale)
+}
