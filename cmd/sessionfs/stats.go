@@ -12,6 +12,7 @@ import (
 	"sessionfs/fs"
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/source"
 )
 
@@ -44,8 +45,11 @@ func statsCommand() *cobra.Command {
 		}
 		s.Prices = src.Prices()
 		count := fs.Count{Tools: s.OfTools(), Hours: s.ByHours(), From: from.Begin, Until: to.End}
-		if today {
-			count.Written = from.Begin // an older file has nothing of today
+		if since != "" { // an older file has nothing since then
+			count.Written = from.Begin.Add(-storage.ClockMargin)
+		}
+		if today { // asked for each few seconds
+			count.Written = from.Begin
 			s.Empty = from.Begin.Format(time.DateOnly)
 		}
 		err = withProgress(cmd, func(ctx context.Context) error {

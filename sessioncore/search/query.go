@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
 )
 
 // ErrQuery means that a text is not a query. Its message has the reason.
@@ -230,6 +231,11 @@ func (q *Query) beginning(t term) (time.Time, error) {
 
 // Archive reports whether the query is for archived sessions, which are in another storage.
 func (q *Query) Archive() bool { return q.archive }
+
+// isOver reports whether a file of a time has nothing that is after the query's date.
+func (q *Query) isOver(modified time.Time) bool {
+	return modified.Add(storage.ClockMargin).Before(q.after)
+}
 
 // Key implements Matcher.
 func (q *Query) Key() string { return q.text }

@@ -46,6 +46,9 @@ func (w *worker) file(ctx context.Context, f file) *Found {
 // search searches a file: its bytes, then the entries at matches.
 func (w *worker) search(ctx context.Context, f file, found *Found) error {
 	found.readAt = time.Now().UnixNano()
+	if q, ok := w.m.(*Query); ok && q.isOver(f.ModTime()) {
+		return nil
+	}
 	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.s.Files, found.File) }
 	needle, ok, err := w.m.Needle(w.s.agentOf(found.File), header)
 	if err != nil || !ok {
