@@ -1,14 +1,17 @@
 package search
 
 import (
+	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // TestSpans: the spans that texts name, in local time. Days on which the clock changes have 23 or 25 hours.
@@ -36,6 +39,31 @@ func TestSpans(t *testing.T) {
 		_, err := ParseSpan(text, time.Now())
 		require.ErrorContains(t, err, "a date such as 2026-01-31", text)
 	}
+}
+
+// TestOldFiles: a query with after: opens no file that was modified more than a day before.
+func TestOldFiles(t *testing.T) {
+	mem := memory.New()
+	after := time.Date(2026, 3, 10, 0, 0, 0, 0, time.Local)
+	for hours := range 72 {
+		name := fmt.Sprintf("p/%02d.jsonl", hours)
+		said := `{"type":"message","id":"a","timestamp":"2026-03-11T10:00:00.000Z","message":{"role":"user","content":"tide"}}` + "\n"
+		require.NoError(t, mem.WriteFile(name, []byte(sessiontest.Header+said)))
+		require.NoError(t, mem.Chtimes(name, after.Add(-time.Duration(hours)*time.Hour)))
+	}
+	var opened atomic.Int64
+	files := &watched{mem, func(string) error { opened.Add(1); return nil }}
+	for _, text := range []string{"tide after:2026-03-10", "after:2026-03-10"} {
+		opened.Store(0)
+		r, err := New(Sessions{Files: files}).Search(t.Context(), query(t, text))
+		require.NoError(t, err)
+		require.Len(t, r.Hits, 1, "the others are copies")
+		require.Equal(t, 24, r.Hits[0].Copies)
+		require.EqualValues(t, 2*25, opened.Load(), "to look at the bytes, and at the entries")
+	}
+	opened.Store(0)
+	require.Empty(t, look(t, New(Sessions{Files: files}), "moon before:2026-03-10"))
+	require.EqualValues(t, 72, opened.Load())
 }
 
 // TestRelativeQuery: after: and before: begin with the day that a query names, and what a relative one found is not
