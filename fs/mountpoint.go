@@ -170,7 +170,8 @@ func resolveFar(path string) string {
 		if err != nil {
 			return filepath.Join(dir, filepath.Base(path))
 		}
-		if path = target; !filepath.IsAbs(target) {
+		path = target
+		if !filepath.IsAbs(target) {
 			path = filepath.Join(dir, target)
 		}
 	}

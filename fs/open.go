@@ -62,7 +62,10 @@ func (o *opener) openDir(p *place) error {
 	}
 	live := clients.New(source, terminals)
 	leases := clients.NewLeases(clients.LeaseDirs(os.Getenv, paths...)...).Beside(onDisk.Paths()...)
-	p.files, p.root, p.blobs, p.shared = onDisk, onDisk.Path(), &blobfs.Store{Storage: blobs}, onDisk.Shared()
+	p.files = onDisk
+	p.root = onDisk.Path()
+	p.blobs = &blobfs.Store{Storage: blobs}
+	p.shared = onDisk.Shared()
 	p.program = sessioncore.NewProgramRoot(source, o.Source, source.Path()).Program
 	p.prompts = func(files storage.Files) history.History { return history.New(files) }
 	p.writer = writer.Options{
@@ -102,7 +105,9 @@ func (o *opener) openArchive(live *place) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.files, p.raw, p.root = gzip.New(onDisk, o.memory, temporaryDir()), onDisk, onDisk.Path()
+	p.files = gzip.New(onDisk, o.memory, temporaryDir())
+	p.raw = onDisk
+	p.root = onDisk.Path()
 	return p, nil
 }
 
@@ -154,7 +159,10 @@ func (o *opener) openForeign(p *place) error {
 	}
 	raw := agents.Shown{Files: opened.Files, Format: opened.Format}
 	converted := agents.NewFiles(raw, opened.Format, o.memory, temporaryDir())
-	p.files, p.raw, p.root, p.frozen = converted, raw, opened.Path, nodes.ErrForeign
+	p.files = converted
+	p.raw = raw
+	p.root = opened.Path
+	p.frozen = nodes.ErrForeign
 	p.program = func(string) sessioncore.Program { return sessioncore.ByOMP } // they are converted to its format
 	if !o.Redact {
 		p.facts = converted.Facts()
@@ -202,7 +210,8 @@ func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
 	if !transfer.HasKept(at) {
 		return p.source, nil, nil
 	}
-	if kept, err = p.opened(dir.Open(at)); err != nil {
+	kept, err = p.opened(dir.Open(at))
+	if err != nil {
 		return nil, nil, err
 	}
 	return storage.Over(p.source, kept), kept, nil
@@ -227,11 +236,15 @@ func (o *opener) openAll(p *place) error {
 		if err != nil {
 			why := fmt.Errorf("%s: %w", a.Source, err)
 			o.log.Error("an agent is left out", "agent", a.Name, "why", why) // for commands
-			leftOut, failed = append(leftOut, a.Name+" is left out: "+why.Error()), cmp.Or(failed, why)
+			leftOut = append(leftOut, a.Name+" is left out: "+why.Error())
+			if failed == nil {
+				failed = why
+			}
 			continue
 		}
 		p.closers = append(p.closers, part.close)
-		p.parts, p.shared = append(p.parts, part), p.shared || part.shared
+		p.parts = append(p.parts, part)
+		p.shared = p.shared || part.shared
 	}
 	if len(p.parts) == 0 {
 		return cmp.Or(failed, fmt.Errorf("%w: no agent has sessions here", ErrSource))
@@ -256,7 +269,9 @@ func (p *place) unite() {
 		sides = append(sides, storage.Part{Name: part.name, Files: part.files})
 		bills = append(bills, storage.Part{Name: part.name, Files: part.billed().Storage()})
 	}
-	p.files, p.facts, p.keep = storage.Union(sides...), storage.Union(bills...), archivedSnapshots
+	p.files = storage.Union(sides...)
+	p.facts = storage.Union(bills...)
+	p.keep = archivedSnapshots
 	p.prompts = func(storage.Files) history.History {
 		var all history.Several
 		for _, part := range p.parts {
@@ -277,7 +292,9 @@ func (p *place) unite() {
 	if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.frozen == nil }); i >= 0 {
 		first = p.parts[i]
 	}
-	p.frozen, p.archive, p.names = first.frozen, first.archive, first.names
+	p.frozen = first.frozen
+	p.archive = first.archive
+	p.names = first.names
 	p.source, p.top, p.space = first.source, first.source, first.space
 }
 
@@ -306,11 +323,14 @@ func (o *opener) openDatabase(p *place) error {
 		p.blobs = &blobfs.Store{Storage: blobs}
 		p.names = func() []nodes.Name { return []nodes.Name{nodes.SourceName(blobsName, blobs, nil)} }
 	}
-	p.files, p.top, p.root = rows, rows.Known(), strings.TrimSuffix(rows.Prefix(), "/")
+	p.files = rows
+	p.top = rows.Known()
+	p.root = strings.TrimSuffix(rows.Prefix(), "/")
 	p.program = func(string) sessioncore.Program { return sessioncore.ByOMP } // no other client has a database
 	p.writer = writer.Options{Journal: rows, Scopes: func() clients.Scopes { return clients.ScopesOf(uint32(os.Geteuid())) }}
 	if rows.Several() {
-		p.nameOf, p.writer.PathOf = rows.NameOf, rows.PathOf
+		p.nameOf = rows.NameOf
+		p.writer.PathOf = rows.PathOf
 		p.writer.Own = func() (string, error) { return ownSessions(rows, os.Getenv) }
 	}
 	p.space = func() (nodes.Space, error) { // the free space is unknown
@@ -325,7 +345,8 @@ func (o *opener) openDatabase(p *place) error {
 func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string, err error) {
 	home := getenv("HOME")
 	var places []string
-	xdg, omp := filepath.Join(getenv("XDG_DATA_HOME"), "omp"), filepath.Join(home, ".omp", "agent")
+	xdg := filepath.Join(getenv("XDG_DATA_HOME"), "omp")
+	omp := filepath.Join(home, ".omp", "agent")
 	for _, agent := range []string{getenv("PI_CODING_AGENT_DIR"), xdg, omp} {
 		if !filepath.IsAbs(agent) {
 			continue

@@ -96,8 +96,11 @@ func (o *opener) fill(p *place) error {
 		return err
 	}
 	source.SetSharing(sharing(o.Options))
-	p.source, p.top, p.space = source, source, spaceOf(source)
-	if p.agent = agents.Of(source.Path()); p.agent != nil {
+	p.source = source
+	p.top = source
+	p.space = spaceOf(source)
+	p.agent = agents.Of(source.Path())
+	if p.agent != nil {
 		return o.openForeign(p)
 	}
 	return o.openDir(p)
@@ -107,7 +110,8 @@ func (o *opener) fill(p *place) error {
 func (o *opener) show(p *place) {
 	w := p.writer
 	if o.Redact && p.parts == nil {
-		p.files, w.Journal = secrets.Mask(p.files, o.rules), nil
+		p.files = secrets.Mask(p.files, o.rules)
+		w.Journal = nil
 		if p.raw != nil {
 			p.raw = secrets.Mask(p.raw, o.rules)
 		}
@@ -133,8 +137,12 @@ func (o *opener) show(p *place) {
 	if p.blobs != nil {
 		w.Blobs, p.view.Blobs = p.blobs, p.blobs
 	}
-	w.Root, w.Scope = p.root, list.Scope
-	w.ReadOnly, w.Sync, w.LiveAllow, w.LeafMemory = o.ReadOnly, o.Sync, o.LiveAllow, o.LeafMemory
+	w.Root = p.root
+	w.Scope = list.Scope
+	w.ReadOnly = o.ReadOnly
+	w.Sync = o.Sync
+	w.LiveAllow = o.LiveAllow
+	w.LeafMemory = o.LeafMemory
 	p.view.Writer = writer.New(p.store, w)
 	switch {
 	case p.forks != nil:
@@ -152,7 +160,8 @@ func (o *opener) show(p *place) {
 			o.show(a)
 			a.view.Family = listing.Listings{list, a.view.Listing}
 		}
-		p.view.Archive, p.view.Family = a.view, listing.Listings{list, a.view.Listing}
+		p.view.Archive = a.view
+		p.view.Family = listing.Listings{list, a.view.Listing}
 	}
 	if p.frozen != nodes.ErrArchived {
 		list.OnStrangers(p.isStranger, func(names []string) { p.view.LeaveOutFiles(p.leftOut(names)) })
@@ -212,7 +221,8 @@ func (p *place) agents() (names []string) {
 
 // agentOf returns the agent of a session file in a place of one agent.
 func (p *place) agentOf(file string) string {
-	switch owner := p.program(file); {
+	owner := p.program(file)
+	switch {
 	case p.agent != nil:
 		return p.agent.Name
 	case owner == sessioncore.ByPi || owner == sessioncore.LikelyByPi:

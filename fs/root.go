@@ -37,12 +37,14 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 		prices = report.ListPrices
 	case mountopts.NoPrices:
 	default:
-		if prices, err = report.OpenPrices(o.Prices); err != nil {
+		prices, err = report.OpenPrices(o.Prices)
+		if err != nil {
 			return nil, fmt.Errorf("%w prices: %w", ErrOption, err)
 		}
 	}
 	if o.Redact { // parsing them takes 3 MB
-		if rules, err = secrets.Read(o.RedactRules); err != nil {
+		rules, err = secrets.Read(o.RedactRules)
+		if err != nil {
 			return nil, fmt.Errorf("%w redact-rules: %w", ErrOption, err)
 		}
 	}

@@ -60,7 +60,8 @@ func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger
 	t.root.Closed = o.AllowRoot
 	s := &Server{options: o, door: door, tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
 	var err error
-	if s.fuse, err = fuse.NewServer(door.FileSystem(), o.Mountpoint, kernelOptions(o, log)); err != nil {
+	s.fuse, err = fuse.NewServer(door.FileSystem(), o.Mountpoint, kernelOptions(o, log))
+	if err != nil {
 		t.close()
 		return nil, Refuse(ErrFuse, "mounting %s at %s failed: FUSE: %s\n%s", o.Source, o.Mountpoint,
 			strings.TrimSpace(err.Error()), cmp.Or(fuseProblem(o), "FUSE is broken here; "+
@@ -83,12 +84,15 @@ func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger
 // nosuid and nodev are always on: nothing in the mount needs the opposite. So is
 // default_permissions: with allow_root the mode of the root directory keeps all others out.
 func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
-	options, flags := []string{"default_permissions", "nosuid", "nodev"}, uintptr(unix.MS_NOSUID|unix.MS_NODEV)
+	options := []string{"default_permissions", "nosuid", "nodev"}
+	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
 	if o.ReadOnly || o.Redact {
-		options, flags = append(options, "ro"), flags|unix.MS_RDONLY
+		options = append(options, "ro")
+		flags = flags | unix.MS_RDONLY
 	}
 	if o.NoExec {
-		options, flags = append(options, "noexec"), flags|unix.MS_NOEXEC
+		options = append(options, "noexec")
+		flags = flags | unix.MS_NOEXEC
 	}
 	return &fuse.MountOptions{
 		AllowOther: o.AllowRoot, // the kernel has nothing closer: see nodes.RootDir
@@ -185,9 +189,14 @@ func (s *Server) Counters() Counters {
 		c.Sessions += p.store.Indexed()
 	}
 	memory := s.tree.view.Memory
-	c.Held, c.Idle, c.Full = memory.Held(), memory.Idle(), memory.Full()
+	c.Held = memory.Held()
+	c.Idle = memory.Idle()
+	c.Full = memory.Full()
 	open, _ := os.ReadDir("/proc/self/fd") // with the descriptor of the directory
-	c.Memory, c.Files, c.Temporary, c.Shared = residentMemory(), max(0, len(open)-1), budget.FileBytes(), s.tree.shared
+	c.Memory = residentMemory()
+	c.Files = max(0, len(open)-1)
+	c.Temporary = budget.FileBytes()
+	c.Shared = s.tree.shared
 	return c
 }
 

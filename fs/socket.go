@@ -158,7 +158,8 @@ func (s *Server) answerStatus(ctx context.Context, listener *net.UnixListener, v
 		}
 		in.Close()
 		out.Close()
-		if conn, err = listener.AcceptUnix(); err == nil {
+		conn, err = listener.AcceptUnix()
+		if err == nil {
 			s.tell(conn, version)
 		} else {
 			time.Sleep(acceptPause)

@@ -208,7 +208,8 @@ func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 	if elsewhere := PiSessions(o.Source, o.Source, os.Getenv); elsewhere != "" {
 		sessions = elsewhere
 	}
-	archived, blobs := filepath.Join(o.Source, archiveName), filepath.Join(o.Source, blobsName)
+	archived := filepath.Join(o.Source, archiveName)
+	blobs := filepath.Join(o.Source, blobsName)
 	for _, d := range [][2]string{{sessions, layout.Sessions}, {archived, layout.Archive}, {blobs, blobsName}} {
 		if below, ok := belowDir(d[0], realPath); ok {
 			return path.Join(d[1], below), true
@@ -245,7 +246,8 @@ func RealPaths(arg string) (paths []string) {
 		if dir == "/" || up == dir {
 			return nil
 		}
-		dir, rest = up, strings.TrimPrefix(abs, strings.TrimSuffix(up, "/")+"/")
+		dir = up
+		rest = strings.TrimPrefix(abs, strings.TrimSuffix(up, "/")+"/")
 	}
 	if realPath, err := filepath.EvalSymlinks(abs); err == nil && realPath != paths[0] {
 		paths = append(paths, realPath)

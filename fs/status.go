@@ -58,7 +58,9 @@ func (e MountEntry) status(limit time.Duration) Status {
 	s.PID = pid
 	switch {
 	case err == nil:
-		s.Version, s.Counters, s.Options = said.Version, &said.Counters, said.Options
+		s.Version = said.Version
+		s.Counters = &said.Counters
+		s.Options = said.Options
 		if s.Full != "" {
 			s.State = StateFull
 		}
@@ -77,7 +79,8 @@ func (e MountEntry) status(limit time.Duration) Status {
 	}
 	s.State = StateSilent
 	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECONNREFUSED) {
-		s.State, s.PID = StateDead, 0
+		s.State = StateDead
+		s.PID = 0
 	}
 	return s
 }

@@ -53,7 +53,8 @@ func Unmount(arg string, lazy bool) error {
 		limit = liveLimit
 	}
 	pid, said, err := e.ask(limit, AnswerLimit)
-	silent, end := errors.Is(err, os.ErrDeadlineExceeded), func() {}
+	silent := errors.Is(err, os.ErrDeadlineExceeded)
+	end := func() {}
 	switch {
 	case silent && lazy:
 		// Requests that wait for the mount must not wait for ever.
@@ -153,7 +154,8 @@ func (s *Server) End() {
 // check. The kernel refuses to unmount a mount in use, also by a working directory, which makes no
 // requests.
 func (s *Server) EndIdle(limit time.Duration) (next time.Duration) {
-	idle, mountpoint := s.Idle(), s.options.Mountpoint
+	idle := s.Idle()
+	mountpoint := s.options.Mountpoint
 	if idle < limit {
 		return limit - idle
 	}

@@ -64,7 +64,8 @@ func (u *Unmounted) acquire(ctx context.Context, dir string) (
 	snap *sessioncore.Snapshot, store *sessioncore.Store, name string, err error,
 ) {
 	top, name, _ := strings.Cut(dir, "/")
-	if store = u.tree.store; top == layout.Archive {
+	store = u.tree.store
+	if top == layout.Archive {
 		store = u.tree.archive.store
 	}
 	snap, err = store.Session(name + layout.SessionSuffix).Acquire(ctx)
@@ -169,7 +170,8 @@ func (u *Unmounted) Searcher(query *search.Query, limit int) (*search.Searcher, 
 	view := u.tree.view
 	if query != nil {
 		var err error
-		if view, err = view.Searched(query); err != nil {
+		view, err = view.Searched(query)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -232,7 +234,8 @@ func (u *Unmounted) Spent(ctx context.Context, dir string) (snap *sessioncore.Sn
 	if err != nil {
 		return nil, b, err
 	}
-	if b.Agent = u.tree.agentOf(name); u.tree.parts != nil {
+	b.Agent = u.tree.agentOf(name)
+	if u.tree.parts != nil {
 		b.Agent, _, _ = strings.Cut(name, "/")
 	}
 	prices := u.tree.view.Prices

@@ -97,7 +97,8 @@ func Parse(args []string) (c Command, err error) {
 	if t := strings.TrimPrefix(v.fsType, "fuse."); t != "" && t != Subtype && t != "fuse" {
 		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
 	}
-	if c.Options, err = ParseOptions(c.Options, v.options, v.sloppy && c.Helper); err != nil {
+	c.Options, err = ParseOptions(c.Options, v.options, v.sloppy && c.Helper)
+	if err != nil {
 		return c, err
 	}
 	c.Options.Debug = c.Options.Debug || v.debug

@@ -98,7 +98,10 @@ type AgentDir struct {
 
 // For returns the options for one of the agents.
 func (o Options) For(a AgentDir) Options {
-	o.Source, o.SourceAs, o.State, o.Agents = a.Source, a.SourceAs, a.State, nil
+	o.Source = a.Source
+	o.SourceAs = a.SourceAs
+	o.State = a.State
+	o.Agents = nil
 	return o
 }
 
@@ -257,7 +260,8 @@ func splitList(list string) []string {
 	var words []string
 	var word strings.Builder
 	for i := 0; i < len(list); i++ {
-		switch c := list[i]; {
+		c := list[i]
+		switch {
 		case c == '\\' && i+1 < len(list) && (list[i+1] == ',' || list[i+1] == '\\'):
 			i++
 			word.WriteByte(list[i])
@@ -301,13 +305,15 @@ func choice(off, on string, field *bool) func(string) error {
 
 func (o *Options) setShared(shared bool) func(string) error {
 	return func(string) error {
-		o.Shared, o.NotShared = shared, !shared
+		o.Shared = shared
+		o.NotShared = !shared
 		return nil
 	}
 }
 
 func (o *Options) setRules(value string) error {
-	o.Redact, o.RedactRules = true, value
+	o.Redact = true
+	o.RedactRules = value
 	return nil
 }
 
@@ -327,9 +333,11 @@ const (
 
 // setMemory reads a number of bytes with one of the suffixes k, m and g, of either case.
 func (o *Options) setMemory(value string) error {
-	digits, shift := value, 0
+	digits := value
+	shift := 0
 	if at := strings.IndexByte("kmg", value[len(value)-1]|0x20); at >= 0 {
-		digits, shift = value[:len(value)-1], 10*(at+1)
+		digits = value[:len(value)-1]
+		shift = 10 * (at + 1)
 	}
 	n, err := strconv.ParseUint(digits, 10, 40)
 	if err != nil || n<<shift < minMemory || n > maxMemory>>shift {
@@ -358,7 +366,8 @@ func (o *Options) setLogLevel(value string) error {
 	if !slices.Contains([]string{"error", "warn", "info", "debug"}, value) || level.UnmarshalText([]byte(value)) != nil {
 		return errors.New("the value must be error, warn, info or debug")
 	}
-	if o.Debug = value == "debug"; !o.Debug {
+	o.Debug = value == "debug"
+	if !o.Debug {
 		o.LogLevel = level
 	}
 	return nil

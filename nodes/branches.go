@@ -80,7 +80,8 @@ type branch string
 // its files continue, and isLonger reports whether that is another one.
 func (b branch) end(snap *sessioncore.Snapshot, extended bool) (end sessioncore.Entry, isLonger bool, err error) {
 	e, err := snap.FindBranch(string(b))
-	if end = e; err == nil && extended {
+	end = e
+	if err == nil && extended {
 		end = snap.BranchBelow(e)
 	}
 	return end, end != e, err
@@ -222,7 +223,10 @@ type EntriesFile struct {
 
 func newEntriesFile(d *BranchDir, state sessioncore.EntryState) *EntriesFile {
 	f := &EntriesFile{node: d.file(), branch: d.branch, state: state}
-	f.session, f.show, f.grows, f.content = d.session, f.render, f.branch.grows, state.Sum
+	f.session = d.session
+	f.show = f.render
+	f.grows = f.branch.grows
+	f.content = state.Sum
 	return f
 }
 
@@ -266,7 +270,8 @@ func (f *EntriesFile) render(ctx context.Context, snap *sessioncore.Snapshot, ex
 		return s, err
 	}
 	var state sessioncore.EntryState
-	if s.version, state, err = b.EntriesDocument(ctx); err == nil {
+	s.version, state, err = b.EntriesDocument(ctx)
+	if err == nil {
 		s.attr = entryAttr(snap, end, state)
 	}
 	s.isLonger = isLonger

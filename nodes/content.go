@@ -153,7 +153,7 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 			return privateText(text, sessions.Stat()), hold.Resize(int64(len(text)))
 		}}
 	}
-	return Name{name, storage.KindFile, makeNode, hidden[*Directory]()}
+	return Name{Name: name, Kind: storage.KindFile, Make: makeNode, Is: hidden[*Directory]()}
 }
 
 //go:embed readme.txt
@@ -169,7 +169,7 @@ var ReadmeName = Name{"README", storage.KindFile, func(d *Directory) Node {
 
 // LastErrorName is last-error of a mount's root: the reason for which the last write or lookup
 // outside of sessions was refused.
-var LastErrorName = Name{"last-error", storage.KindFile, newLastErrorFile, nil}
+var LastErrorName = Name{Name: "last-error", Kind: storage.KindFile, Make: newLastErrorFile, Is: nil}
 
 // newLastErrorFile returns last-error of a session or the root: the reason for which the last write
 // was refused, with its time and a hint. It is empty after the next write that succeeds.
@@ -184,7 +184,8 @@ func newLastErrorFile(d *Directory) Node {
 		of := d.sessionName()
 		text, at := d.view.refusalsOf(of).get(of)
 		c := textContent([]byte(text), st)
-		c.at, c.private = at, of == outside
+		c.at = at
+		c.private = of == outside
 		return c, err
 	}
 	return &ContentFile{node: d.file(), render: render}
@@ -258,7 +259,8 @@ func (d *HistoryDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item)
 }
 
 func (d *HistoryDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
-	switch _, err := d.prompts.State(); {
+	_, err := d.prompts.State()
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:

@@ -173,7 +173,8 @@ func makeAppend(d *SessionDir) Node {
 	f.do = func(ctx context.Context, lines [][]byte) (ids []string, done int, err error) {
 		done, err = retryIfMoved(ctx, d, func(d *SessionDir) (int, error) {
 			more, n, err := d.appendLines(ctx, lines[done:])
-			ids, done = append(ids, more...), done+n
+			ids = append(ids, more...)
+			done = done + n
 			return done, err
 		})
 		return ids, done, err
@@ -227,7 +228,8 @@ func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if id, err = d.wholeID(ctx, id); err != nil {
+	id, err = d.wholeID(ctx, id)
+	if err != nil {
 		return "", err
 	}
 	return "", d.view.Writer.SetLabel(ctx, d.session, id, label)
@@ -257,7 +259,8 @@ func makeTitle(d *SessionDir) Node {
 		return "", d.view.Writer.SetTitle(ctx, d.session, line)
 	}
 	f := d.control("title", set, atOnce(renderTitle))
-	f.empty, f.single = true, true
+	f.empty = true
+	f.single = true
 	return f
 }
 
@@ -325,10 +328,12 @@ func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if title, err = writer.ParseTitle(title); err != nil {
+	title, err = writer.ParseTitle(title)
+	if err != nil {
 		return "", err
 	}
-	if id, err = d.wholeID(ctx, id); err != nil {
+	id, err = d.wholeID(ctx, id)
+	if err != nil {
 		return "", err
 	}
 	file, err := d.view.Fork(ctx, d.session, id, title)

@@ -102,9 +102,11 @@ func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Er
 		}
 		done, err := h.run(ctx, lines)
 		if err != nil {
-			took, before := 0, h.skipped(data)
+			took := 0
+			before := h.skipped(data)
 			if done > 0 {
-				took, before = ends[done-1], 0
+				took = ends[done-1]
+				before = 0
 			}
 			h.lines += bytes.Count(data[:took], newline)
 			return took, h.refuse(err, lines[done], before)
@@ -176,7 +178,8 @@ func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
 		at = n + 1
 		switch {
 		case len(line) > 0 || empty:
-			lines, ends = append(lines, line), append(ends, at)
+			lines = append(lines, line)
+			ends = append(ends, at)
 		case len(ends) > 0:
 			ends[len(ends)-1] = at
 		}
@@ -188,7 +191,8 @@ func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
 func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err error) {
 	for i, line := range lines {
 		if len(line) > maxControlLine {
-			if done, err = h.run(ctx, lines[:i]); err == nil {
+			done, err = h.run(ctx, lines[:i])
+			if err == nil {
 				err = errLineTooLong
 			}
 			return done, err
@@ -203,13 +207,15 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	}
 	defer free()
 	if h.file.shown != nil && h.leftOut == nil && h.mute && !h.appends {
-		if h.leftOut, err = h.file.shown(ctx); err != nil {
+		h.leftOut, err = h.file.shown(ctx)
+		if err != nil {
 			return 0, err
 		}
 	}
 	results, done, err := h.file.do(uninterrupted(ctx), lines)
 	h.countIn(lines[:done])
-	if h.applied += done; done > 0 {
+	h.applied += done
+	if done > 0 {
 		h.refused = refusedLine{} // that line was the first of these
 	}
 	if !h.mute {
@@ -308,7 +314,8 @@ func (h *controlHandle) Close() {
 	if len(h.pending) > 0 && !h.cut {
 		_ = h.refuse(errUnfinished, nil, 0)
 	}
-	h.pending, h.results = nil, answers{}
+	h.pending = nil
+	h.results = answers{}
 	h.hold.Close()
 	if h.shown != nil {
 		h.shown.Close()
@@ -393,7 +400,9 @@ func (a *answers) unread(off int64) {
 func (a *answers) read(dest []byte, off int64) int {
 	a.unread(off)
 	n := copy(dest, a.text[a.next:])
-	a.next, a.last, a.at = a.next+n, n, off
+	a.next = a.next + n
+	a.last = n
+	a.at = off
 	a.dropRead()
 	return n
 }

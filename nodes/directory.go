@@ -116,9 +116,11 @@ func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
 
 // Attr returns the attributes of a found child, whose node is n, and ends the lookup of its name.
 func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr, errno syscall.Errno) {
-	if a = c.Attr; a.Kind == storage.KindOther {
+	a = c.Attr
+	if a.Kind == storage.KindOther {
 		var err error
-		if a, err = n.Stat(ctx); err != nil {
+		a, err = n.Stat(ctx)
+		if err != nil {
 			return a, NoName(l.dir, name, err)
 		}
 	}

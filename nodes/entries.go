@@ -24,7 +24,8 @@ func (d *EntriesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item
 	e := sessioncore.Entry(it.number)
 	if it.number == unnumbered || int(e) >= snap.Len() || snap.Name(e) != name {
 		var err error
-		if e, err = snap.FindName(name); err != nil {
+		e, err = snap.FindName(name)
+		if err != nil {
 			return Child{}, err
 		}
 	}
@@ -34,7 +35,7 @@ func (d *EntriesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item
 	}
 	content := uint64(state.Size)<<32 ^ state.Sum
 	return Child{Kind: storage.KindFile, Content: content, Attr: entryAttr(snap, e, state), Make: func() Node {
-		return &EntryFile{d.file(), d.session, name, state}
+		return &EntryFile{node: d.file(), session: d.session, name: name, state: state}
 	}}, nil
 }
 
@@ -68,7 +69,8 @@ func (f *EntryFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncor
 	e, err := snap.FindName(f.name)
 	if err == nil {
 		var state sessioncore.EntryState
-		if state, err = snap.EntryState(e); err == nil && state != f.state {
+		state, err = snap.EntryState(e)
+		if err == nil && state != f.state {
 			err = errReplaced
 		}
 	}
@@ -189,7 +191,7 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 		return d.steadyLink(d.session, to), nil
 	}
 	return Child{Kind: storage.KindDir, Attr: d.view.treeAttr(snap, e), Make: func() Node {
-		return &TreeDir{d.part(it.Name), at, d.up, true}
+		return &TreeDir{snapshotDir: d.part(it.Name), at: at, up: d.up, ofEntry: true}
 	}}, nil
 }
 

@@ -58,7 +58,9 @@ type renderedSize struct {
 
 // init prepares a file of a session; r is nil for one without content.
 func (f *GeneratedFile) init(in *Directory, r render) {
-	f.in, f.session, f.show = in, in.session, f.version
+	f.in = in
+	f.session = in.session
+	f.show = f.version
 	f.otherState = func(context.Context) (storage.Token, error) { return storage.Token{}, nil }
 	if r != nil {
 		f.render = func(ctx context.Context, snap *sessioncore.Snapshot, _ bool) (s rendering, err error) {
@@ -108,18 +110,21 @@ func (f *GeneratedFile) attr(snap *sessioncore.Snapshot, size int64) Attr {
 func (f *GeneratedFile) measured(
 	ctx context.Context, snap *sessioncore.Snapshot,
 ) (s rendering, size *renderedSize, err error) {
-	blobs, now := f.view().blobsState(), time.Now().UnixNano()
+	blobs := f.view().blobsState()
+	now := time.Now().UnixNano()
 	other, err := f.otherState(ctx)
 	if err != nil {
 		return s, nil, err
 	}
-	if s, err = f.render(ctx, snap, false); err != nil {
+	s, err = f.render(ctx, snap, false)
+	if err != nil {
 		return s, nil, err
 	}
 	size = &renderedSize{serial: snap.Serial(), bytes: s.version.Size(), other: other}
 	exact := other == storage.Token{} || !other.Racy(now)
 	if s.version.HasBlobs() {
-		size.blobs, exact = blobs, exact && blobs != nil && !blobs.Racy(now)
+		size.blobs = blobs
+		exact = exact && blobs != nil && !blobs.Racy(now)
 	}
 	if exact {
 		f.size.Store(size)
@@ -283,8 +288,12 @@ func (l *line) open(ctx context.Context) (bool, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.handles, l.version, l.attr = 1, s.version, s.attr
-	l.follows, l.serial, l.current = follows, snap.Serial(), true
+	l.handles = 1
+	l.version = s.version
+	l.attr = s.attr
+	l.follows = follows
+	l.serial = snap.Serial()
+	l.current = true
 	return true, nil
 }
 
@@ -318,7 +327,8 @@ func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.serial, l.current = snap.Serial(), false
+	l.serial = snap.Serial()
+	l.current = false
 	if err != nil {
 		return // the handles keep their version
 	}
@@ -327,7 +337,9 @@ func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot) {
 		return
 	}
 	l.version.Close()
-	l.version, l.attr, l.current = s.version, s.attr, !s.isLonger
+	l.version = s.version
+	l.attr = s.attr
+	l.current = !s.isLonger
 }
 
 // isOld reports whether the handles have not been compared with a snapshot.
@@ -384,7 +396,8 @@ func (l *line) advance(ctx context.Context, off int64) {
 func (l *line) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.handles--; l.handles == 0 {
+	l.handles--
+	if l.handles == 0 {
 		l.version.Close()
 		l.version = nil
 	}

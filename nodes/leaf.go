@@ -83,7 +83,8 @@ func (d *SessionDir) hasLeaf(context.Context) Presence {
 
 // hideLeaf hides leaf for a while. It returns false if leaf is hidden already.
 func (d *SessionDir) hideLeaf() bool {
-	now, back := time.Now(), d.leafBack.Load()
+	now := time.Now()
+	back := d.leafBack.Load()
 	return now.UnixNano() >= back && d.leafBack.CompareAndSwap(back, now.Add(leafHidden).UnixNano())
 }
 

@@ -44,7 +44,8 @@ func (l *targetLink) Stat(ctx context.Context) (Attr, error) {
 // attr returns the attributes of a symbolic link.
 func (to *target) attr() Attr {
 	a := fileAttr(to.st, int64(len(to.path)))
-	a.Kind, a.Mode = storage.KindLink, 0o777
+	a.Kind = storage.KindLink
+	a.Mode = 0o777
 	if !to.time.IsZero() {
 		a = a.at(to.time, to.time)
 	}
@@ -84,7 +85,8 @@ func (d *Directory) sessionLink(find findTarget, now target) Child {
 // in tree/ entry.json, or a child whose directory is in .deep; a branch in branches/; an entry in
 // path/. After a rewrite of the session, a link with another target or time is another node.
 func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
-	path, time := to.path, to.time
+	path := to.path
+	time := to.time
 	find := func(ctx context.Context) (target, error) {
 		st, err := session.Probe(ctx)
 		if err != nil {
@@ -95,7 +97,8 @@ func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 	sum := fnv.New64a()
 	_, _ = sum.Write(strconv.AppendInt([]byte(path), time.UnixMilli(), 10))
 	c := d.link(find, Fixed)
-	c.Content, c.Attr = sum.Sum64(), to.attr()
+	c.Content = sum.Sum64()
+	c.Attr = to.attr()
 	return c
 }
 

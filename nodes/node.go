@@ -223,7 +223,8 @@ func (v *View) writableAttr(st storage.Stat, size int64) Attr {
 // read-only mount it has no write bits.
 func (v *View) dirAttr(st storage.Stat) Attr {
 	a := fileAttr(st, 0)
-	a.Kind, a.Mode = storage.KindDir, st.Mode&dirBits
+	a.Kind = storage.KindDir
+	a.Mode = st.Mode & dirBits
 	if st.Kind != storage.KindDir {
 		a.Mode |= a.Mode & readBits >> 2 // a reader of the file may search the directory
 	}
@@ -242,7 +243,8 @@ func (a Attr) private() Attr {
 
 // at returns the attributes with two times.
 func (a Attr) at(modified, changed time.Time) Attr {
-	a.Modified, a.Changed = modified, changed
+	a.Modified = modified
+	a.Changed = changed
 	return a
 }
 

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -345,7 +344,12 @@ func DenyName(d Dir, name, op string) syscall.Errno {
 
 func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 	v, session, inSession := d.view, d.sessionName(), d.session != nil
-	subject, why, hint := at, cmp.Or(v.unchangeable(), errDenied), ""
+	subject := at
+	why := v.unchangeable()
+	if why == nil {
+		why = errDenied
+	}
+	hint := ""
 	if inSession && why != errDenied {
 		subject = path.Base(at)
 	}

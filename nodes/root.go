@@ -71,7 +71,8 @@ func (d *RootDir) Stat(context.Context) (Attr, error) {
 	a := d.view.dirAttr(st)
 	if d.Closed {
 		a = a.private()
-		a.UID, a.GID = uint32(os.Geteuid()), uint32(os.Getegid())
+		a.UID = uint32(os.Geteuid())
+		a.GID = uint32(os.Getegid())
 	}
 	return a, nil
 }
@@ -206,7 +207,8 @@ func (v *View) newSession(ctx context.Context, line string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if v, err = v.viewFor(spec.Agent); err != nil {
+	v, err = v.viewFor(spec.Agent)
+	if err != nil {
 		return "", err
 	}
 	file, err := v.Writer.NewSession(ctx, spec)

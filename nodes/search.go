@@ -235,7 +235,8 @@ func (d *HitLinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item
 		if err != nil {
 			return Child{}, err
 		}
-		if hit = d.at(result, int(n)-1, it.Name); hit == nil {
+		hit = d.at(result, int(n)-1, it.Name)
+		if hit == nil {
 			return Child{}, syscall.ENOENT
 		}
 	}
@@ -258,7 +259,8 @@ func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
 	if n < len(of) && !isOther(of[n]) {
 		return of[n]
 	}
-	if of = slices.DeleteFunc(of, isOther); len(of) == 1 {
+	of = slices.DeleteFunc(of, isOther)
+	if len(of) == 1 {
 		return of[0]
 	}
 	return nil

@@ -23,7 +23,10 @@ type confirmedEntries struct {
 func (c *confirmedEntries) setGrowth(in storage.Token, from Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.in, c.before, c.set, c.left = in, from, newBitset(int(from)), int(from)
+	c.in = in
+	c.before = from
+	c.set = newBitset(int(from))
+	c.left = int(from)
 }
 
 func (c *confirmedEntries) hasGrowth() bool {

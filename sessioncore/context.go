@@ -19,7 +19,8 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) 
 	if s.dialect == Pi {
 		blobs = nil
 	}
-	doc, resolver := document.New(s, blobs, nil), document.NewResolver(ctx, blobs)
+	doc := document.New(s, blobs, nil)
+	resolver := document.NewResolver(ctx, blobs)
 	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: doc, resolver: resolver}
 	if at != NoEntry {
 		c.path = s.Path(at)
@@ -57,8 +58,10 @@ func (l entryText) message() rawjson.Value { return l.text[l.rec.msgOff : l.rec.
 // load reads an entry, unless there was an error before.
 func (c *contextBuilder) load(e Entry) entryText {
 	l := entryText{rec: &c.s.records[e]}
-	if c.err = cmp.Or(c.err, c.ctx.Err()); c.err == nil {
-		if l.text, c.err = c.s.EntryText(e); c.err != nil {
+	c.err = cmp.Or(c.err, c.ctx.Err())
+	if c.err == nil {
+		l.text, c.err = c.s.EntryText(e)
+		if c.err != nil {
 			l.text = nil
 		}
 	}
@@ -87,7 +90,8 @@ func (c *contextBuilder) writeMessages() {
 		if at, ok := edits[c.s.records[e].id]; ok {
 			edit = c.contextEdit(at)
 		}
-		switch kind := c.s.records[e].kind; {
+		kind := c.s.records[e].kind
+		switch {
 		case edit.removes:
 		case kind == TypeMessage && edit.content != nil:
 			c.writeEditedMessage(e, edit)
@@ -181,7 +185,8 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	if rec.msgSize == 0 {
 		return // the client fails on such an entry, so there is nothing to send
 	}
-	off, size := rec.off+int64(rec.msgOff), int64(rec.msgSize)
+	off := rec.off + int64(rec.msgOff)
+	size := int64(rec.msgSize)
 	hook := rec.role == RoleHookMessage && c.s.version < 3
 	payload := rec.role == RoleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
 	c.blobs = c.blobs || rec.flags&recBlob != 0
@@ -290,7 +295,8 @@ func (c *contextBuilder) writeCustomMessage(e Entry, edit contextEdit) {
 	c.separate()
 	c.doc.AddText(`{"role":"custom"`)
 	for _, key := range c.words.customKeys {
-		switch value := l.text.Member(key); {
+		value := l.text.Member(key)
+		switch {
 		case key == "content" && edit.content != nil:
 			c.doc.AddText(`,"content":`)
 			c.writeContent(edit, false)
@@ -318,7 +324,8 @@ func (c *contextBuilder) writeBranchSummary(e Entry) {
 // then nothing before the compaction is sent.
 func (c *contextBuilder) remoteHistory(compaction rawjson.Value) (provider, items rawjson.Value) {
 	history := compaction.Member("preserveData").Member("openaiRemoteCompaction")
-	provider, items = history.Member("provider"), history.Member("replacementHistory")
+	provider = history.Member("provider")
+	items = history.Member("replacementHistory")
 	if c.words.providerHistory && provider.IsString() && provider.Truthy() && items.IsArray() {
 		return provider, items
 	}

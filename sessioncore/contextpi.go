@@ -46,7 +46,8 @@ func (c *contextBuilder) writeEditedMessage(e Entry, edit contextEdit) {
 	}
 	message := l.message()
 	blocks := false // the content must be a list
-	switch role := message.Member("role"); {
+	role := message.Member("role")
+	switch {
 	case role.Is("assistant"), role.Is("toolResult"):
 		blocks = true
 	case !role.Is("user") && !role.Is("custom") && !role.Is("hookMessage"):
@@ -54,9 +55,13 @@ func (c *contextBuilder) writeEditedMessage(e Entry, edit contextEdit) {
 		return
 	}
 	old := message.Member("content")
-	start, end, key := len(message)-1, len(message)-1, `,"content":`
+	start := len(message) - 1
+	end := len(message) - 1
+	key := `,"content":`
 	if old != nil {
-		start, end, key = old.OffsetIn(message), old.OffsetIn(message)+len(old), ""
+		start = old.OffsetIn(message)
+		end = old.OffsetIn(message) + len(old)
+		key = ""
 	}
 	c.separate()
 	c.writeValue(l, message[:start])
@@ -67,9 +72,11 @@ func (c *contextBuilder) writeEditedMessage(e Entry, edit contextEdit) {
 
 // writeContent writes the content of a context_edit. With blocks, a text becomes a list of one.
 func (c *contextBuilder) writeContent(edit contextEdit, blocks bool) {
-	before, after := "", ""
+	before := ""
+	after := ""
 	if blocks && edit.content.IsString() {
-		before, after = `[{"type":"text","text":`, `}]`
+		before = `[{"type":"text","text":`
+		after = `}]`
 	}
 	c.doc.AddText(before)
 	c.writeValue(edit.entryText, edit.content)
@@ -105,12 +112,15 @@ func (c *contextBuilder) writePiModel() {
 			continue
 		}
 		l := c.load(e)
-		from, key := l.text, "modelId"
+		from := l.text
+		key := "modelId"
 		if isAnswer {
-			from, key = l.text.Member("message"), "model"
+			from = l.text.Member("message")
+			key = "model"
 		}
 		c.doc.AddText(`,"model":{`)
-		provider, model := from.Member("provider"), from.Member(key)
+		provider := from.Member("provider")
+		model := from.Member(key)
 		if provider != nil {
 			c.doc.AddText(`"provider":`)
 			c.writeValue(l, provider)

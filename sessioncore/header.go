@@ -21,7 +21,8 @@ import (
 func (x *index) addHeader(u *jsonl.Unit) error {
 	v := rawjson.Value(u.Text)
 	if u.Line == 1 && x.header.slot == 0 && IsTitleSlot(v) {
-		x.header.slotOff, x.header.slot = u.Off, u.Size
+		x.header.slotOff = u.Off
+		x.header.slot = u.Size
 		x.marks = MarkOMP
 		return nil
 	}
@@ -31,7 +32,8 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	}
 	x.dialect = d
 	x.header.found = true
-	x.header.off, x.header.size = u.Off, u.Size
+	x.header.off = u.Off
+	x.header.size = u.Size
 	x.header.end = u.Off + u.Size
 	x.version = CurrentVersion
 	if d.Versioned {
@@ -45,7 +47,8 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	}
 	x.form = d.Form
 	if t, form, ok := d.Time(v.Member("timestamp")); ok {
-		x.lastNow, x.form = t, form
+		x.lastNow = t
+		x.form = form
 	}
 	x.header.time = x.lastNow
 	return nil
@@ -92,11 +95,13 @@ func (s *Snapshot) SlotRange() (r FileRange, ok bool) {
 // ReadHeader reads the header and the title slot, nil if there is none. The error wraps
 // storage.ErrStale if one was overwritten.
 func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
-	if header, err = s.read(s.header.off, s.header.size); err != nil {
+	header, err = s.read(s.header.off, s.header.size)
+	if err != nil {
 		return nil, nil, err
 	}
 	if s.header.slot > 0 {
-		if slot, err = s.read(s.header.slotOff, s.header.slot); err != nil {
+		slot, err = s.read(s.header.slotOff, s.header.slot)
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -166,7 +171,8 @@ func (s *Snapshot) HeaderDocument() (*document.Document, error) {
 		})
 	}
 	var none document.Resolver
-	if edits, err = none.TextEdits(edits, header, 0); err != nil {
+	edits, err = none.TextEdits(edits, header, 0)
+	if err != nil {
 		return nil, err
 	}
 	return document.OfText(s, append(edits.Apply(header), '\n')), nil
@@ -189,7 +195,8 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 		if err != nil {
 			return nil, err
 		}
-		from, st.Size = bytes.NewReader(text), int64(len(text))
+		from = bytes.NewReader(text)
+		st.Size = int64(len(text))
 	} else if st, err = obj.Stat(); err != nil {
 		return nil, err
 	}
@@ -246,7 +253,8 @@ func (s *Session) ID(ctx context.Context) (string, error) {
 // probe stats the file, and reads its header if the cached result may be outdated. A file that only
 // grew stays a session, but with names the header is read, as an editor may have rewritten it.
 func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p probeResult, err error) {
-	if st, err = s.store.storage.Stat(s.name); err != nil {
+	st, err = s.store.storage.Stat(s.name)
+	if err != nil {
 		return storage.Stat{}, p, err
 	}
 	if st.Kind != storage.KindFile {
@@ -258,7 +266,8 @@ func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p pro
 	grew := p.isSession && p.token.SameObject(st.Token) && st.Size > p.token.Size
 	if p.token != st.Token && !grew || names && p.idsIn != st.Token {
 		read := func() (probeResult, error) { return s.readProbe(ctx) }
-		if p, err = storage.Await(ctx, read, func(probeResult) {}); err != nil {
+		p, err = storage.Await(ctx, read, func(probeResult) {})
+		if err != nil {
 			return storage.Stat{}, p, err
 		}
 		p.idsIn = st.Token

@@ -151,7 +151,8 @@ func (x *index) unitProblem(u *jsonl.Unit, what ProblemKind, why rawjson.Text) {
 func (x *index) add(u *jsonl.Unit) error {
 	if u.Trailing > 0 {
 		p := Problem{Line: u.Line, Offset: u.Off + u.Size, Size: u.Trailing}
-		p.What, p.Why = ProblemSkipped, jsonl.ReasonTrailing
+		p.What = ProblemSkipped
+		p.Why = jsonl.ReasonTrailing
 		x.problem(p)
 	}
 	if u.Kind == jsonl.SkippedUnit {
@@ -185,16 +186,19 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	rec.flags = textFlags(u)
 	rec.time = x.lastNow
 	if t, form, ok := x.dialect.Time(info.Time.Of(u.Text)); ok {
-		rec.time, x.form = t, form
+		rec.time = t
+		x.form = form
 		rec.flags |= recTimed
 	}
 	x.lastNow = rec.time
 	n := uint32(len(x.records))
 	if info.Message.End > 0 {
-		rec.msgOff, rec.msgSize = info.Message.Start, info.Message.End-info.Message.Start
+		rec.msgOff = info.Message.Start
+		rec.msgSize = info.Message.End - info.Message.Start
 		role, _ := info.Role.Of(u.Text).Bytes()
 		rec.role = roles[string(role)]
-		rec.costOff, rec.costSize = info.Cost.Start, info.Cost.End-info.Cost.Start
+		rec.costOff = info.Cost.Start
+		rec.costSize = info.Cost.End - info.Cost.Start
 	}
 	if x.version < 2 {
 		x.migrateLinks(&rec, u, n)
@@ -246,7 +250,8 @@ func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
 	var target rawjson.Value
 	if rec.kind == x.dialect.MoveType {
 		var isMove bool
-		if target, isMove = x.dialect.MoveTarget(u.Text); isMove {
+		target, isMove = x.dialect.MoveTarget(u.Text)
+		if isMove {
 			rec.flags |= recLeafMove
 		}
 	}
@@ -354,7 +359,8 @@ func (x *index) pathLabelOf(rec *record, u *jsonl.Unit) symbol {
 	case rec.role == RoleToolResult || role.Is(toolResultSnake):
 		text = []byte(toolResultRole)
 		if tool, _ := u.Info.Tool.Of(u.Text).Bytes(); len(tool) > 0 {
-			label, text = append(label, toolResultRole+"-"...), tool
+			label = append(label, toolResultRole+"-"...)
+			text = tool
 		}
 	}
 	return x.symbols.intern(names.AppendCut(label, text, maxPathLabel))

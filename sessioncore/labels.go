@@ -46,7 +46,7 @@ func (s *Snapshot) findLabels() {
 		if old, ok := inEffect[l.target]; ok {
 			place = old.Place
 		}
-		inEffect[l.target] = Label{s.idText(l.target), l.label, Entry(l.entry), place}
+		inEffect[l.target] = Label{Target: s.idText(l.target), Label: l.label, Set: Entry(l.entry), Place: place}
 	}
 	s.labels.of = make(map[string]string, len(inEffect))
 	for _, l := range inEffect {

@@ -32,7 +32,8 @@ func (s *Snapshot) Moves(target *string) (bool, error) {
 	}
 	e := NoEntry
 	if target != nil {
-		if e, err = s.Verify(*target); err != nil {
+		e, err = s.Verify(*target)
+		if err != nil {
 			return false, err
 		}
 	}

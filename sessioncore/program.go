@@ -50,7 +50,8 @@ func ProgramOfRoot(root storage.Files, paths ...string) Program {
 		_, err := root.Stat(name)
 		return err == nil
 	}
-	usedByOMP, atPi := slices.ContainsFunc(ompNames, has), endsIn(PiPath)
+	usedByOMP := slices.ContainsFunc(ompNames, has)
+	atPi := endsIn(PiPath)
 	switch {
 	case usedByOMP && atPi:
 		return ByUnknown
@@ -154,7 +155,9 @@ func (r *ProgramRoot) Program(string) Program {
 		return r.program
 	}
 	if r.statAt == 0 || st.Token != r.stat.Token || r.stat.Racy(r.statAt) {
-		r.program, r.stat, r.statAt = ProgramOfRoot(r.files, r.paths...), st, now
+		r.program = ProgramOfRoot(r.files, r.paths...)
+		r.stat = st
+		r.statAt = now
 	}
 	return r.program
 }

@@ -110,12 +110,14 @@ func (s *Session) refreshLocked(
 	for try := range readTries {
 		if try > 0 || s.current.Load() != cur { // another goroutine was faster
 			statAt = time.Now()
-			if st, err = s.store.storage.Stat(s.name); err != nil {
+			st, err = s.store.storage.Stat(s.name)
+			if err != nil {
 				break
 			}
 		}
 		var snap *Snapshot
-		if snap, err = s.readOnce(ctx, st, statAt); err == nil {
+		snap, err = s.readOnce(ctx, st, statAt)
+		if err == nil {
 			s.install(snap)
 			return snap, nil
 		}
@@ -173,7 +175,8 @@ func (s *Session) readAll(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	x := newIndex(file)
-	if x.resume, err = jsonl.Load(ctx, file, jsonl.Position{}, st.Size, x.add); err != nil {
+	x.resume, err = jsonl.Load(ctx, file, jsonl.Position{}, st.Size, x.add)
+	if err != nil {
 		return nil, err
 	}
 	if !x.header.found {
@@ -223,9 +226,11 @@ func (s *Session) grow(
 	}
 	x.forgetProblems(from.Off)
 	known := Entry(len(x.records))
-	if x.resume, err = jsonl.Load(ctx, w, from, st.Size, x.add); err == nil {
+	x.resume, err = jsonl.Load(ctx, w, from, st.Size, x.add)
+	if err == nil {
 		var f fingerprints
-		if f, err = fingerprintsOf(x.file, w, st, statAt, &cur.fingerprints); err == nil {
+		f, err = fingerprintsOf(x.file, w, st, statAt, &cur.fingerprints)
+		if err == nil {
 			x.confirmed.setGrowth(st.Token, known)
 			return s.snapshotOf(x, f), true, nil
 		}
@@ -320,7 +325,8 @@ func fingerprintsOf(
 	} else if f.head, err = f.hashHead(file); err != nil {
 		return f, err
 	}
-	if f.tail, err = f.hashTail(tail); err != nil {
+	f.tail, err = f.hashTail(tail)
+	if err != nil {
 		return f, err
 	}
 	f.endsLine, err = storage.EndsInNewline(tail, stat.Size)

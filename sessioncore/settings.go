@@ -66,7 +66,8 @@ func (c *contextBuilder) writeModels() {
 		}
 		chosen = append(chosen, m)
 	}
-	explicit, answer := false, NoEntry
+	explicit := false
+	answer := NoEntry
 	for _, e := range c.path {
 		rec := &c.s.records[e]
 		if rec.kind == TypeMessage && rec.role == RoleAssistant && !explicit {

@@ -91,7 +91,8 @@ func (s *Snapshot) FindBeginning(text string) (Entry, error) {
 		if !bytes.HasPrefix(s.symbols.text(id), []byte(text)) || s.newest(id) == NoEntry {
 			continue
 		}
-		if e = s.newest(id); len(candidates) == maxCandidates {
+		e = s.newest(id)
+		if len(candidates) == maxCandidates {
 			candidates = append(candidates, "…")
 			break
 		}

@@ -136,7 +136,8 @@ func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *
 	first := sort.Search(len(s.records), func(i int) bool { return s.records[i].off+int64(s.records[i].size) > off })
 	for e := Entry(first); int(e) < len(s.records) && s.records[e].off < end; e++ {
 		rec := &s.records[e]
-		from, to := rec.off-off, rec.off+int64(rec.size)-off
+		from := rec.off - off
+		to := rec.off + int64(rec.size) - off
 		var err error
 		if from >= 0 && to <= int64(len(text)) {
 			err = s.check(e, text[from:to])
@@ -359,7 +360,8 @@ func (s *Snapshot) check(e Entry, parts ...[]byte) error {
 func (s *Snapshot) checkPart(e Entry, text []byte, off int64) error {
 	rec := &s.records[e]
 	end := rec.off + int64(rec.size)
-	from, to := max(rec.off, off), min(end, off+int64(len(text)))
+	from := max(rec.off, off)
+	to := min(end, off+int64(len(text)))
 	before, err := s.read(rec.off, from-rec.off)
 	if err != nil {
 		return err

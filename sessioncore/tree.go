@@ -59,7 +59,8 @@ func (t *Tree) joinParents(s *Snapshot) {
 	newest[0] = 0
 	for e := range s.records {
 		rec := &s.records[e]
-		switch parent := Entry(newest[rec.parent]) - 1; {
+		parent := Entry(newest[rec.parent]) - 1
+		switch {
 		case rec.id == 0 || newest[rec.id] != int32(e)+1:
 			t.parent[e] = notInTree
 		case rec.parent == 0:
@@ -127,7 +128,8 @@ func (t *Tree) hideLeafMoves(s *Snapshot) {
 		p := t.parent[e]
 		t.parent[e] = notInTree
 		if p >= 0 {
-			if count[p]--; count[p] == 0 && s.records[p].flags&recLeafMove != 0 {
+			count[p]--
+			if count[p] == 0 && s.records[p].flags&recLeafMove != 0 {
 				moves = append(moves, p) // a move below a move
 			}
 		}
@@ -165,7 +167,8 @@ func (t *Tree) gatherChildren(s *Snapshot) {
 // others (docs/format.md, Loading).
 func (s *Snapshot) sortByTime(kids []Entry) {
 	compare := func(a, b Entry) int {
-		ra, rb := &s.records[a], &s.records[b]
+		ra := &s.records[a]
+		rb := &s.records[b]
 		if ra.flags&rb.flags&recTimed == 0 {
 			return 0
 		}
@@ -181,7 +184,8 @@ func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
 	if e == NoEntry || f == NoEntry || s.index == t.index {
 		return e == f
 	}
-	a, b := &s.records[e], &t.records[f]
+	a := &s.records[e]
+	b := &t.records[f]
 	return a.size == b.size && a.crc == b.crc
 }
 

@@ -32,8 +32,10 @@ func agentCandidates(getenv func(string) string) (all []mountopts.AgentDir) {
 		}
 		return ""
 	}
-	told, usual := getenv("PI_CODING_AGENT_DIR"), inHome(".omp/agent")
-	state, isPi := xdgDir(getenv, "XDG_STATE_HOME"), told != "" && fs.IsPi(told)
+	told := getenv("PI_CODING_AGENT_DIR")
+	usual := inHome(".omp/agent")
+	state := xdgDir(getenv, "XDG_STATE_HOME")
+	isPi := told != "" && fs.IsPi(told)
 	if told != "" && !isPi {
 		all = append(all, mountopts.AgentDir{Name: "omp", Source: told})
 	} else {
@@ -63,7 +65,8 @@ func AgentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
 
 // isThere reports whether a candidate is a directory of its agent, or one that cannot be read.
 func isThere(c mountopts.AgentDir) bool {
-	switch agent := agents.Find(c.Name); {
+	agent := agents.Find(c.Name)
+	switch {
 	case isClosed(c.Source):
 		return true
 	case agent == nil && c.Name != "pi" && fs.IsPi(c.Source):
@@ -84,7 +87,8 @@ func Usual(name string, getenv func(string) string) (usual mountopts.AgentDir) {
 
 // setUsual finds SOURCE if it is not given, and the breadcrumbs if SOURCE is omp's default.
 func setUsual(o *mountopts.Options, getenv func(string) string) {
-	usual, told := Usual("omp", getenv), getenv("PI_CODING_AGENT_DIR")
+	usual := Usual("omp", getenv)
+	told := getenv("PI_CODING_AGENT_DIR")
 	switch {
 	case told != "":
 		o.Source = cmp.Or(o.Source, told)
@@ -93,7 +97,8 @@ func setUsual(o *mountopts.Options, getenv func(string) string) {
 			isRead := func(a mountopts.AgentDir) bool { return Unread(a.Source) == 0 }
 			usual = dirs[max(0, slices.IndexFunc(dirs, isRead))]
 		}
-		o.Source, o.State = usual.Source, usual.State
+		o.Source = usual.Source
+		o.State = usual.State
 	case IsSame(o.Source, usual.Source):
 		o.State = usual.State
 	}

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +36,8 @@ func (p *Place) Prepare(stderr io.Writer) (err error) {
 	}
 	for _, file := range []*string{&p.Prices, &p.RedactRules, &p.Blobs} {
 		if *file != "" && (file != &p.Prices || *file != mountopts.NoPrices) {
-			if *file, err = fs.Absolute(*file); err != nil {
+			*file, err = fs.Absolute(*file)
+			if err != nil {
 				return err
 			}
 		}
@@ -101,12 +101,15 @@ func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 	for _, a := range dirs {
 		source, as, refused := resolveDir(a.Source, true, stderr)
 		if refused != nil {
-			err = cmp.Or(err, refused)
+			if err == nil {
+				err = refused
+			}
 			reason, _, _ := strings.Cut(refused.Error(), "\n")
 			o.LeftOut = append(o.LeftOut, a.Name+" is left out: "+reason)
 			continue
 		}
-		a.Source, a.SourceAs = source, as
+		a.Source = source
+		a.SourceAs = as
 		o.Agents = append(o.Agents, a)
 	}
 	if len(o.Agents) == 0 {
@@ -165,8 +168,10 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 		hint = "\nThe agent directory of this user is " + usual
 	}
 	if len(items) > 0 && !hasAny(dir, genericMarks) {
-		hint = cmp.Or(hint, "\nIf it is to be one: mkdir "+dir+"/sessions. If it holds session files itself: "+
-			"mkdir AGENT; ln -s "+dir+" AGENT/sessions")
+		if hint == "" {
+			hint = "\nIf it is to be one: mkdir " + dir + "/sessions. If it holds session files itself: " +
+				"mkdir AGENT; ln -s " + dir + " AGENT/sessions"
+		}
 		return "", fs.Refuse(fs.ErrSource, "SOURCE %s is not an agent directory, which holds sessions/%s%s",
 			dir, unreadTitle(dir), hint)
 	}

@@ -19,10 +19,12 @@ import (
 
 // unpackDemo makes the built-in sample stores SOURCE, in a private directory.
 func (p *Place) unpackDemo() (err error) {
-	if p.made, err = os.MkdirTemp("", "sessionfs-demo-"); err != nil { // mode 0700
+	p.made, err = os.MkdirTemp("", "sessionfs-demo-")
+	if err != nil { // mode 0700
 		return fs.Refuse(fs.ErrSource, "the sample store cannot be unpacked: %s", err)
 	}
-	p.Source, p.FSName = mountopts.All, cmp.Or(p.FSName, "demo")
+	p.Source = mountopts.All
+	p.FSName = cmp.Or(p.FSName, "demo")
 	add := func(name string, store iofs.FS) {
 		at := filepath.Join(p.made, name)
 		if err == nil && store != nil {
@@ -59,7 +61,8 @@ func Unpack(src iofs.FS, dir string) error {
 			return err
 		}
 		if r, err := gzip.NewReader(bytes.NewReader(data)); err == nil { // an archived session
-			if data, err = io.ReadAll(r); err != nil {
+			data, err = io.ReadAll(r)
+			if err != nil {
 				return err
 			}
 		}

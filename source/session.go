@@ -123,10 +123,12 @@ func (t *Tree) Branch(arg string) (snap *sessioncore.Snapshot, end sessioncore.E
 	if err != nil {
 		return nil, end, err
 	}
-	if snap, err = t.Snapshot(t.ctx, at.Dir); err != nil {
+	snap, err = t.Snapshot(t.ctx, at.Dir)
+	if err != nil {
 		return nil, end, fmt.Errorf("%s: %w", at.Dir, err)
 	}
-	if end, err = EndOf(snap, at.Entry); err != nil {
+	end, err = EndOf(snap, at.Entry)
+	if err != nil {
 		snap.Release()
 	}
 	return snap, end, err
@@ -157,7 +159,8 @@ func (t *Tree) Named(arg string) (Session, error) {
 
 // AllNamed is Named for an argument that may be a pattern of several.
 func (t *Tree) AllNamed(arg string) (found []Session, err error) {
-	if found, err = t.FindNamed(arg); storage.IsGone(err) {
+	found, err = t.FindNamed(arg)
+	if storage.IsGone(err) {
 		err = fs.Refuse(fs.ErrArgument, "%s is not a session of %s: neither its id or the beginning of that, nor a path in it", arg, t.TableSource())
 	}
 	return found, err
@@ -169,7 +172,8 @@ func (t *Tree) FindNamed(arg string) (found []Session, err error) {
 	if before := beforeEntry(arg); storage.IsGone(err) && before != arg {
 		found, err = t.namedBy(before)
 		for i := range found {
-			if found[i].Entry, err = t.entry(found[i].Dir, arg[len(before)+1:]); err != nil {
+			found[i].Entry, err = t.entry(found[i].Dir, arg[len(before)+1:])
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -223,7 +227,8 @@ var fileSuffixes = []string{layout.SessionSuffix + layout.ArchiveSuffix, layout.
 // none.
 func entryIn(below string) string {
 	parts := strings.Split(below, "/")
-	switch last := parts[len(parts)-1]; {
+	last := parts[len(parts)-1]
+	switch {
 	case parts[0] == "entries" && len(parts) > 1:
 		return strings.TrimSuffix(last, ".json")
 	case parts[0] == "tree" && len(parts) > 1 && last != ".deep":

@@ -31,7 +31,8 @@ func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, 
 			p.Discard()
 		}
 	}()
-	if p.Options, err = mountopts.ParseOptions(p.Options, options, false); err != nil {
+	p.Options, err = mountopts.ParseOptions(p.Options, options, false)
+	if err != nil {
 		return nil, fs.Refuse(fs.ErrUsage, "%s", err)
 	}
 	if p.Mountpoint == "" {
@@ -79,7 +80,8 @@ func (t *Tree) local(arg string) (shown string, ok bool) {
 		} else {
 			shown, ok = fs.ShownAs(t.Options, realPath)
 		}
-		if shown = filepath.ToSlash(shown); ok {
+		shown = filepath.ToSlash(shown)
+		if ok {
 			if file, rest, cut := strings.Cut(shown, layout.SessionSuffix+"/"); cut { // a name in a session, behind its file
 				shown = file + "/" + rest
 			}

@@ -34,7 +34,9 @@ type trusted struct {
 
 // check is CheckOwn. It walks along the path as the kernel does.
 func (t trusted) check(dir string) error {
-	at, rest, links := "/", strings.Split(dir, "/"), 0
+	at := "/"
+	rest := strings.Split(dir, "/")
+	links := 0
 	for len(rest) > 0 {
 		name := rest[0]
 		rest = rest[1:]

@@ -85,7 +85,8 @@ func lineRange(text string, count int) (from, to int, err error) {
 	}
 	first, last, both := strings.Cut(text, ",")
 	from, err = strconv.Atoi(first)
-	if to = from; err == nil && both {
+	to = from
+	if err == nil && both {
 		to, err = strconv.Atoi(last)
 	}
 	if err != nil || from < 1 || to < from || strings.Contains(text, "+") { // +N is a number of lines in git

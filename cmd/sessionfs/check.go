@@ -28,7 +28,8 @@ func checkCommand() *cobra.Command {
 		if len(args) == 0 {
 			args = []string{"sessions"}
 		}
-		out, unseen := bufio.NewWriter(cmd.OutOrStdout()), false
+		out := bufio.NewWriter(cmd.OutOrStdout())
+		unseen := false
 		depth := 2 // sessions/PROJECT/
 		if len(src.Agents) > 0 {
 			depth = 3 // sessions/AGENT/PROJECT/
@@ -42,7 +43,8 @@ func checkCommand() *cobra.Command {
 		}, Fail: func(err error) error {
 			if cmd.Context().Err() == nil {
 				sayError(cmd, err)
-				unseen, err = true, nil
+				unseen = true
+				err = nil
 			}
 			return err
 		}}

@@ -107,7 +107,8 @@ func (src *tree) subject(ctx context.Context, at source.Session) (snap *sessionc
 	if agent := agents.Find(bill.Agent); agent != nil {
 		of.Agent = agent.Title
 	}
-	if of.End, err = source.EndOf(snap, at.Entry); err != nil {
+	of.End, err = source.EndOf(snap, at.Entry)
+	if err != nil {
 		snap.Release()
 		return nil, of, err
 	}
@@ -125,7 +126,8 @@ func (src *tree) subject(ctx context.Context, at source.Session) (snap *sessionc
 	if bill.TotalTokens > 0 {
 		of.Tokens = reports.Short(float64(bill.TotalTokens))
 	}
-	if of.Cost = bill.Dollars(); bill.Listed > 0 {
+	of.Cost = bill.Dollars()
+	if bill.Listed > 0 {
 		of.Cost += " by list prices"
 	}
 	return snap, of, nil

@@ -67,7 +67,7 @@ func (f *lsFlags) run(cmd *cobra.Command, src *tree, args []string) error {
 		if err != nil {
 			return err
 		}
-		it := listed{name, name, info.IsDir(), info}
+		it := listed{name: name, path: name, isDir: info.IsDir(), info: info}
 		if to, err := src.Stat(name); err == nil && to.IsDir() && !f.dir {
 			dirs = append(dirs, it)
 		} else {
@@ -87,7 +87,8 @@ func (f *lsFlags) run(cmd *cobra.Command, src *tree, args []string) error {
 		}
 		if given > 1 || f.recursive {
 			between := "\n"
-			if shown++; shown == 1 {
+			shown++
+			if shown == 1 {
 				between = ""
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, names.Visible(dir.path))
@@ -215,7 +216,8 @@ func tarCommand() *cobra.Command {
 			return refuse(exitUsage, "tar: the archive would go to the terminal; redirect it: sessionfs tar PATH > FILE")
 		}
 		buffered := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
-		out, failed := tar.NewWriter(buffered), false
+		out := tar.NewWriter(buffered)
+		failed := false
 		// tar.Writer.AddFS gives up at an unreadable file. Here it is reported, and the archive
 		// goes on, as with tar.
 		err := src.eachPath(cmd, args, func(top string) error {
@@ -271,18 +273,22 @@ func (src *tree) archived(name string, it iofs.DirEntry) (h *tar.Header, content
 	case info.Mode()&iofs.ModeSymlink != 0:
 		target, err = src.ReadLink(name)
 	case !info.IsDir():
-		if content, err = src.Open(name); err == nil {
+		content, err = src.Open(name)
+		if err == nil {
 			info, err = content.Stat() // of the version that is open
 		}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if h, err = tar.FileInfoHeader(info, target); err != nil {
+	h, err = tar.FileInfoHeader(info, target)
+	if err != nil {
 		return nil, nil, err
 	}
-	h.Name, h.Format = name, tar.FormatPAX
-	h.AccessTime, h.ChangeTime = time.Time{}, time.Time{}
+	h.Name = name
+	h.Format = tar.FormatPAX
+	h.AccessTime = time.Time{}
+	h.ChangeTime = time.Time{}
 	if info.IsDir() {
 		h.Name += "/"
 	}

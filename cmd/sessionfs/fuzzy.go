@@ -45,7 +45,8 @@ func (p *picker) fuzzy(what, query string, list lister) (string, error) {
 	var ids, lines []string
 	for _, line := range found {
 		id, columns, _ := strings.Cut(line, "\t")
-		ids, lines = append(ids, id), append(lines, "  "+strings.ReplaceAll(columns, "\t", "  "))
+		ids = append(ids, id)
+		lines = append(lines, "  "+strings.ReplaceAll(columns, "\t", "  "))
 	}
 	if len(ids) > 1 {
 		return "", source.Ambiguous("more than one "+what+" has "+query, lines)
@@ -87,7 +88,8 @@ func (p *picker) atTerminal(what, query string, list lister) (found []string, er
 	}
 	name, err := exec.LookPath("fzf")
 	if err != nil {
-		name, args = self, append([]string{fzfWord}, args...)
+		name = self
+		args = append([]string{fzfWord}, args...)
 	}
 	cmd := exec.CommandContext(p.src.Context(), name, args...)
 	cmd.Env = append(os.Environ(), "SHELL=/bin/sh") // for the preview

@@ -129,7 +129,8 @@ func mistyped(args []string) error {
 		return nil
 	}
 	c, err := mountopts.Parse(args)
-	switch meant := didYouMean(newRoot(streams{}, ""), word); {
+	meant := didYouMean(newRoot(streams{}, ""), word)
+	switch {
 	case c.Unmount:
 		return nil
 	case err != nil || meant != "":
@@ -152,10 +153,12 @@ func nothingAsked() error {
 			found = append(found, fmt.Sprintf("  %-8s %s\n", a.Name, a.Source))
 		}
 	}
-	said, how := "the sessions of these agents are there:\n"+strings.Join(found, ""), "--all "
+	said := "the sessions of these agents are there:\n" + strings.Join(found, "")
+	how := "--all "
 	switch len(found) {
 	case 0:
-		said, how = "no sessions of an agent are found, neither in ~/.omp/agent nor in "+agents.OneOf(source.OtherHomes())+"; try samples.\n", "--demo "
+		said = "no sessions of an agent are found, neither in ~/.omp/agent nor in " + agents.OneOf(source.OtherHomes()) + "; try samples.\n"
+		how = "--demo "
 	case 1:
 		how = ""
 	}
@@ -209,9 +212,11 @@ func completeMount(cmd *cobra.Command, args []string, typed string) ([]cobra.Com
 
 // completeOptions offers the options of -o that have an effect, behind those that have been typed.
 func completeOptions(_ *cobra.Command, _ []string, typed string) (offers []cobra.Completion, _ cobra.ShellCompDirective) {
-	before, begun := "", typed
+	before := ""
+	begun := typed
 	if at := strings.LastIndexByte(typed, ','); at >= 0 {
-		before, begun = typed[:at+1], typed[at+1:]
+		before = typed[:at+1]
+		begun = typed[at+1:]
 	}
 	for _, word := range mountopts.OptionWords() {
 		if strings.HasPrefix(word, begun) {
@@ -249,9 +254,11 @@ func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) 
 // completePath offers the paths of the tree that begin with the typed text. For write it offers
 // control files alone, and the directories that lead to them.
 func (src *tree) completePath(typed string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
-	dir, begun := "", typed
+	dir := ""
+	begun := typed
 	if at := strings.LastIndexByte(typed, '/'); at >= 0 {
-		dir, begun = typed[:at+1], typed[at+1:]
+		dir = typed[:at+1]
+		begun = typed[at+1:]
 	}
 	paths, err := src.Expand(dir)
 	if err != nil {

@@ -39,7 +39,8 @@ func keepCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if mountopts.IsDatabase(to) {
-				to, imports = amongOwn(to, os.Getenv), true
+				to = amongOwn(to, os.Getenv)
+				imports = true
 			} else if to != "" {
 				to, err = filepath.Abs(to)
 			}

@@ -124,7 +124,8 @@ func (l *logFile) reopen() error {
 	file := os.NewFile(uintptr(fd), l.name)
 	var st, dir unix.Stat_t
 	err = errors.Join(unix.Fstat(fd, &st), unix.Fstat(int(l.dir.Fd()), &dir))
-	switch kind := st.Mode & unix.S_IFMT; {
+	kind := st.Mode & unix.S_IFMT
+	switch {
 	case err != nil:
 	case kind != unix.S_IFREG && kind != unix.S_IFCHR:
 		err = fmt.Errorf("%s is no regular file", l.name)

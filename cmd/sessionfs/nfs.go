@@ -36,7 +36,8 @@ func nfsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if at.Options, err = mountopts.ParseOptions(at.Options, options, false); err != nil {
+			at.Options, err = mountopts.ParseOptions(at.Options, options, false)
+			if err != nil {
 				return refuse(exitUsage, "nfs: %s", err)
 			}
 			return serveNFS(cmd.Context(), at, port, cmd.OutOrStdout(), cmd.ErrOrStderr())

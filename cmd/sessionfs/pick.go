@@ -51,7 +51,8 @@ func pickCommand() *cobra.Command {
 			"Exit status: 0 one is chosen, 1 none is, 2 there is no terminal to choose in.",
 		Example: "  cd \"$(sessionfs pick tide sheets)\"\n  sessionfs pick --resume",
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		p.cmd, p.src = cmd, src
+		p.cmd = cmd
+		p.src = src
 		return p.run(strings.Join(args, " "))
 	})
 	flags := cmd.Flags()
@@ -95,7 +96,8 @@ func (p *picker) run(query string) (err error) {
 		}
 	}
 	if err == nil && chosen.Dir == "" {
-		if chosen.Dir, err = p.fuzzy("session", query, p.list); err == nil {
+		chosen.Dir, err = p.fuzzy("session", query, p.list)
+		if err == nil {
 			chosen.Dir, err = p.src.Resolve(chosen.Dir)
 		}
 	}
@@ -122,7 +124,8 @@ func (p *picker) print(chosen source.Session) error {
 		if err != nil {
 			return err
 		}
-		if at = h.ID; names.Visible(at) != at {
+		at = h.ID
+		if names.Visible(at) != at {
 			at = names.FileName(at) // by which it is found too
 		}
 		if chosen.Entry != "" {
@@ -226,7 +229,8 @@ func (p *picker) meant(text string) (source.Session, error) {
 			p.cmd.Name(), n, names.Visible(text))
 	}
 	dir, _, _ := strings.Cut(found[0], "\t")
-	if dir, err = p.src.Resolve(dir); err != nil {
+	dir, err = p.src.Resolve(dir)
+	if err != nil {
 		return source.Session{}, err
 	}
 	return source.Session{Dir: dir}, nil
@@ -316,7 +320,8 @@ func (p *picker) show(arg string) error {
 	if err != nil {
 		return err
 	}
-	cost, spent := "no cost", 0.0
+	cost := "no cost"
+	spent := 0.0
 	for _, c := range []sum{usage.Total, usage.Subagents} {
 		if c.Cost != nil && (c.Cost.Total > 0 || usage.Total.Cost != nil) {
 			spent += c.Cost.Total
@@ -341,7 +346,10 @@ func (p *picker) show(arg string) error {
 		fmt.Fprintln(&out, names.VisibleLine(line))
 	}
 	_, written := out.WriteTo(p.cmd.OutOrStdout())
-	return cmp.Or(err, written)
+	if err != nil {
+		return err
+	}
+	return written
 }
 
 // previewLines is how much of the end of a transcript is shown beside the list, and previewSize how

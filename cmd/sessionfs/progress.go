@@ -34,7 +34,8 @@ func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) erro
 		text := progressText(done, of)
 		latest.Store(&text)
 	})
-	stop, stopped := make(chan struct{}), make(chan struct{})
+	stop := make(chan struct{})
+	stopped := make(chan struct{})
 	go storage.Guarded(func() {
 		defer close(stopped)
 		for wait := progressAfter; ; wait = progressEach {

@@ -35,14 +35,17 @@ var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 // are used. To join the id is not enough: omp 14 parses the value of --resume= as a word of its
 // own. A name that ends in .jsonl is a path for omp and pi.
 func resumeCommand(agent, id string) (command []string, ok bool) {
-	command, isID := native[agent], anyID.MatchString
+	command = native[agent]
+	isID := anyID.MatchString
 	if a := agents.Find(agent); a != nil {
-		command, isID = a.Resume, a.IsID
+		command = a.Resume
+		isID = a.IsID
 	}
 	if command == nil || len(id) > maxID || !isID(id) || strings.HasSuffix(id, layout.SessionSuffix) {
 		return nil, false
 	}
-	before, last := command[:len(command)-1], command[len(command)-1]
+	before := command[:len(command)-1]
+	last := command[len(command)-1]
 	if strings.HasSuffix(last, "=") {
 		return append(slices.Clone(before), last+id), true
 	}

@@ -143,7 +143,8 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 			if err != nil {
 				return err
 			}
-			if found = len(sessions); cmd.Flags().Changed("max-count") && f.max > 0 {
+			found = len(sessions)
+			if cmd.Flags().Changed("max-count") && f.max > 0 {
 				sessions = sessions[:min(found, f.max)]
 			}
 			p.Sessions(sessions)
@@ -157,7 +158,8 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		if err != nil {
 			return err
 		}
-		unread, found = result.Unread, len(result.Hits)
+		unread = result.Unread
+		found = len(result.Hits)
 		p.Hits(result.Hits)
 		if err := out.Flush(); err != nil {
 			return err

@@ -45,7 +45,8 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 		return err
 	}
 	o := at.Options
-	if o.Mountpoint, err = fs.CheckMountpoint(o); err != nil {
+	o.Mountpoint, err = fs.CheckMountpoint(o)
+	if err != nil {
 		return err
 	}
 	if err := a.openLog(o, ready != nil); err != nil {
@@ -61,7 +62,8 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 			return fmt.Errorf("chdir: %w", err)
 		}
 	}
-	if a.server, err = fs.Mount(o, a.log); err != nil {
+	a.server, err = fs.Mount(o, a.log)
+	if err != nil {
 		return err
 	}
 	defer a.server.ServeStatus(version())()
@@ -87,7 +89,8 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 func (a *attendant) openLog(o mountopts.Options, background bool) (err error) {
 	var out io.Writer
 	if o.LogFile != "" {
-		if a.file, err = openLog(o.LogFile, o); err != nil {
+		a.file, err = openLog(o.LogFile, o)
+		if err != nil {
 			return err
 		}
 		out = a.file

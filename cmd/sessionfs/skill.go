@@ -40,7 +40,8 @@ func skillCommand() *cobra.Command {
 			}
 			for _, dir := range dirs {
 				file := filepath.Join(dir, "skills", "sessionfs", "SKILL.md")
-				said, err := "written", error(nil)
+				said := "written"
+				err := error(nil)
 				if install {
 					err = agents.InstallSkill(file, skillText)
 				} else if said, err = "removed", agents.UninstallSkill(file); errors.Is(err, iofs.ErrNotExist) {

@@ -33,7 +33,8 @@ func statsCommand() *cobra.Command {
 		Args:    noArgs,
 	}, func(cmd *cobra.Command, src *tree, _ []string) error {
 		if today {
-			since, until = "today", "today"
+			since = "today"
+			until = "today"
 		}
 		from, err := spanOf("since", since)
 		if err != nil {

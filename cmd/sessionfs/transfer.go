@@ -23,7 +23,8 @@ import (
 
 // sayMasked tells how many secrets are masked, by the rules that found them.
 func sayMasked(cmd *cobra.Command, where string, masked map[string]int) {
-	total, kinds := 0, ""
+	total := 0
+	kinds := ""
 	for _, kind := range slices.Sorted(maps.Keys(masked)) {
 		total += masked[kind]
 		kinds += fmt.Sprintf(", %d %s", masked[kind], kind)
@@ -132,7 +133,8 @@ func importCommand() *cobra.Command {
 		}
 		if masked {
 			into.Masked = map[string]int{}
-			if into.Rules, err = secrets.Read(""); err != nil {
+			into.Rules, err = secrets.Read("")
+			if err != nil {
 				return err
 			}
 		}
@@ -158,7 +160,8 @@ type importForm struct {
 // printImports imports sessions, and prints the outcome of each and their number.
 func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.Sources, form importForm) error {
 	const others = "others"
-	out, failed := cmd.OutOrStdout(), false
+	out := cmd.OutOrStdout()
+	failed := false
 	counts := map[writer.Outcome]int{
 		writer.Added: 0, writer.Grown: 0, writer.Unchanged: 0, transfer.Refused: 0, others: from.Others,
 	}

@@ -57,7 +57,8 @@ func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 	if f.fs.ctx.Err() != nil {
 		return 0, context.Cause(f.fs.ctx)
 	}
-	if n, err = f.readAt(p, off); err == nil && n < len(p) {
+	n, err = f.readAt(p, off)
+	if err == nil && n < len(p) {
 		err = io.EOF
 	}
 	return n, err
@@ -65,7 +66,8 @@ func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 
 func (f *File) readAt(p []byte, off int64) (n int, err error) {
 	defer f.fs.answer("read", f.path, &err)
-	if n, err = f.handle.ReadAt(f.fs.ctx, p, off); err == io.EOF {
+	n, err = f.handle.ReadAt(f.fs.ctx, p, off)
+	if err == io.EOF {
 		err = nil
 	}
 	return n, errorOf(nodes.Fail(f.file, f.name, "read", err))

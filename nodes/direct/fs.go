@@ -88,7 +88,7 @@ func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 		list, errno := nodes.ListDir(f.ctx, dir)
 		defer list.Close()
 		for _, it := range list.Items {
-			items = append(items, dirEntry{f, name, it.Name, typeOf(it.Kind)})
+			items = append(items, dirEntry{fs: f, dir: name, name: it.Name, kind: typeOf(it.Kind)})
 		}
 		return errorOf(errno)
 	})

@@ -1,7 +1,6 @@
 package direct
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +76,8 @@ func (f *File) feed(ctx context.Context, in io.Reader, out io.Writer) error {
 		typed.CloseWithError(err)
 	})()
 	defer context.AfterFunc(ctx, func() { typed.CloseWithError(ErrUnended) })()
-	for buf := make([]byte, maxWrite); ; {
+	buf := make([]byte, maxWrite)
+	for {
 		n, err := read.Read(buf)
 		if err == io.EOF {
 			return nil
@@ -85,7 +85,9 @@ func (f *File) feed(ctx context.Context, in io.Reader, out io.Writer) error {
 		if err == nil {
 			err = f.write(buf[:n])
 			_, answered := io.Copy(out, f)
-			err = cmp.Or(err, answered)
+			if err == nil {
+				err = answered
+			}
 		}
 		if err != nil {
 			return err
@@ -102,7 +104,10 @@ func (f *File) write(p []byte) (err error) {
 	for len(p) > 0 {
 		n, errno := f.handle.(nodes.WriteHandle).Write(f.fs.ctx, p, 0)
 		if n == 0 {
-			return cmp.Or(errno, syscall.EIO)
+			if errno != 0 {
+				return errno
+			}
+			return syscall.EIO
 		}
 		p = p[n:]
 	}
@@ -144,7 +149,8 @@ func (f *FS) moveLeaf(leaf string, in io.Reader) error {
 		if errno != 0 {
 			return errorOf(errno)
 		}
-		if errno = dir.Rename(f.ctx, newLeaf, leafLink, 0); errno != 0 { // it replaces a leaf that is back
+		errno = dir.Rename(f.ctx, newLeaf, leafLink, 0)
+		if errno != 0 { // it replaces a leaf that is back
 			_ = dir.Remove(f.ctx, newLeaf)
 		}
 		return errorOf(errno)

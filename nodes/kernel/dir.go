@@ -176,8 +176,10 @@ func (l *dirHandle) fetch(ctx context.Context) (errno syscall.Errno) {
 	if l.listed {
 		return 0
 	}
-	if l.list, errno = nodes.ListDir(ctx, l.base.dir); errno == 0 {
-		l.listed, l.next = true, 0
+	l.list, errno = nodes.ListDir(ctx, l.base.dir)
+	if errno == 0 {
+		l.listed = true
+		l.next = 0
 		if len(l.list.Items) > freeLookups {
 			l.base.door().long.add(l)
 		}
@@ -239,7 +241,8 @@ func (l *dirHandle) enter(ctx context.Context, it nodes.Item, out *fuse.EntryOut
 			return nil, nodes.NoName(l.base.dir, it.Name, err)
 		}
 		l.forgetRequest()
-		l.request, l.look = ctx, look
+		l.request = ctx
+		l.look = look
 	}
 	return l.base.enter(ctx, &l.look, it, out)
 }
@@ -334,7 +337,10 @@ func (p *attrPolicy) omits(request context.Context, lookups uint32, number int) 
 	}
 	if p.request != request {
 		p.wanted = p.omitted && lookups != p.lookups
-		p.request, p.omitAttr, p.omitted, p.lookups = request, !p.wanted, true, lookups
+		p.request = request
+		p.omitAttr = !p.wanted
+		p.omitted = true
+		p.lookups = lookups
 	}
 	return p.omitAttr
 }

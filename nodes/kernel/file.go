@@ -134,7 +134,8 @@ func (s *sourceInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 		return nil, 0, errno
 	}
 	source := h.(*nodes.SourceHandle)
-	fuseFlags, now := uint32(readOnlyFlags), source.Token
+	fuseFlags := uint32(readOnlyFlags)
+	now := source.Token
 	if before := s.cached.Swap(&now); before != nil && *before == now {
 		fuseFlags |= fuse.FOPEN_KEEP_CACHE
 	}

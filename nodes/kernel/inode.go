@@ -105,7 +105,8 @@ func fill(out *fuse.Attr, a *nodes.Attr) {
 	out.Mode = typeBits(a.Kind) | a.Mode
 	out.Size = uint64(a.Size)
 	out.Nlink = 1 // of a directory it is unknown: find must not count directories by it
-	out.Uid, out.Gid = a.UID, a.GID
+	out.Uid = a.UID
+	out.Gid = a.GID
 	out.SetTimes(&a.Modified, &a.Modified, &a.Changed)
 }
 

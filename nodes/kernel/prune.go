@@ -51,7 +51,9 @@ type miss struct {
 }
 
 func (c *inodeLimit) init(limit int, rest time.Duration) {
-	c.limit, c.rest, c.full = limit, rest, make(chan struct{}, 1)
+	c.limit = limit
+	c.rest = rest
+	c.full = make(chan struct{}, 1)
 	c.makeRoom(0)
 }
 
@@ -111,7 +113,8 @@ func (d *Door) KeepNodes(limit int, rest time.Duration) {
 func (d *Door) Prune(stop <-chan struct{}) {
 	c, rest := &d.inodes, time.NewTicker(d.inodes.rest)
 	defer rest.Stop()
-	before, idle := int64(c.limit), true // not the current room: on one processor this may start late
+	before := int64(c.limit)
+	idle := true // not the current room: on one processor this may start late
 	for {
 		select {
 		case <-c.full:
@@ -123,10 +126,12 @@ func (d *Door) Prune(stop <-chan struct{}) {
 			})()
 		case <-rest.C:
 			if room := c.room.Load(); room != before {
-				before, idle = room, false
+				before = room
+				idle = false
 			} else if !idle {
 				storage.Guarded(func() { d.pruneOnce(0, stop) })()
-				before, idle = c.room.Load(), true
+				before = c.room.Load()
+				idle = true
 			}
 		case <-stop:
 			return

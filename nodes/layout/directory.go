@@ -44,9 +44,11 @@ type Entry struct {
 
 // RelativeTarget returns the target of a link in the directory from to another path of the root.
 func RelativeTarget(from, to string) string {
-	here, there := strings.Split(from, "/"), strings.Split(to, "/")
+	here := strings.Split(from, "/")
+	there := strings.Split(to, "/")
 	for len(here) > 0 && len(there) > 1 && here[0] == there[0] {
-		here, there = here[1:], there[1:]
+		here = here[1:]
+		there = there[1:]
 	}
 	return strings.Repeat("../", len(here)) + strings.Join(there, "/")
 }

@@ -290,7 +290,8 @@ func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, err
 func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entry, err error) {
 	fixed := []string{CurrentBranch}
 	if len(parts) > 1 && parts[0] == BranchIDs {
-		fixed, parts = nil, parts[1:]
+		fixed = nil
+		parts = parts[1:]
 	}
 	inPath := len(parts) == 3 && parts[1] == BranchPath
 	if len(parts) != 1 && !inPath || parts[0] == BranchIDs {

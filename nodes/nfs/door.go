@@ -85,7 +85,8 @@ func (d *Door) Result() []byte { return *d.result.Load() }
 func (d *Door) Export() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.path, d.exported = rand.Text(), time.Now()
+	d.path = rand.Text()
+	d.exported = time.Now()
 	return "/" + d.path
 }
 

@@ -67,7 +67,9 @@ func (l *lines) show(size int64, tail []byte) {
 
 // set sets the size and the last bytes.
 func (l *lines) set(size int64, tail []byte) {
-	l.based, l.size, l.tail = true, size, tail
+	l.based = true
+	l.size = size
+	l.tail = tail
 	close(l.more)
 	l.more = make(chan struct{})
 }
@@ -144,9 +146,11 @@ func (l *lines) write(r *request, data []byte, off int64) int {
 // readAnswer stores the answer to the lines that a handle has taken, if there is one.
 func (r *request) readAnswer(h nodes.Handle) {
 	var answer []byte
-	for part := make([]byte, 4096); ; {
+	part := make([]byte, 4096)
+	for {
 		n, _ := h.ReadAt(r.ctx, part, int64(len(answer)))
-		if answer = append(answer, part[:n]...); n == 0 {
+		answer = append(answer, part[:n]...)
+		if n == 0 {
 			break
 		}
 	}
@@ -158,7 +162,8 @@ func (r *request) readAnswer(h nodes.Handle) {
 // before returns how many bytes of data, which begin at off, were taken before. It waits for
 // missing bytes before off.
 func (l *lines) before(ctx context.Context, data []byte, off int64) (int, error) {
-	if l.first = min(l.first, off); !l.based && off > 0 {
+	l.first = min(l.first, off)
+	if !l.based && off > 0 {
 		l.await(ctx, settle, func() bool { return l.based })
 	}
 	if !l.based { // a client that goes on from an earlier server

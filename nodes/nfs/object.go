@@ -114,7 +114,8 @@ func (r *request) resolve(dir *object, h handle) *object {
 	if h.Depth == 0 || int(h.Depth) > len(h.Ancestors)+1 {
 		return nil
 	}
-	isLast, prefix := dir.Depth+1 == h.Depth, h.ID[:]
+	isLast := dir.Depth+1 == h.Depth
+	prefix := h.ID[:]
 	if !isLast {
 		prefix = h.Ancestors[dir.Depth][:]
 	}
@@ -227,7 +228,8 @@ func (r *request) putAttr(o *object, a nodes.Attr) {
 // putKnown encodes attributes that may be left out, which those of no kind are.
 func (r *request) putKnown(o *object, a nodes.Attr) {
 	known := a.Kind != storage.KindOther
-	if r.out.put(known); known {
+	r.out.put(known)
+	if known {
 		r.putAttr(o, a)
 	}
 }

@@ -65,7 +65,8 @@ func (r *request) mount() {
 
 // name decodes a directory and a name in it.
 func (r *request) name() (dir *object, in nodes.Dir, name string) {
-	dir, name = r.object(), r.in.text()
+	dir = r.object()
+	name = r.in.text()
 	in = r.dir(dir)
 	r.require(len(name) <= 255, syscall.ENAMETOOLONG)
 	r.require(name != "", syscall.EINVAL)
@@ -78,7 +79,8 @@ func (r *request) getAttr() {
 }
 
 func (r *request) access() {
-	o, want := r.object(), r.in.u32()
+	o := r.object()
+	want := r.in.u32()
 	a := r.attr(o)
 	r.putKnown(o, a)
 	r.out.put(want & rights(a.Mode))
@@ -98,7 +100,8 @@ func rights(mode uint32) (rights uint32) {
 
 func (r *request) lookup() {
 	dir, _, name := r.name()
-	o, a := dir, nodes.Attr{}
+	o := dir
+	a := nodes.Attr{}
 	switch name {
 	case ".":
 	case "..":
@@ -150,7 +153,8 @@ func (r *request) setAttr() {
 
 // write answers WRITE. All bytes that it takes are durable.
 func (r *request) write() {
-	o, off := r.object(), int64(r.in.u64())
+	o := r.object()
+	off := int64(r.in.u64())
 	r.in.u64() // how many bytes, and how durable they must be
 	data := r.in.opaque(maxWrite)
 	if o.lines == nil || nodes.IsUnchangeable(o.node) {

@@ -84,11 +84,13 @@ func (r *request) open(o *object, now bool) *version {
 	v, errno := r.version(o, good, func(v *version) (errno syscall.Errno) {
 		r.log.Debug("opened", "name", o.name)
 		file := o.node.(nodes.File)
-		if v.handle, errno = nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY); errno != 0 {
+		v.handle, errno = nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY)
+		if errno != 0 {
 			return errno
 		}
 		var err error
-		if v.attr, err = nodes.StatVersion(r.ctx, file, v.handle); err != nil {
+		v.attr, err = nodes.StatVersion(r.ctx, file, v.handle)
+		if err != nil {
 			v.handle.Close()
 		}
 		v.close = v.handle.Close
@@ -101,17 +103,21 @@ func (r *request) open(o *object, now bool) *version {
 // read answers READ.
 func (r *request) read() {
 	o := r.object()
-	off, count := int64(r.in.u64()&(1<<62-1)), min(r.in.u32(), maxRead)
+	off := int64(r.in.u64() & (1<<62 - 1))
+	count := min(r.in.u32(), maxRead)
 	_, ok := o.node.(nodes.File)
 	r.require(ok, syscall.EINVAL)
-	buf, n, size := make([]byte, count), 0, int64(0)
+	buf := make([]byte, count)
+	n := 0
+	size := int64(0)
 	if o.lines != nil && !o.lines.file.Readable() {
 		n, size = o.lines.readTail(buf, off)
 	} else {
 		v := r.open(o, false)
 		defer v.RUnlock()
 		var err error
-		if n, err = v.handle.ReadAt(r.ctx, buf, off); err != io.EOF {
+		n, err = v.handle.ReadAt(r.ctx, buf, off)
+		if err != io.EOF {
 			r.check(nodes.Fail(o.node, o.name, "read", err))
 		}
 		size = v.attr.Size
@@ -135,7 +141,8 @@ func (r *request) list(dir *object, age time.Duration) (*version, syscall.Errno)
 		if errno != 0 {
 			return errno
 		}
-		v.names, v.close = make([]listedName, len(held.Items)), held.Close
+		v.names = make([]listedName, len(held.Items))
+		v.close = held.Close
 		sum := uint64(1)
 		for i, it := range held.Items {
 			v.names[i] = listedName{dir.ID.child(it.Name), it}
@@ -177,7 +184,8 @@ func (r *request) readDir(plus bool) {
 	like := r.knownAttr(dir)
 	r.putKnown(dir, like)
 	r.out.put(uint64(0)) // the verifier
-	start, full := len(r.out), false
+	start := len(r.out)
+	full := false
 	put := func(n listedName, at uint64) {
 		if at <= cookie || full {
 			return
@@ -187,7 +195,8 @@ func (r *request) readDir(plus bool) {
 		if plus {
 			r.putListed(dir, &look, n, like)
 		}
-		if full = len(r.out)-start > limit; full {
+		full = len(r.out)-start > limit
+		if full {
 			r.out = r.out[:before]
 		}
 	}
@@ -195,7 +204,8 @@ func (r *request) readDir(plus bool) {
 	put(listedName{dir.parent.ID, nodes.Item{Name: "..", Kind: storage.KindDir, Bare: true}}, 2)
 	next := binary.BigEndian.AppendUint64(nil, (cookie+1)<<1) // the least id with such a number
 	for _, n := range list.from(next) {
-		if put(n, n.id.number()); full {
+		put(n, n.id.number())
+		if full {
 			break
 		}
 	}
@@ -217,7 +227,8 @@ func (r *request) putListed(dir *object, look *nodes.Look, n listedName, like no
 		}
 	}
 	const readable = 0o444
-	like.Kind, like.Mode = n.item.Kind, like.Mode&readable
+	like.Kind = n.item.Kind
+	like.Mode = like.Mode & readable
 	r.putKnown(&object{handle: handle{ID: n.id}}, like)
 	r.out.put(false)
 }

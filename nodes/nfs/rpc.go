@@ -109,7 +109,8 @@ func readRecord(r io.Reader) (m message, err error) {
 		}
 		mark := binary.BigEndian.Uint32(head[:])
 		last = mark&(1<<31) != 0
-		n, start := int(mark&^(1<<31)), len(m)
+		n := int(mark &^ (1 << 31))
+		start := len(m)
 		if n > maxRecord-start || n == 0 && !last {
 			return nil, errTooLong
 		}
@@ -165,7 +166,11 @@ func (d *Door) answer(ctx context.Context, from *connection, in message) []byte 
 
 // header decodes the rest of the header of a call, whose procedure the request has then.
 func (r *request) header() {
-	version, program, of, number, flavor := r.in.u32(), r.in.u32(), r.in.u32(), r.in.u32(), r.in.u32()
+	version := r.in.u32()
+	program := r.in.u32()
+	of := r.in.u32()
+	number := r.in.u32()
+	flavor := r.in.u32()
 	credential := message(r.in.opaque(400))
 	r.in.u32() // flavor of the verifier
 	r.in.opaque(400)

@@ -38,7 +38,9 @@ func (b *bench) clientTime(want int, agent, what string, file ...string) float64
 		Version, Runtime string
 	}
 	b.must(json.Unmarshal(out, &a))
-	if c.version, c.runtime = a.Version, a.Runtime; a.Entries != want {
+	c.version = a.Version
+	c.runtime = a.Runtime
+	if a.Entries != want {
 		b.fail("the client sees %d entries or sessions of %d", a.Entries, want)
 	}
 	return a.Milliseconds / 1000

@@ -76,7 +76,8 @@ func (g *generator) session(agent, id, cwd string, sp spec) (*session, error) {
 	s.dir = filepath.Join("sessions", "-"+strings.ReplaceAll(cwd, "/", "-")+"--", g.now.Format("2006-01-02T15-04-05-000Z")+"_"+id)
 	s.raw = s.dir + ".jsonl"
 	s.file = filepath.Join(s.agent, s.raw)
-	g.ids, g.turn = nil, 0
+	g.ids = nil
+	g.turn = 0
 	text := bytes.NewBufferString(fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":%q,"cwd":%q}`+"\n", id, stamp(g.now), cwd))
 	for i, size := range sizes(g.rng, s.entries, s.bytes) {
 		line := g.entry(size)
@@ -115,16 +116,21 @@ func (g *generator) entry(size int) []byte {
 		parent = `"` + g.ids[at] + `"`
 	}
 	g.turn++
-	kind, more, rng, millis := "message", "", g.rng, g.now.UnixMilli()
+	kind := "message"
+	more := ""
+	rng := g.rng
+	millis := g.now.UnixMilli()
 	switch {
 	case len(g.ids) == 0 || g.turn > 12 && rng.IntN(8) == 0:
 		g.turn = 0
 		more = fmt.Sprintf(`"message":{"role":"user","content":[{"type":"text","text":"%s"}],"timestamp":%d}`, g.text.draw(rng, size-190), millis)
 	case rng.IntN(500) == 0:
-		kind, more = "model_change", `"model":"anthropic/claude-opus-4-5","role":"default"`
+		kind = "model_change"
+		more = `"model":"anthropic/claude-opus-4-5","role":"default"`
 	case g.turn%2 == 1:
 		g.call = fmt.Sprintf("toolu_%016x%08x", rng.Uint64(), rng.Uint32())
-		in, out := rng.IntN(4000), rng.IntN(2000)
+		in := rng.IntN(4000)
+		out := rng.IntN(2000)
 		more = fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"text","text":"%s"},`+
 			`{"type":"toolCall","id":%q,"name":"bash","arguments":{"command":"%s"}}],"api":"anthropic-messages","provider":"anthropic",`+
 			`"model":"claude-opus-4-5","usage":{"input":%d,"output":%d,"cacheRead":%d,"cacheWrite":0,"totalTokens":%d,`+

@@ -93,7 +93,8 @@ func run() error {
 		}
 		if err != nil { // also because what was read is not what it should be: a row without figures
 			b.log("row %s failed: %v", r.name, err)
-			got, failed = []result{{what: "row " + r.name + " (**failed**)"}}, errors.New("some rows failed")
+			got = []result{{what: "row " + r.name + " (**failed**)"}}
+			failed = errors.New("some rows failed")
 		}
 		for i := range got {
 			got[i].row = r.name

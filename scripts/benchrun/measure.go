@@ -17,7 +17,8 @@ func (b *bench) run(dir, line string) (printed string, took float64, used *os.Pr
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=/nonexistent"}
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Stdout = &out
+	cmd.Stderr = &errs
 	start := time.Now()
 	err := cmd.Run()
 	took = time.Since(start).Seconds()

@@ -44,7 +44,10 @@ var profiles string
 // the peer's next to it; ours and the peer's: medians.
 func (r *result) line() string {
 	cells := [11]string{r.row, r.what, r.peer}
-	unit, figures, limit, ratios := r.unit, r.ours, r.limit, r.ratios()
+	unit := r.unit
+	figures := r.ours
+	limit := r.limit
+	ratios := r.ratios()
 	if unit == nil {
 		unit = seconds
 	}
@@ -52,11 +55,13 @@ func (r *result) line() string {
 		cells[6] = "≤ " + unit(r.limit)
 	}
 	if r.ratio > 0 {
-		figures, limit = ratios, r.ratio
+		figures = ratios
+		limit = r.ratio
 		cells[6] = fmt.Sprintf("≤ %g", r.ratio)
 	}
 	if limit > 0 && len(figures) > 0 {
-		if cells[7] = "**no**"; median(figures) <= limit {
+		cells[7] = "**no**"
+		if median(figures) <= limit {
 			cells[7] = "yes"
 		}
 	}

@@ -12,7 +12,9 @@ import (
 
 // claudeStore makes a store of Claude Code whose bill is known, and returns its session files too.
 func (b *bench) claudeStore(name string, n, size int) (home string, files []string, truth claudetest.Truth, what string) {
-	home, n, size = filepath.Join(b.dir, name), b.shrink(n), b.shrink(size)
+	home = filepath.Join(b.dir, name)
+	n = b.shrink(n)
+	size = b.shrink(size)
 	truth, err := claudetest.Make(home, claudetest.Spec{Sessions: n, Bytes: size})
 	b.must(err)
 	files, err = filepath.Glob(filepath.Join(home, "projects/*/*.jsonl"))
@@ -47,7 +49,8 @@ func rowClaude(b *bench) []result {
 	what := fmt.Sprintf("a session of Claude Code of %d MB", b.shrink(20*megabyte)/megabyte)
 	text, _ := b.output(filepath.Dir(files[0]), `jq -r 'if .type == "assistant" then .message.id else .uuid end' *.jsonl | sort -u | wc -l
 		tail -n 1 *.jsonl | jq -r .uuid`)
-	entries, last := 0, "" // an answer is several records
+	entries := 0
+	last := "" // an answer is several records
 	_, err := fmt.Sscan(text, &entries, &last)
 	b.must(err)
 	res := []result{

@@ -23,7 +23,8 @@ const (
 func rowAppend(b *bench) []result {
 	lines := appendLines(b.shrink(manyAppends))
 	much := b.session(spec{name: "much", entries: muchEntries, bytes: muchEntries * 400})
-	n, run := len(lines), 0
+	n := len(lines)
+	run := 0
 	res := []result{
 		{what: fmt.Sprintf("%d appends on one open `append`, a line each, session of %d entries", n, much.entries), peer: fmt.Sprintf("the same, %d entries", fewEntries), ratio: 1.2},
 		{what: fmt.Sprintf("the same, %d entries", fewEntries), peer: "loopback, the same writes", ratio: 4},

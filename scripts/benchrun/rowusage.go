@@ -36,7 +36,8 @@ func rowUsage(b *bench) []result {
 // rowCommands asks for the calls that wrote a file, and copies all sessions for the first time. Before it, one call wrote it.
 func rowCommands(b *bench) []result {
 	home, _, _, what := b.claudeStore("bill", 620, 500*megabyte)
-	file, ours := filepath.Join(b.dir, "blamed.go"), "CLAUDE_CONFIG_DIR="+home+" "+b.daemon[0]
+	file := filepath.Join(b.dir, "blamed.go")
+	ours := "CLAUDE_CONFIG_DIR=" + home + " " + b.daemon[0]
 	call := fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Write","input":{"file_path":%q,"content":"package rare\n"}}]}`, file)
 	id := idOf(0)
 	prompt, parent := claudeRecord("user", id, "", `"message":{"role":"user","content":"write"}`)

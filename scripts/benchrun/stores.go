@@ -77,10 +77,12 @@ const (
 // store is the store of many sessions, in some of which a rare word is said and a rare file edited, its files, and what it is
 // called.
 func (b *bench) store() (agent string, files []string, what string) {
-	n, bytes := b.shrink(storeSessions), b.shrink(storeBytes)
+	n := b.shrink(storeSessions)
+	bytes := b.shrink(storeBytes)
 	agent = b.manySessions(n, storeEntries, bytes)
 	files, err := filepath.Glob(filepath.Join(agent, "sessions/*/*.jsonl"))
-	if b.must(err); len(files) != n {
+	b.must(err)
+	if len(files) != n {
 		b.fail("%d sessions instead of %d", len(files), n)
 	}
 	for i := 0; i < rareCopies && !b.rare; i++ {

@@ -47,7 +47,8 @@ func measureTeam(b *bench, args []string) {
 	server, err := postgrestest.Start("fsync=off", "max_connections=1000", "shared_buffers=256MB")
 	b.must(err)
 	defer server.Close()
-	t.database, t.url = b.connect(server), server.URL("postgres")
+	t.database = b.connect(server)
+	t.url = server.URL("postgres")
 	defer t.Close()
 	t.fill()
 	if t.bouncer {
@@ -71,7 +72,8 @@ func (t *team) fill() {
 	const table = "omp_session_files"
 	t.exec(`CREATE TABLE ` + table + postgrestest.Columns + `; ALTER TABLE ` + table + ` ALTER content SET COMPRESSION lz4`)
 	var body strings.Builder
-	parent, text := "null", make([]byte, 200)
+	parent := "null"
+	text := make([]byte, 200)
 	for i := 0; body.Len() < t.size; i++ {
 		_, _ = rand.Read(text) // never fails
 		fmt.Fprintf(&body, `{"type":"message","id":"%08x","parentId":%s,"timestamp":"2026-02-16T11:00:00.000Z","message":{"role":"user","content":"%x"}}`+"\n",
@@ -193,7 +195,8 @@ func madeAt(line string) (nanoseconds int64) {
 
 // cpuDuring returns how much of a core the server takes while writers write a line each second.
 func (t *team) cpuDuring(period time.Duration, writers int, write func(i int, line string)) float64 {
-	before, began := t.cpu(), time.Now()
+	before := t.cpu()
+	began := time.Now()
 	var writing sync.WaitGroup
 	for i := range writers {
 		writing.Go(func() {

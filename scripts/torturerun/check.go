@@ -51,7 +51,8 @@ func (r *run) checkFile(name string, s *expected, file *session) {
 	for who := range s.lines {
 		owner = who
 	}
-	ids, seen := map[string]bool{}, map[string][]string{}
+	ids := map[string]bool{}
+	seen := map[string][]string{}
 	for i, l := range file.lines {
 		if ids[l.ID] {
 			r.problem("%s: the id %s is there twice", name, l.ID)
@@ -91,7 +92,8 @@ func (r *run) checkFile(name string, s *expected, file *session) {
 // which a lock or a torn end that a kill left must not hinder.
 func (r *run) checkMounts() {
 	for n, name := range r.names() {
-		mount, last := mounts[n%len(mounts)], entry{fmt.Sprintf("last-%d", n), "user", 30}.line("", false)
+		mount := mounts[n%len(mounts)]
+		last := entry{fmt.Sprintf("last-%d", n), "user", 30}.line("", false)
 		if out, _, err := r.control(r.mounted(mount, name, "append"), last); out.acked != 1 {
 			r.problem("the last append to %s in %s: %v: %s", name, mount, err, readText(r.mounted(mount, name, "last-error")))
 		}

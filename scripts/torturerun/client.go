@@ -84,9 +84,11 @@ func (c *client) written(what, mount, session, file, text string, allowed []sysc
 // append appends entries to a session, looks at what is read back, and returns how many of them are there.
 func (c *client) append(mount, session string, entries []entry, under *string, allowed []syscall.Errno) (there int, err error) {
 	var ids []string
-	text, from := "", time.Now()
+	text := ""
+	from := time.Now()
 	for _, e := range entries {
-		ids, text = append(ids, e.id), text+e.line("", false)
+		ids = append(ids, e.id)
+		text = text + e.line("", false)
 	}
 	out, answer, err := c.written("append", mount, session, "append", text, allowed)
 	there = c.appended(c.name, session, entries, under, out)
@@ -112,7 +114,8 @@ func (c *client) sharedNow(d draw) string {
 // appendOthers appends to a session to which others write too.
 func (c *client) appendOthers(d draw) {
 	session := c.sharedNow(d)
-	switch n := d.kind >> 16 % 25; {
+	n := d.kind >> 16 % 25
+	switch {
 	case n < 5:
 		session = rewrittenSession(d.session)
 	case n < 9:
@@ -123,7 +126,8 @@ func (c *client) appendOthers(d draw) {
 
 // labelShared labels an entry that all sessions have, with a label that nobody else sets.
 func (c *client) labelShared(d draw) {
-	session, label := c.sharedNow(d), c.id()
+	session := c.sharedNow(d)
+	label := c.id()
 	out, _, _ := c.written("label", d.mountOf(), session, "labels", rootID+" "+label+"\n", mayEnd)
 	c.wants(c.name, session, out, fmt.Sprintf("label %s of %s", label, rootID))
 }
@@ -215,7 +219,8 @@ const secret = "ghp" + "_" + "R7tq2LmX9vKc4WzN8bHdY3fJp6sGa1uEoQ5i"
 
 // lookForSecret looks for it in a session, or in what is about all.
 func (c *client) lookForSecret() {
-	d, found := c.draw(), ""
+	d := c.draw()
+	found := ""
 	at := c.any(d)
 	if d.kind%4 == 0 {
 		at = pick([]string{"index.jsonl", "recent", "by-cwd", "search/first-question"}, d.target)

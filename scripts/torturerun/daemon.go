@@ -39,9 +39,11 @@ func (d *daemon) start() error {
 	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		at := d.mounted(d.name)
 		cmd := exec.Command(d.binary, "-f", "-o", fmt.Sprintf("memory=%dm%s", d.memory, d.mode), d.source(), at)
-		cmd.Stderr, cmd.Dir = log, "/"
+		cmd.Stderr = log
+		cmd.Dir = "/"
 		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(d.dir, "state"))
-		if d.FS, err = served.Start(cmd, at, callLimit); err == nil || d.FS == nil {
+		d.FS, err = served.Start(cmd, at, callLimit)
+		if err == nil || d.FS == nil {
 			return err
 		}
 		if d.ProcessState.ExitCode() != noMountpoint || time.Since(start) > callLimit {

@@ -41,7 +41,8 @@ func readSession(file string) (*session, error) {
 			s.torn = append(s.torn, string(l.text))
 		case l.Type == "session", l.Type == "title":
 			if !s.titled {
-				s.titled, s.title = true, l.Title
+				s.titled = true
+				s.title = l.Title
 			}
 		default:
 			s.lines = append(s.lines, l)

@@ -139,7 +139,8 @@ func (r *run) disturb(end time.Time, ended <-chan struct{}) bool {
 		if time.Now().Before(next) || time.Now().After(end) {
 			continue
 		}
-		kind, pause := rnd.IntN(10), time.Duration(rnd.IntN(500))*time.Millisecond
+		kind := rnd.IntN(10)
+		pause := time.Duration(rnd.IntN(500)) * time.Millisecond
 		next = time.Now().Add(time.Duration(1000+rnd.IntN(7000)) * time.Millisecond)
 		d := r.daemons["b"]
 		if kind < 3 && time.Now().Before(half) {

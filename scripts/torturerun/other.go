@@ -33,7 +33,8 @@ func (x *other) next() {
 
 // put appends or replaces. Nobody kills these programs: what fails is not done.
 func (x *other) put(what, session string, d draw, change func(line string) error) {
-	e, out := x.entry(d), outcome{}
+	e := x.entry(d)
+	out := outcome{}
 	if x.during(what+" to "+session, func() error { return change(e.line(rootID, true)) }) == nil {
 		out.acked = 1
 		x.count(what)

@@ -26,7 +26,8 @@ func (c *client) use(d draw) (*own, string) {
 	if len(c.own) == 0 { // which is a problem already
 		return nil, ""
 	}
-	s, mount := pick(c.own, d.session), d.mountOf()
+	s := pick(c.own, d.session)
+	mount := d.mountOf()
 	if s.entries > ownEntries {
 		return nil, ""
 	}
@@ -35,7 +36,8 @@ func (c *client) use(d draw) (*own, string) {
 		if err != nil {
 			return nil, ""
 		}
-		if s.at = at; at == nil || slices.Contains(s.ids, *at) {
+		s.at = at
+		if at == nil || slices.Contains(s.ids, *at) {
 			c.problem("the leaf of %s is at %s, not at an entry that the mount made", s.path, textOf(at))
 		}
 	}
@@ -66,7 +68,8 @@ func appendOwn(many int) func(*client, *own, string, draw) error {
 		}
 		there, err := c.append(mount, s.path, entries, s.at, mayEnd)
 		for _, e := range entries[:there] {
-			s.ids, s.at = append(s.ids, e.id), new(e.id)
+			s.ids = append(s.ids, e.id)
+			s.at = new(e.id)
 		}
 		s.entries += many
 		return err
@@ -78,7 +81,8 @@ func (c *client) moveOwn(s *own, mount string, d draw) error {
 	if len(s.ids) == 0 {
 		return nil
 	}
-	target, id := "tree", (*string)(nil)
+	target := "tree"
+	id := (*string)(nil)
 	if d.target%8 > 0 {
 		id = new(pick(s.ids, d.target>>3))
 		target = "entries/" + *id + ".json"
@@ -121,7 +125,8 @@ func (c *client) titleOwn(s *own, mount string, _ draw) error {
 
 // newOwn makes a session and goes on with it.
 func (c *client) newOwn(d draw) {
-	mount, line := d.mountOf(), fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new","create":true}`+"\n", c.number)
+	mount := d.mountOf()
+	line := fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new","create":true}`+"\n", c.number)
 	if _, place, err := c.written("new", mount, "", "new-session", line, mayEnd); err == nil && place != "" {
 		// Where the newest one beside it has a slot, so has this one.
 		c.own = append(c.own, &own{path: place, slot: strings.HasPrefix(readText(c.file(place)), `{"type":"title"`)})

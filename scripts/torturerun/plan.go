@@ -76,7 +76,8 @@ func firstText(name string) string {
 		line := `{"type":"title","v":1,"title":"","updatedAt":"2026-02-16T10:20:30.000Z","pad":"`
 		header = line + strings.Repeat(" ", 256-len(line)-3) + "\"}\n" + header
 	}
-	question, answer := entry{rootID, "user", 20}.line("", true), entry{answerID, "assistant", 20}.line(rootID, true)
+	question := entry{rootID, "user", 20}.line("", true)
+	answer := entry{answerID, "assistant", 20}.line(rootID, true)
 	if !isDamaged(name) {
 		question = strings.Replace(question, "first-question first", "first-question "+secret, 1)
 	}
@@ -128,7 +129,7 @@ func newDrawer(seed uint64, name string) *rand.Rand {
 
 func (p *program) draw() draw {
 	d := p.drawer
-	return draw{d.Uint64(), d.Uint64(), d.Uint64(), d.Uint64(), d.Uint64()}
+	return draw{kind: d.Uint64(), session: d.Uint64(), target: d.Uint64(), size: d.Uint64(), mount: d.Uint64()}
 }
 
 // sizes are those of texts: mostly small, and one in 256 large.

@@ -38,18 +38,21 @@ type realAnswer struct {
 
 // startReal starts the client with a home of its own.
 func (o *options) startReal() (*realClient, error) {
-	home, script := filepath.Join(o.dir, "home"), filepath.Join(o.dir, "client.ts")
+	home := filepath.Join(o.dir, "home")
+	script := filepath.Join(o.dir, "client.ts")
 	if err := errors.Join(os.MkdirAll(home, 0o700), os.WriteFile(script, clientScript, 0o600)); err != nil {
 		return nil, err
 	}
 	c := &realClient{Cmd: exec.Command(o.bun, script, o.modules)}
-	c.Dir, c.Stderr = home, os.Stderr
+	c.Dir = home
+	c.Stderr = os.Stderr
 	c.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "TZ=UTC", "LANG=C.UTF-8", "PI_CODING_AGENT_DIR=" + o.source(),
 	}
 	in, err1 := c.StdinPipe()
 	out, err2 := c.StdoutPipe()
-	c.in, c.answers = in, json.NewDecoder(out)
+	c.in = in
+	c.answers = json.NewDecoder(out)
 	return c, errors.Join(err1, err2, c.Start())
 }
 
@@ -80,7 +83,8 @@ func (r *realUser) next() {
 		}
 		r.client = client
 	}
-	d, text := r.draw(), "turn-"+r.id()
+	d := r.draw()
+	text := "turn-" + r.id()
 	session := turnsSession(d.session)
 	if d.kind%20 == 0 {
 		process := r.client.Process

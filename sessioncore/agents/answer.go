@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -50,7 +49,9 @@ func (b *Builder) Answer(key string) *Answer {
 		b.Close()
 		b.settings()
 		b.writeHeader()
-		if a, b.spare = b.spare, nil; a == nil {
+		a = b.spare
+		b.spare = nil
+		if a == nil {
 			a = &Answer{}
 		}
 		*a = Answer{
@@ -58,9 +59,15 @@ func (b *Builder) Answer(key string) *Answer {
 			blocks: reuse(a.blocks), calls: a.calls[:0], cost: a.cost[:0], response: a.response[:0], status: a.status[:0],
 			ended: a.ended[:0], results: a.results[:0], after: a.after[:0], texts: reuse(a.texts),
 		}
-		a.Type, a.ID, a.Parent, a.Path, a.key = "message", b.nextID(), b.at, b.Path, key
+		a.Type = "message"
+		a.ID = b.nextID()
+		a.Parent = b.at
+		a.Path = b.Path
+		a.key = key
 		a.Time = append(a.Time, from.time...)
-		b.at, b.last, b.open = a.ID, a.ID, a
+		b.at = a.ID
+		b.last = a.ID
+		b.open = a
 	} else if a.from.id == from.id {
 		from.part = max(a.from.part, from.part)
 	}
@@ -103,8 +110,13 @@ func (b *Builder) Replace(key string) bool {
 	if b.last == end {
 		b.last = a.ID
 	}
-	a.blocks, a.results, a.hasCall = nil, nil, false
-	a.model, a.usage, a.stop, a.failure = append(a.model[:0], b.model.value...), Usage{}, "", nil
+	a.blocks = nil
+	a.results = nil
+	a.hasCall = false
+	a.model = append(a.model[:0], b.model.value...)
+	a.usage = Usage{}
+	a.stop = ""
+	a.failure = nil
 	return true
 }
 
@@ -162,7 +174,8 @@ func (a *Answer) Call(id, name, arguments rawjson.Value) {
 		name = rawjson.Value(`"unknown"`)
 	}
 	a.builder.Tool(id, name)
-	if a.hasCall = true; a.builder.Facts {
+	a.hasCall = true
+	if a.builder.Facts {
 		return
 	}
 	a.blocks.begin(`{"type":"toolCall"`)
@@ -190,7 +203,9 @@ func (a *Answer) CountHere(u Usage) {
 // Set sets the tokens, and JSON objects of calls of other models with commas between them. Unlike
 // with Count, the answer has a usage even if it is 0.
 func (a *Answer) Set(u Usage, calls []byte) {
-	a.usage, a.calls, a.isSet = u, append(a.calls[:0], calls...), true
+	a.usage = u
+	a.calls = append(a.calls[:0], calls...)
+	a.isSet = true
 }
 
 // Uncount removes the tokens of a copy.
@@ -202,7 +217,8 @@ func (a *Answer) Cost(member []byte) { a.cost = append(a.cost[:0], member...) }
 // Response sets the provider's id of the answer, the status of an error, and the time of the last
 // record. Each may be missing.
 func (a *Answer) Response(id, status, ended rawjson.Value) {
-	a.response, a.status = append(a.response[:0], id...), append(a.status[:0], status...)
+	a.response = append(a.response[:0], id...)
+	a.status = append(a.status[:0], status...)
 	a.ended = append(a.ended[:0], ended...)
 }
 
@@ -215,7 +231,8 @@ func (a *Answer) Abort() { a.stop = "aborted" }
 
 // Error ends the answer with an error.
 func (a *Answer) Error(message rawjson.Value) {
-	a.stop, a.failure = "error", textOf(message)
+	a.stop = "error"
+	a.failure = textOf(message)
 }
 
 // follow adds an entry behind the answer.
@@ -225,14 +242,16 @@ func (a *Answer) follow(e *Entry) {
 	f.time = len(a.texts)
 	a.texts = append(a.texts, e.Body...)
 	f.body = len(a.texts)
-	if a.after = append(a.after, f); len(a.texts) > maxWaiting {
+	a.after = append(a.after, f)
+	if len(a.texts) > maxWaiting {
 		a.builder.Close()
 	}
 }
 
 // addResult adds a result from the answer's own record.
 func (a *Answer) addResult(e *Entry) {
-	b, end := a.builder, a.End()
+	b := a.builder
+	end := a.End()
 	e.Parent, e.Path, e.Time, e.Body = end, b.Path, slices.Clone(e.Time), slices.Clone(e.Body)
 	a.results = append(a.results, *e)
 	a.ownSize += len(e.Body)
@@ -254,13 +273,17 @@ func (a *Answer) appendTo(out []byte) []byte {
 	body := append(append(append(b.body[:0], `"message":{"role":"assistant","content":[`...), content...), ']')
 	body = rawjson.AppendQuoted(append(body, `,"api":`...), b.provider.API)
 	body = rawjson.AppendQuoted(append(body, `,"provider":`...), b.provider.Name)
-	if body = append(body, `,"model":`...); len(a.model) > 0 {
+	body = append(body, `,"model":`...)
+	if len(a.model) > 0 {
 		body = append(body, a.model...)
 	} else {
 		body = rawjson.AppendQuoted(body, b.provider.Model)
 	}
 	body = a.appendUsage(body)
-	stop := cmp.Or(a.stop, "stop")
+	stop := a.stop
+	if stop == "" {
+		stop = "stop"
+	}
 	if a.stop == "" && a.hasCall {
 		stop = "toolUse"
 	}
@@ -273,7 +296,8 @@ func (a *Answer) appendTo(out []byte) []byte {
 	}
 	a.Body = append(appendMillis(body, ended), '}')
 	out = a.AppendTo(out)
-	b.body, a.Body = reuse(a.Body), nil
+	b.body = reuse(a.Body)
+	a.Body = nil
 	for i := range a.results {
 		out = a.results[i].AppendTo(out)
 	}
@@ -281,7 +305,9 @@ func (a *Answer) appendTo(out []byte) []byte {
 	for i := range a.after {
 		f := &a.after[i]
 		h := f.Entry
-		h.Time, h.Body, at = a.texts[at:f.time], a.texts[f.time:f.body], f.body
+		h.Time = a.texts[at:f.time]
+		h.Body = a.texts[f.time:f.body]
+		at = f.body
 		if f.onEnd {
 			h.Parent = a.End()
 		}
@@ -337,7 +363,8 @@ func (u Usage) Plus(v Usage) Usage {
 	u.Total += v.Total
 	u.CacheWrite1h += v.CacheWrite1h
 	u.Premium += v.Premium
-	u.Fast, u.Ended = u.Fast || v.Fast, max(u.Ended, v.Ended)
+	u.Fast = u.Fast || v.Fast
+	u.Ended = max(u.Ended, v.Ended)
 	return u
 }
 

@@ -148,7 +148,7 @@ func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
 		inner = inner.Read(members.Member(b.InnerKey))
 	}
 	b.members = [2]Object{members, inner}
-	return b.addRecord(out, &Record{members, v, inner, line})
+	return b.addRecord(out, &Record{Object: members, Value: v, Inner: inner, Line: line})
 }
 
 // AddUnit is Add for an object as a file is loaded, of which the members may be known.
@@ -156,11 +156,12 @@ func (b *Builder) AddUnit(out []byte, u *jsonl.Unit) []byte {
 	if len(u.Members) == 0 {
 		return b.Add(out, OneLine(u), u.Line)
 	}
-	return b.addRecord(out, &Record{u.Members, u.Text, u.Inner, u.Line})
+	return b.addRecord(out, &Record{Object: u.Members, Value: u.Text, Inner: u.Inner, Line: u.Line})
 }
 
 func (b *Builder) addRecord(out []byte, r *Record) []byte {
-	b.out, b.line = out, r.Line
+	b.out = out
+	b.line = r.Line
 	b.From("", nil)
 	b.record(r)
 	if b.started && !b.headed && len(b.header.Cwd) > 0 {
@@ -175,15 +176,18 @@ func (b *Builder) Tail(out []byte) []byte {
 	if b.Pending == nil {
 		return b.appendTail(out)
 	}
-	before, open := *b, b.open
+	before := *b
+	open := b.open
 	var saved Answer
 	if open != nil {
 		saved = *open
 	}
-	b.out, b.pending = out, true
+	b.out = out
+	b.pending = true
 	b.Pending()
 	out = b.appendTail(b.out)
-	if *b = before; open != nil {
+	*b = before
+	if open != nil {
 		*open = saved
 	}
 	return out
@@ -197,7 +201,10 @@ func (b *Builder) appendTail(out []byte) []byte {
 		out = b.open.appendTo(out)
 	}
 	if b.at != b.last { // "" is before the first entry
-		target := cmp.Or(string(Quoted(b.at)), "null")
+		target := string(Quoted(b.at))
+		if target == "" {
+			target = "null"
+		}
 		body := []byte(`"customType":"sessionfs/leaf","data":{"targetId":` + target + "}")
 		e := Entry{Type: "custom", ID: "leaf", Parent: b.at, Body: body, Lines: []int64{max(1, b.moved)}}
 		out = e.AppendTo(out)
@@ -213,7 +220,8 @@ func (b *Builder) Title() string { return cmp.Or(b.title, b.prompt) }
 func (b *Builder) Restart() *Builder {
 	about := b.About
 	if !b.Facts {
-		about.Title, about.Moved = b.Title(), b.cwd
+		about.Title = b.Title()
+		about.Moved = b.cwd
 	}
 	if about == b.About && !b.again {
 		return nil
@@ -239,7 +247,8 @@ func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byt
 		b.isTail = !isHead
 		add(v)
 	})
-	if b.isTail = false; err == nil && b.Title() == "" {
+	b.isTail = false
+	if err == nil && b.Title() == "" {
 		err = Beyond(obj, size, want, func(v rawjson.Value) bool {
 			add(v)
 			return b.Title() == ""
@@ -271,7 +280,8 @@ func (b *Builder) Begin(h Header) {
 	if b.started || b.headed {
 		return
 	}
-	if b.started = true; h.Time.Missing() {
+	b.started = true
+	if h.Time.Missing() {
 		h.Time = b.from.time
 	}
 	b.Directory(h.Cwd)
@@ -298,7 +308,8 @@ func textOf(v rawjson.Value) rawjson.Value {
 
 func (b *Builder) writeHeader() {
 	if !b.headed {
-		b.out, b.headed = b.appendHeader(b.out), true
+		b.out = b.appendHeader(b.out)
+		b.headed = true
 		b.early = nil
 	}
 }
@@ -317,7 +328,8 @@ func (b *Builder) appendHeader(dst []byte) []byte {
 func (b *Builder) From(id string, time rawjson.Value, lines ...int64) {
 	b.from = Origin{id: id, path: b.Path, time: time, line: b.line}
 	if n := len(lines); n > 0 {
-		b.from.more, b.from.line = lines[:n-1], lines[n-1]
+		b.from.more = lines[:n-1]
+		b.from.line = lines[n-1]
 	}
 }
 
@@ -330,17 +342,21 @@ func (b *Builder) Here() Origin {
 
 // Of calls f, whose entries are those of an earlier record, or of this one.
 func (b *Builder) Of(record *Origin, f func()) {
-	now, path := b.from, b.Path
+	now := b.from
+	path := b.Path
 	isNow := record.id == now.id
 	if isNow {
 		record.part = now.part
 	}
-	b.from, b.Path = *record, record.path
+	b.from = *record
+	b.Path = record.path
 	f()
-	if record.part = b.from.part; isNow {
+	record.part = b.from.part
+	if isNow {
 		now.part = record.part
 	}
-	b.from, b.Path = now, path
+	b.from = now
+	b.Path = path
 }
 
 // origin returns the record of the next entry.
@@ -410,15 +426,18 @@ func (b *Builder) Level(level rawjson.Value) { b.level.note(level, b.origin()) }
 func (s *setting) note(v rawjson.Value, at *Origin) {
 	if v.IsString() && !bytes.Equal(v, s.value) {
 		*s = setting{slices.Clone(v), *at, true}
-		s.at.time, s.at.more = slices.Clone(at.time), nil
+		s.at.time = slices.Clone(at.time)
+		s.at.more = nil
 	}
 }
 
 // settings adds an entry for each setting that changed.
 func (b *Builder) settings() {
-	model, level := ".model", ".level"
+	model := ".model"
+	level := ".level"
 	if b.provider.Numbered {
-		model, level = "", ".2"
+		model = ""
+		level = ".2"
 	}
 	if s := &b.model; s.changed {
 		name, _ := rawjson.Value(s.value).Text()
@@ -437,7 +456,8 @@ func (b *Builder) set(s *setting, e Entry) {
 	if !b.Unique {
 		e.ID, _ = b.unused(e.ID, 0)
 	}
-	e.Time, e.Lines = s.at.time, []int64{s.at.line}
+	e.Time = s.at.time
+	e.Lines = []int64{s.at.line}
 	path := b.Path
 	b.Path = s.at.path
 	b.add(&e)
@@ -455,7 +475,9 @@ func (b *Builder) Include(id string, line []byte) {
 	b.Close()
 	b.writeHeader()
 	b.claim(id)
-	b.out, b.at, b.last = append(b.out, line...), id, id
+	b.out = append(b.out, line...)
+	b.at = id
+	b.last = id
 }
 
 // KnowTools gives results the names of the tools that another session called.
@@ -469,8 +491,10 @@ func (b *Builder) put(typ string, body []byte) {
 // add adds an entry to the text, or behind the open answer.
 func (b *Builder) add(e *Entry) {
 	b.writeHeader()
-	e.Parent, e.Path = b.at, b.Path
-	b.at, b.last = e.ID, e.ID
+	e.Parent = b.at
+	e.Path = b.Path
+	b.at = e.ID
+	b.last = e.ID
 	if b.open == nil {
 		b.out = e.AppendTo(b.out)
 	} else {

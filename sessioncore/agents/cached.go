@@ -41,7 +41,8 @@ func (c *Cached[T]) Of(name string, st storage.Stat, read func() (T, error)) (va
 	if ok && (grew || known.token == st.Token) {
 		return known.value, nil
 	}
-	if value, err = read(); err == nil && (c.OfBeginning || !st.Racy(now)) {
+	value, err = read()
+	if err == nil && (c.OfBeginning || !st.Racy(now)) {
 		c.Put(name, st.Token, value)
 	}
 	return value, err

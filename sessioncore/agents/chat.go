@@ -11,7 +11,8 @@ import (
 func (b *Builder) Chat(m Object, typed func(text string) string) {
 	content := m.Member("content")
 	text := ChatText(content)
-	switch role := m.Member("role"); {
+	role := m.Member("role")
+	switch {
 	case role.Is("user"):
 		b.Prompted(typed(text))
 		b.User(chatBlocks(typed(text), content))

@@ -108,7 +108,8 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	// problems has complete bytes of lines that cannot become records. lastAt and written are the
 	// offsets of its last line and of the last one that is written.
 	problems, complete := slices.Clone(c.problems), len(c.problems)
-	lastAt, written := int64(-1), int64(-1)
+	lastAt := int64(-1)
+	written := int64(-1)
 	hasHeader := func() bool { return c.text.stable+int64(len(out)) > 0 }
 	write := func() error {
 		_, err := c.text.begin.Write(out)
@@ -122,22 +123,30 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 			u.Line = shared.lineOf(u.Line)
 		}
 		if hasHeader() && len(problems) > 0 {
-			out, problems, complete, written = append(out, problems...), problems[:0], 0, lastAt
+			out = append(out, problems...)
+			problems = problems[:0]
+			complete = 0
+			written = lastAt
 		}
 		if u.Kind == jsonl.ObjectUnit {
-			if out = c.converter.AddUnit(out, u); u.Trailing > 0 && hasHeader() {
+			out = c.converter.AddUnit(out, u)
+			if u.Trailing > 0 && hasHeader() {
 				out = appendProblem(out, &jsonl.Unit{Line: u.Line, Size: u.Trailing}, jsonl.ReasonTrailing)
 			}
 		} else {
-			why, text := u.Reason, []byte(nil)
+			why := u.Reason
+			text := []byte(nil)
 			if why == jsonl.ReasonTooLong {
 				why = reasonTooLong
-				if text = shortened(obj, u); text != nil {
+				text = shortened(obj, u)
+				if text != nil {
 					why = reasonShortened
 				}
 			}
-			if complete = len(problems); complete < maxProblems {
-				problems, lastAt = appendProblem(problems, u, why), u.Off
+			complete = len(problems)
+			if complete < maxProblems {
+				problems = appendProblem(problems, u, why)
+				lastAt = u.Off
 			}
 			if text != nil {
 				out = c.converter.Add(out, text, u.Line)
@@ -156,19 +165,24 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	}
 	c.problems = problems[:complete]
 	if hasHeader() {
-		out, c.problems = append(out, c.problems...), nil
+		out = append(out, c.problems...)
+		c.problems = nil
 	}
 	if err := write(); err != nil {
 		return err
 	}
-	c.at, c.raw, c.own = at, to, ownState(obj, to)
+	c.at = at
+	c.raw = to
+	c.own = ownState(obj, to)
 	c.at.Guessed = at.Guessed || written >= at.Off
 	tail := c.converter.Tail(nil)
 	if c.text.stable > 0 {
 		tail = append(tail, problems[complete:]...)
 	}
 	c.text.tail.Close() // readers keep the tails of their versions
-	if c.text.tail, c.text.end = nil, int64(len(tail)); len(tail) > 0 {
+	c.text.tail = nil
+	c.text.end = int64(len(tail))
+	if len(tail) > 0 {
 		c.text.tail = c.texts.New()
 		if _, err := c.text.tail.Write(tail); err != nil {
 			return err

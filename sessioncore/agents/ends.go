@@ -130,7 +130,8 @@ func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(
 	if isDocument(h.text) {
 		return nil
 	}
-	at, last := h.lines(size), min(size, maxHead)
+	at := h.lines(size)
+	last := min(size, maxHead)
 	for more := true; more && int64(len(h.text)) < last; {
 		off := int64(len(h.text))
 		next := make([]byte, min(stepSize, last-off))
@@ -166,9 +167,11 @@ func eachObject(lines []byte, want func(line []byte) bool, f func(v rawjson.Valu
 // completeMembers returns an object with the complete members at the beginning of a line, or nil.
 func completeMembers(line []byte) rawjson.Value {
 	var open, then []byte // brackets that close the open values: now, and after the last complete member
-	end, inText := 0, false
+	end := 0
+	inText := false
 	for i := 0; i < len(line) && line[i] != '\n'; i++ {
-		switch c := line[i]; {
+		c := line[i]
+		switch {
 		case inText && c == '\\':
 			i++
 		case c == '"':
@@ -176,14 +179,17 @@ func completeMembers(line []byte) rawjson.Value {
 		case inText:
 		case (c == '{' || c == '[') && len(open) < maxNested:
 			open = append(open, c+2) // the bracket that closes it
-			end, then = i+1, bytes.Clone(open)
+			end = i + 1
+			then = bytes.Clone(open)
 		case c == '{', c == '[', len(open) == 0:
 			return nil
 		case c == '}', c == ']':
 			open = open[:len(open)-1]
-			end, then = i+1, bytes.Clone(open)
+			end = i + 1
+			then = bytes.Clone(open)
 		case c == ',':
-			end, then = i, bytes.Clone(open)
+			end = i
+			then = bytes.Clone(open)
 		}
 	}
 	object := append(rawjson.Value{}, line[:end]...)
@@ -199,7 +205,8 @@ func (h *head) convert(format Format, about About, size int64) (out []byte, err 
 	if isDocument(h.text) {
 		v, err := h.document(size)
 		c := format.Converter(about, h)
-		if out = c.Add(nil, v, 1); len(out) == 0 {
+		out = c.Add(nil, v, 1)
+		if len(out) == 0 {
 			out = c.Tail(nil)
 		}
 		return out, err

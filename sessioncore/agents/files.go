@@ -134,7 +134,8 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	if now, err := obj.Stat(); err != nil || s.now.toConvert(now) > longSize {
 		return unknown, err
 	}
-	if st, err = f.update(context.Background(), s, obj); err == nil {
+	st, err = f.update(context.Background(), s, obj)
+	if err == nil {
 		st.Token = s.now.token()
 	}
 	return st, err
@@ -214,7 +215,8 @@ func (f *Files) convert(
 			s.now.text.close()
 		}
 		s.now = c
-		if converter = c.converter.Restart(); converter == nil {
+		converter = c.converter.Restart()
+		if converter == nil {
 			break
 		}
 	}

@@ -34,7 +34,8 @@ func (f *Folders) Init() { f.Names, f.Real = f.names, f.real }
 // Split returns the ids of the session and of the subagent of a name, each may be "".
 func (f *Folders) Split(name string) (session, subagent string) {
 	dir, rest, _ := strings.Cut(strings.TrimSuffix(name, sessionEnding), "/")
-	if session, subagent, _ = strings.Cut(rest, "/"); dir == f.Old && session != "" {
+	session, subagent, _ = strings.Cut(rest, "/")
+	if dir == f.Old && session != "" {
 		session = f.ID(session)
 	}
 	return session, subagent
@@ -120,7 +121,8 @@ func (f *Folders) names(dir string) (items []storage.Item, err error) {
 	inDir, err := storage.List(f.Raw, dir)
 	var empty []string
 	for _, item := range inDir {
-		name, base := path.Join(dir, item.Name), strings.TrimSuffix(item.Name, sessionEnding)
+		name := path.Join(dir, item.Name)
+		base := strings.TrimSuffix(item.Name, sessionEnding)
 		document, isDocument := strings.CutSuffix(item.Name, documentEnding)
 		switch {
 		case item.Name[0] == '.':

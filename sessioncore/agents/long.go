@@ -28,10 +28,12 @@ func shortened(obj io.ReaderAt, u *jsonl.Unit) rawjson.Value {
 	if _, err := obj.ReadAt(end[:], u.Off+u.Size-1); err != nil || end[0] != '\n' {
 		return nil
 	}
-	start, size := -1, 0 // of the current text: its place in out, and its bytes
+	start := -1
+	size := 0 // of the current text: its place in out, and its bytes
 	escaped := false
 	buf := make([]byte, jsonl.ChunkSize)
-	for r := io.NewSectionReader(obj, u.Off, u.Size); ; {
+	r := io.NewSectionReader(obj, u.Off, u.Size)
+	for {
 		n, err := r.Read(buf)
 		for b := buf[:n]; len(b) > 0; {
 			if start < 0 { // between texts
@@ -39,25 +41,31 @@ func shortened(obj io.ReaderAt, u *jsonl.Unit) rawjson.Value {
 				if at == 0 {
 					at = len(b)
 				} else {
-					start, size = len(out)+at, 0
+					start = len(out) + at
+					size = 0
 				}
-				out, b = append(out, b[:at]...), b[at:]
+				out = append(out, b[:at]...)
+				b = b[at:]
 				continue
 			}
 			at := 0
 			for ; at < len(b) && (escaped || b[at] != '"'); at++ {
 				escaped = !escaped && b[at] == '\\'
 			}
-			if size += at; size <= maxText {
+			size += at
+			if size <= maxText {
 				out = append(out, b[:at]...)
 			} else {
 				out = out[:start]
 			}
-			if b = b[at:]; len(b) > 0 {
+			b = b[at:]
+			if len(b) > 0 {
 				if size > maxText {
 					out = fmt.Appendf(out, "[%d bytes, in line %d of the agent's own file]", size, u.Line)
 				}
-				out, b, start = append(out, '"'), b[1:], -1
+				out = append(out, '"')
+				b = b[1:]
+				start = -1
 			}
 		}
 		if len(out) > maxLine || err != nil && err != io.EOF {

@@ -88,8 +88,11 @@ func (b *Builder) Context(content Blocks) {
 		return
 	}
 	e := Entry{Type: "message", ID: b.nextID(), Parent: b.at, Time: b.from.time, Body: body, Path: b.Path}
-	e.Lines, b.at, b.last = b.from.lines(), e.ID, e.ID
-	b.early, b.body = e.AppendTo(b.early), reuse(body)
+	e.Lines = b.from.lines()
+	b.at = e.ID
+	b.last = e.ID
+	b.early = e.AppendTo(b.early)
+	b.body = reuse(body)
 }
 
 // Custom adds a message of the program, which readers show if display is true, with more members.
@@ -144,7 +147,8 @@ func (b *Builder) Mention(path, content rawjson.Value, image Blocks) {
 // Bash adds a command that the person ran. The exit status may be missing.
 func (b *Builder) Bash(command, output string, exit rawjson.Value) {
 	if b.Facts {
-		command, output = "", ""
+		command = ""
+		output = ""
 	}
 	body := rawjson.AppendQuoted(append(b.start(), `"message":{"role":"bashExecution","command":`...), command)
 	body = rawjson.AppendQuoted(append(body, `,"output":`...), output)
@@ -218,7 +222,8 @@ func (b *Builder) Result(r Result) {
 	body = AppendMember(append(body, `"message":{"role":"toolResult"`...), "toolCallId", r.Call)
 	body = append(append(append(AppendMember(body, "toolName", tool), `,"content":[`...), r.Content...), ']')
 	body = strconv.AppendBool(append(AppendMember(body, "details", r.Details), `,"isError":`...), r.IsError)
-	e.Body, e.ID = append(appendMillis(body, e.Time), '}'), b.nextID()
+	e.Body = append(appendMillis(body, e.Time), '}')
+	e.ID = b.nextID()
 	if isOwn {
 		a.addResult(&e)
 	} else {

@@ -44,7 +44,8 @@ func IsThought(part rawjson.Value) bool { return part.Member("thought").Truthy()
 
 // Part adds a part that is no call: a text, an image, or the name of other data.
 func (l *Blocks) Part(part rawjson.Value) {
-	data, file := part.Member("inlineData"), part.Member("fileData")
+	data := part.Member("inlineData")
+	file := part.Member("fileData")
 	kind, _ := data.Member("mimeType").Text()
 	switch {
 	case strings.HasPrefix(kind, "image/"):

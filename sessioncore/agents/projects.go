@@ -138,7 +138,8 @@ func (p *Projects) real(name string) (at string, kind storage.Kind, err error) {
 		return p.chats(name), storage.KindDir, nil
 	}
 	base, isFile := strings.CutSuffix(parts[1], sessionEnding)
-	switch s := p.session(parts[0], base); {
+	s := p.session(parts[0], base)
+	switch {
 	case s == nil && isFile && len(parts) == 2:
 		list, err := p.list(parts[0])
 		if file := list.lost.Files[parts[1]]; err == nil && file != "" {
@@ -164,7 +165,8 @@ func (p *Projects) names(dir string) (items []storage.Item, err error) {
 			items = append(items, storage.Item{Name: name, Kind: kind})
 		}
 	}
-	switch depth := strings.Count(dir, "/"); {
+	depth := strings.Count(dir, "/")
+	switch {
 	case dir == "":
 		add(storage.KindDir, p.withSessions()...)
 	case depth == 0:

@@ -60,7 +60,8 @@ func (p *Projects) isStub(file string) bool {
 			return false, nil
 		}
 		text, err := storage.ReadFile(p.Raw, file, maxStub)
-		b, out := p.builder(About{}), []byte(nil)
+		b := p.builder(About{})
+		out := []byte(nil)
 		eachObject(text, func([]byte) bool { return true }, func(v rawjson.Value) { out = b.Add(out, v, 1) })
 		return err == nil && !bytes.Contains(b.Tail(out), []byte(`"message":{`)), err
 	})

@@ -48,7 +48,9 @@ func (r *Renamed) Stat(name string) (storage.Stat, error) {
 	switch {
 	case err != nil || kind == AsItIs || st.Kind == kind:
 	case kind == storage.KindDir && st.Kind == storage.KindFile:
-		st.Kind, st.Mode, st.Size = kind, storage.DirMode, 0
+		st.Kind = kind
+		st.Mode = storage.DirMode
+		st.Size = 0
 	default:
 		return storage.Stat{}, missing(name)
 	}

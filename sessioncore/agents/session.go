@@ -71,7 +71,8 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	}
 	defer s.mu.Unlock()
 	o.mu.Lock()
-	token, isReplaced := o.token, o.text.begin != nil && s.now != nil && !s.now.raw.SameObject(st.Token)
+	token := o.token
+	isReplaced := o.text.begin != nil && s.now != nil && !s.now.raw.SameObject(st.Token)
 	o.mu.Unlock()
 	if isReplaced {
 		st.Token = token
@@ -79,7 +80,8 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	}
 	work, done := s.waiters.Work()
 	defer done()
-	if st, err = o.files.update(work, s, raw); err != nil {
+	st, err = o.files.update(work, s, raw)
+	if err != nil {
 		return st, err
 	}
 	st.Token, err = o.advance(s.now)
@@ -106,7 +108,8 @@ func (o *object) advance(c *conversion) (storage.Token, error) {
 		return storage.Token{}, fs.ErrClosed
 	case o.text.begin == nil:
 		c.text.retain()
-		o.rewrites, o.text = c.rewrites, c.text
+		o.rewrites = c.rewrites
+		o.text = c.text
 	case o.rewrites == c.rewrites && o.text.begin == c.text.begin:
 		c.text.tail.Retain()
 		o.text.tail.Close()
@@ -114,7 +117,8 @@ func (o *object) advance(c *conversion) (storage.Token, error) {
 	default:
 		return o.token, nil
 	}
-	o.token, o.source = c.token(), c.raw
+	o.token = c.token()
+	o.source = c.raw
 	return o.token, nil
 }
 

@@ -64,7 +64,13 @@ func (f *Files) release(s *slot) {
 func (f *Files) keep(s *slot) {
 	f.mu.Lock()
 	now := s.now
-	f.last[s.name] = reported{now.about, now.converter.Title(), now.own, now.token(), now.rewrites}
+	f.last[s.name] = reported{
+		about:    now.about,
+		title:    now.converter.Title(),
+		raw:      now.own,
+		shown:    now.token(),
+		rewrites: now.rewrites,
+	}
 	s.isConverted.Store(true)
 	s.state = s.now.state()
 	f.trim(s)
@@ -82,7 +88,8 @@ func (f *Files) trim(but *slot) {
 		return
 	}
 	names := slices.SortedFunc(maps.Keys(f.slots), func(a, b string) int {
-		s, t := f.slots[a], f.slots[b]
+		s := f.slots[a]
+		t := f.slots[b]
 		return cmp.Or(cmp.Compare(min(s.open.Load(), 1), min(t.open.Load(), 1)), cmp.Compare(s.used, t.used))
 	})
 	for _, name := range names {
@@ -126,7 +133,8 @@ func (f *Files) evictSlot(s *slot) {
 		return
 	}
 	defer s.mu.Unlock()
-	switch s.state = 0; {
+	s.state = 0
+	switch {
 	case s.open.Load() == 0:
 		delete(f.slots, s.name)
 		s.drop()

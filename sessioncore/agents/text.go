@@ -38,7 +38,8 @@ func (t *text) close() {
 
 // ReadAt implements io.ReaderAt.
 func (t *text) ReadAt(p []byte, off int64) (n int, err error) {
-	if n = int(max(0, min(int64(len(p)), t.stable-off))); n > 0 {
+	n = int(max(0, min(int64(len(p)), t.stable-off)))
+	if n > 0 {
 		if _, err := t.begin.ReadAt(p[:n], off); err != nil {
 			return 0, err
 		}

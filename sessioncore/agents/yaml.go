@@ -12,7 +12,8 @@ func YAMLText(text, key string) string {
 		return ""
 	}
 	first, rest, _ := strings.Cut(value, "\n")
-	lines, between := []string{strings.TrimSpace(first)}, " "
+	lines := []string{strings.TrimSpace(first)}
+	between := " "
 	if mark := lines[0]; strings.HasPrefix(mark, "|") || strings.HasPrefix(mark, ">") {
 		lines[0] = ""
 		if mark[0] == '|' {

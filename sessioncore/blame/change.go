@@ -50,7 +50,8 @@ func textOf(v rawjson.Value) string {
 // Changes returns the changes of one file that the arguments of a tool's call ask for; is knows the
 // file by its path.
 func Changes(tool string, v rawjson.Value, is func(path string) bool) (list []Change) {
-	a, dir := argumentsOf(tool, v), textOf(v.Member("workdir"))
+	a := argumentsOf(tool, v)
+	dir := textOf(v.Member("workdir"))
 	inPatch := func(name string) bool {
 		if _, _, isAbs := names.AbsPath(name); dir != "" && !isAbs && !strings.HasPrefix(name, "~") {
 			name = path.Join(dir, name)
@@ -147,7 +148,8 @@ func patched(text string, is func(string) bool) (list []Change) {
 
 func files(patch string, is func(string) bool) (list []Change) {
 	var section []string
-	isFile, adds := false, false
+	isFile := false
+	adds := false
 	end := func() {
 		switch {
 		case !isFile:
@@ -163,7 +165,8 @@ func files(patch string, is func(string) bool) (list []Change) {
 		switch mark {
 		case "*** Add File", "*** Update File", "*** Delete File":
 			end()
-			isFile, adds = is(path), mark == "*** Add File"
+			isFile = is(path)
+			adds = mark == "*** Add File"
 		case "*** Move to":
 			isFile = isFile || is(path)
 		default:
@@ -244,7 +247,8 @@ func operationOf(line string) Change {
 	to, _ := strconv.Atoi(cmp.Or(m[3], m[2]))
 	switch {
 	case err != nil:
-		from, to = atEnd, 0
+		from = atEnd
+		to = 0
 	case m[1] == ">":
 		from++
 	case m[1] == "<":
@@ -275,7 +279,8 @@ func hunks(lines []string) (list []Change) {
 		case len(after) > 0:
 			list = append(list, Change{New: strings.Join(after, "\n") + "\n", Lines: true, From: atEnd})
 		}
-		before, after = nil, nil
+		before = nil
+		after = nil
 	}
 	for _, line := range lines {
 		isName := !begun && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++"))
@@ -289,13 +294,16 @@ func hunks(lines []string) (list []Change) {
 		case strings.HasPrefix(line, "+"):
 			after = append(after, line[1:])
 		case strings.HasPrefix(line, " "):
-			before, after = append(before, line[1:]), append(after, line[1:])
+			before = append(before, line[1:])
+			after = append(after, line[1:])
 		case line == "" && len(before) > 0: // a line that lost its blank
-			before, after = append(before, ""), append(after, "")
+			before = append(before, "")
+			after = append(after, "")
 		}
 	}
 	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == "" && after[len(after)-1] == "" {
-		before, after = before[:len(before)-1], after[:len(after)-1] // the end of the text
+		before = before[:len(before)-1]
+		after = after[:len(after)-1] // the end of the text
 	}
 	end()
 	return list

@@ -23,9 +23,11 @@ func diff(name string, changes []Change) string {
 		default:
 			out = fmt.Appendf(out, "@@ instead of lines %d to %d @@\n", c.From, c.To)
 		}
-		before, after := c.Old, c.New
+		before := c.Old
+		after := c.New
 		if endsLine(before) && endsLine(after) {
-			before, after = strings.TrimSuffix(before, "\n"), strings.TrimSuffix(after, "\n")
+			before = strings.TrimSuffix(before, "\n")
+			after = strings.TrimSuffix(after, "\n")
 		}
 		out = view.AppendDiff(out, before, after)
 	}

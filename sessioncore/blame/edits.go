@@ -58,7 +58,8 @@ func editsIn(
 	if err != nil {
 		return nil, err
 	}
-	spellings, known := touched.Names(header), map[sessioncore.Entry]bool{}
+	spellings := touched.Names(header)
+	known := map[sessioncore.Entry]bool{}
 	results := callIDs{}
 	for _, h := range hits {
 		e, err := snap.FindName(h.Entry)

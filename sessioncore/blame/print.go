@@ -63,7 +63,14 @@ func (p *Printer) object(number int, text string, line Line) {
 	}{Line: number, Text: text}
 	if line.Edit != Nobody {
 		e := &p.Edits[line.Edit]
-		object.editJSON = &editJSON{e.When(), p.Agent(e), e.Session, e.Entry, e.Prompt, line.Exact}
+		object.editJSON = &editJSON{
+			Time:    e.When(),
+			Agent:   p.Agent(e),
+			Session: e.Session,
+			Entry:   e.Entry,
+			Prompt:  e.Prompt,
+			Exact:   line.Exact,
+		}
 	}
 	p.Out.Write(rawjson.AppendLine(p.Out.AvailableBuffer(), object))
 }

@@ -146,7 +146,8 @@ func changesShown(details rawjson.Value, is func(path string) bool) (list []Chan
 	for m := range details.Member("changes").EachMember {
 		path, _ := m.Key.Text()
 		to, _ := m.Value.Member("move_path").Text()
-		switch content := m.Value.Member("content"); {
+		content := m.Value.Member("content")
+		switch {
 		case !is(path) && (to == "" || !is(to)):
 		case m.Value.Member("type").Is("add") && content.IsString():
 			list = append(list, Change{New: textOf(content), Whole: true})

@@ -103,7 +103,8 @@ func (r *replay) apply(c Change, edit int) {
 	}
 	p := &fragment{text: c.Old, marks: repeated(Nobody, strings.Count(c.Old, "\n")+1)}
 	if c.Old == "" {
-		p.text, p.marks = c.New, repeated(edit, strings.Count(c.New, "\n")+1)
+		p.text = c.New
+		p.marks = repeated(edit, strings.Count(c.New, "\n")+1)
 	} else {
 		p.replace(c, edit, r.limit)
 	}
@@ -137,7 +138,8 @@ func (p *fragment) put(c Change, edit int) (gone *fragment, ok bool) {
 	lines := strings.SplitAfter(p.text, "\n")
 	last := len(lines) - 1 // what is behind the last newline
 	if c.From == atEnd {
-		c.From, c.To = last+1, last
+		c.From = last + 1
+		c.To = last
 	}
 	if c.From < 1 || c.From > last+1 || c.To > last || c.To < c.From-1 {
 		return nil, false
@@ -179,7 +181,8 @@ func (p *fragment) replace(c Change, edit, limit int) bool {
 
 // indexOf returns where Old of a change is in a text, -1 if it is not there.
 func indexOf(text string, c Change) int {
-	for from := 0; ; {
+	from := 0
+	for {
 		at := strings.Index(text[from:], c.Old)
 		if at < 0 {
 			return -1
@@ -228,18 +231,25 @@ func (p *fragment) overlap(old []string) (o overlap) {
 		if !found || j < 0 || o.lines > 0 && (j < o.end || j > o.end+maxInserted) {
 			continue
 		}
-		if o.lines++; o.lines == 1 {
-			o.first, o.start = i, j
+		o.lines++
+		if o.lines == 1 {
+			o.first = i
+			o.start = j
 		}
-		o.last, o.end = i, j+1
+		o.last = i
+		o.end = j + 1
 	}
 	return o
 }
 
 // learn makes a text a part of the fragment, and returns the lines that gave way to it.
 func (p *fragment) learn(text string, o overlap) (gone *fragment) {
-	known, old := strings.Split(p.text, "\n"), strings.Split(text, "\n")
-	first, last, start, end := o.first, o.last, o.start, o.end
+	known := strings.Split(p.text, "\n")
+	old := strings.Split(text, "\n")
+	first := o.first
+	last := o.last
+	start := o.start
+	end := o.end
 	for ; first > 0 && start > 0 && alike(known[start-1], old[first-1]); first-- {
 		start--
 	}
@@ -259,7 +269,8 @@ const maxInserted = 20
 
 // alike reports whether one line may have been made of the other.
 func alike(a, b string) bool {
-	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+	a = strings.TrimSpace(a)
+	b = strings.TrimSpace(b)
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
@@ -281,7 +292,8 @@ func Lines(text string, edits [][]Change) []Line {
 	for i := range lines {
 		lines[i].Edit = Nobody
 	}
-	lost, alone := r.replaced, map[int]int{}
+	lost := r.replaced
+	alone := map[int]int{}
 	for _, p := range r.parts {
 		switch {
 		case p.whole:
@@ -312,7 +324,8 @@ func (p *fragment) align(file []string, lines []Line, alone map[int]int) {
 	known := repeated(none, len(file)) // the same line of the fragment
 	view.EachCommon(trimmed(strings.Split(p.text, "\n")), file, func(i, j int) { known[j] = i })
 	for j, i := range known {
-		follows, leads := j > 0 && known[j-1] == i-1, j+1 < len(known) && known[j+1] == i+1
+		follows := j > 0 && known[j-1] == i-1
+		leads := j+1 < len(known) && known[j+1] == i+1
 		switch {
 		case i == none || p.marks[i] == Nobody:
 			continue
@@ -332,11 +345,13 @@ func (p *fragment) locate(text string, lines []Line) bool {
 	if at < 0 || strings.TrimSpace(p.text) == "" || strings.Contains(text[at+1:], p.text) {
 		return false
 	}
-	first, end := strings.Count(text[:at], "\n"), at+len(p.text)
+	first := strings.Count(text[:at], "\n")
+	end := at + len(p.text)
 	begins := strings.TrimSpace(text[strings.LastIndexByte(text[:at], '\n')+1:at]) == ""
 	ends := end == len(text) || text[end] == '\n'
 	for i, mark := range p.marks {
-		isFirst, isLast := i == 0, i == len(p.marks)-1
+		isFirst := i == 0
+		isLast := i == len(p.marks)-1
 		// Behind a whole line somebody else may have written on. Within a line an edit has no whole
 		// ones.
 		if mark != Nobody && (ends || !isLast || isFirst && !begins) {
@@ -382,9 +397,11 @@ func byText(file []string, lines []Line, lost []*fragment, alone map[int]int) {
 		if lines[i].Edit != Nobody {
 			continue
 		}
-		best, agrees := Nobody, -1
+		best := Nobody
+		agrees := -1
 		if edit, is := alone[i]; is {
-			best, agrees = edit, 1
+			best = edit
+			agrees = 1
 		} else if !hasWord(line) {
 			agrees = 1 // it is everywhere
 		}
@@ -396,7 +413,8 @@ func byText(file []string, lines []Line, lost []*fragment, alone map[int]int) {
 				}
 			}
 			if n >= agrees {
-				best, agrees = lost[p.part].marks[p.line], n
+				best = lost[p.part].marks[p.line]
+				agrees = n
 			}
 		}
 		if best != Nobody {

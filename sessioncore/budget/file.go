@@ -101,7 +101,9 @@ func (f *File) leavesRoom() error {
 		return nil // the write will report a full disk
 	}
 	block := int64(st.Bsize)
-	if free, all := int64(st.Bavail)*block, int64(st.Blocks)*block; free-askAhead < min(leave, all/10) {
+	free := int64(st.Bavail) * block
+	all := int64(st.Blocks) * block
+	if free-askAhead < min(leave, all/10) {
 		return unix.ENOSPC
 	}
 	return nil

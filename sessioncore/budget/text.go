@@ -123,7 +123,8 @@ func (t *Text) toFile(more []byte) error {
 			return err
 		}
 	}
-	t.file, t.memory = file, nil
+	t.file = file
+	t.memory = nil
 	t.count(0)
 	return nil
 }
@@ -195,7 +196,8 @@ func (t *Text) Close() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.users--; t.users > 0 {
+	t.users--
+	if t.users > 0 {
 		return
 	}
 	t.memory = nil

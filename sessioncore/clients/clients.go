@@ -299,7 +299,8 @@ func (l *Leases) first(file, name string, matches func(path string) bool) string
 			return path
 		}
 	}
-	dir, base := storage.Dir(file), filepath.Base(file)
+	dir := storage.Dir(file)
+	base := filepath.Base(file)
 	for _, root := range l.roots {
 		if path := filepath.Join(root, dir, "."+base+".owner.lock"); matches(path) {
 			return path
@@ -361,7 +362,8 @@ func (e *LiveError) Error() string {
 }
 
 func (e *LiveError) processText() string {
-	switch pid, command := e.Process(); {
+	pid, command := e.Process()
+	switch {
 	case pid == 0:
 		return "a process that cannot be seen from here"
 	case command == "":

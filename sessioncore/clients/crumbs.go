@@ -114,7 +114,7 @@ func (b *breadcrumbs) readChanged() {
 		crumb := known[item.Name]
 		if item.Token != crumb.token || item.Token.Racy(crumb.readAt) {
 			file, _ := ReadBreadcrumb(b.storage, item.Name)
-			crumb = breadcrumb{item.Name, file, item.Token, now}
+			crumb = breadcrumb{terminal: item.Name, file: file, token: item.Token, readAt: now}
 		}
 		b.list = append(b.list, crumb)
 	}

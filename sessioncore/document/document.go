@@ -226,7 +226,8 @@ func (d *Document) check(p []byte, off int64, first int) error {
 	d.making.Lock()
 	defer d.making.Unlock()
 	for _, piece := range d.pieces[min(first, len(d.pieces)):] {
-		from, to := max(piece.at, off), min(piece.at+piece.size, off+int64(len(p)))
+		from := max(piece.at, off)
+		to := min(piece.at+piece.size, off+int64(len(p)))
 		if from >= to {
 			break
 		}
@@ -276,7 +277,8 @@ func (d *Document) readMade(piece piece, p []byte, off int64) error {
 			d.text = nil
 			return err
 		}
-		d.text, d.textAt = text, piece.at
+		d.text = text
+		d.textAt = piece.at
 	}
 	copy(p, d.text[off:])
 	return nil
@@ -309,7 +311,8 @@ func (d *Document) Continues(old *Document) bool {
 		if i >= len(d.pieces) {
 			return false
 		}
-		now, last := d.pieces[i], i+1 == len(old.pieces)
+		now := d.pieces[i]
+		last := i+1 == len(old.pieces)
 		switch {
 		case before.text == "": // the Maker compares the rest
 			return now.text == "" && now.at == before.at && d.maker != nil && d.maker.Continues(old.maker)

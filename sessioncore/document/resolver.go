@@ -126,7 +126,8 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 	var s rawjson.Scanner
 	key := false // the last string was the key image_url
 	for i := 0; i < len(text); {
-		switch c := text[i]; {
+		c := text[i]
+		switch {
 		case c == '"':
 			end, _ := s.SkipString(text, i+1)
 			token := text[i:end]
@@ -134,7 +135,8 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 				key = token.Is("image_url")
 			} else if key {
 				var err error
-				if edits, err = r.URL(edits, token, base+i); err != nil {
+				edits, err = r.URL(edits, token, base+i)
+				if err != nil {
 					return nil, err
 				}
 				key = false
@@ -146,9 +148,11 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 			if overflows(text[i:end]) {
 				edits = append(edits, rawjson.Edit{Start: base + i, End: base + end, Text: "null"})
 			}
-			i, key = end, false
+			i = end
+			key = false
 		case c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n':
-			i, key = i+1, false
+			i = i + 1
+			key = false
 		case c == '\n' || c == '\r' && i+1 < len(text) && text[i+1] == '\n':
 			// A value that spans several lines is put on one line.
 			edits = append(edits, rawjson.Edit{Start: base + i, End: base + i + 1, Text: " "})
@@ -172,7 +176,8 @@ func overflows(number []byte) bool {
 // IllFormedEdits adds the replacement of each ill-formed UTF-8 sequence in text by U+FFFD. base is
 // the offset of text in the edited text.
 func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
-	for at := 0; ; {
+	at := 0
+	for {
 		at += rawjson.ValidPrefix(text[at:])
 		if at == len(text) {
 			return edits
@@ -215,7 +220,8 @@ func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjso
 			return nil, err
 		}
 		quoted := rawjson.AppendQuoted(nil, string(rawjson.AppendUTF8(nil, text)))
-		if e.Text = string(quoted[1 : len(quoted)-1]); int64(len(e.Text)) > r.text {
+		e.Text = string(quoted[1 : len(quoted)-1])
+		if int64(len(e.Text)) > r.text {
 			r.text = 0 // no further blob is read in vain
 			r.skipped++
 			return edits, nil
@@ -287,7 +293,8 @@ func EachReference(text rawjson.Value, f func(hash string)) {
 			}
 			i = end
 		case '{', '[':
-			i, key = i+1, false
+			i = i + 1
+			key = false
 		default:
 			i++
 		}

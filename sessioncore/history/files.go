@@ -60,7 +60,10 @@ func parseLines(_ string, text []byte) (all []Prompt) {
 			Session *string `json:"session_id"`
 		}
 		said := json.Unmarshal(line, &v) == nil
-		display := cmp.Or(v.Display, v.Text)
+		display := v.Display
+		if display == nil {
+			display = v.Text
+		}
 		if !said || display == nil {
 			continue
 		}
@@ -68,7 +71,10 @@ func parseLines(_ string, text []byte) (all []Prompt) {
 		if v.Timestamp != 0 {
 			at = int64(v.Timestamp / 1000)
 		}
-		session := cmp.Or(v.SessionID, v.Session)
+		session := v.SessionID
+		if session == nil {
+			session = v.Session
+		}
 		all = append(all, Prompt{Text: *display, At: at, Cwd: v.Project, Session: session, id: number})
 	}
 	return all
@@ -79,12 +85,14 @@ func (h Files) State() (all State, err error) {
 	missing := fs.ErrNotExist
 	for _, name := range h.Names() {
 		s, err := stateOf(h.Files, name)
-		switch st := &all.database; {
+		st := &all.database
+		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return State{}, err
 		case missing != nil:
-			missing, all = nil, s
+			missing = nil
+			all = s
 		default:
 			st.Size += s.database.Size
 			st.Inode = st.Inode*31 + s.database.Inode

@@ -143,7 +143,8 @@ func (h *Database) read(request context.Context, match string, out *lines) (c *f
 		if _, err := h.State(); err != nil {
 			return nil, err
 		}
-		if c, err = h.copy(ctx, &room); errors.Is(err, errChanged) {
+		c, err = h.copy(ctx, &room)
+		if errors.Is(err, errChanged) {
 			time.Sleep(pause)
 		}
 	}

@@ -176,7 +176,8 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *lines) (err error) {
 	var ids map[int64]bool
 	if found.index { // which ignores accents
-		if ids, err = matching(conn, `"`+strings.Join(words, `"* "`)+`"*`); err != nil {
+		ids, err = matching(conn, `"`+strings.Join(words, `"* "`)+`"*`)
+		if err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,8 @@ func (h Several) State() (State, error) {
 		s, err := p.History.State()
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			missing, s = err, State{}
+			missing = err
+			s = State{}
 		case err != nil:
 			return State{}, err
 		case all.database == storage.Stat{}:
@@ -67,7 +68,8 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		return r, err
 	}
 	texts := make([][]byte, len(h))
-	settled, answered := true, false
+	settled := true
+	answered := false
 	var refused error
 	for i, p := range h {
 		hold := hold.Another()
@@ -86,10 +88,12 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		return r, refused
 	}
 	for {
-		newest, last := -1, ""
+		newest := -1
+		last := ""
 		for i := range texts {
 			if at := timeOf(texts[i]); len(texts[i]) > 0 && (newest < 0 || at > last) {
-				newest, last = i, at
+				newest = i
+				last = at
 			}
 		}
 		if newest < 0 {

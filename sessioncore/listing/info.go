@@ -153,7 +153,9 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 	if info.Title == "" && info.asked == "" && !isConverted {
 		info.asked = requestInCut(obj, prefix, size)
 	}
-	info.file, info.Stat, info.Size = f, st, size
+	info.file = f
+	info.Stat = st
+	info.Size = size
 	if base := info.BaseName(); strings.HasSuffix(base, info.ID) { // as in clients' names
 		info.ID = base[len(base)-len(info.ID):]
 	}
@@ -178,7 +180,8 @@ func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Sta
 	if c, ok := obj.(sessioncore.Converted); ok {
 		return c.Beginning()
 	}
-	if st, err = obj.Stat(); err != nil {
+	st, err = obj.Stat()
+	if err != nil {
 		return nil, st, 0, err
 	}
 	prefix = buffer[:min(int64(len(buffer)), st.Size)]
@@ -253,7 +256,8 @@ func DisplayName(snap *sessioncore.Snapshot, name string) (short, full string) {
 	prefix := make([]byte, min(prefixSize, snap.Stat().Size))
 	if err := storage.ReadFull(snap, prefix, 0); err == nil {
 		if parsed := parseInfo(prefix); parsed != nil {
-			parsed.file, info = info.file, parsed
+			parsed.file = info.file
+			info = parsed
 		}
 		if info.asked == "" {
 			info.asked = requestInCut(snap, prefix, snap.Stat().Size)
@@ -270,7 +274,9 @@ func displayText(text string) string {
 	var out []byte
 	// count is the number of characters of out, word the end of its last word, and most the end of
 	// the part before an ellipsis.
-	count, word, most := 0, 0, 0
+	count := 0
+	word := 0
+	most := 0
 	for b := []byte(rawjson.TrimSpace(line)); len(b) > 0; {
 		r, n := rawjson.DecodeRune(b)
 		blank := rawjson.TrimSpace(string(b[:n])) == ""
@@ -285,7 +291,8 @@ func displayText(text string) string {
 			if blank {
 				word = len(out)
 			}
-			if out = append(out, b[:n]...); count == maxDisplayName-2 {
+			out = append(out, b[:n]...)
+			if count == maxDisplayName-2 {
 				most = len(out)
 			}
 			count++
@@ -301,7 +308,8 @@ func displayText(text string) string {
 // or people, all lines have one more key.
 func (i *Info) appendLine(dst []byte) []byte {
 	orNull := func(text string, has bool) *string {
-		if text = names.TextUTF8(text); has {
+		text = names.TextUTF8(text)
+		if has {
 			return &text
 		}
 		return nil

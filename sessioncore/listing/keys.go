@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -84,7 +83,10 @@ func (l *Listing) view(v View) rows {
 
 // compare orders by key, then by the names of links.
 func (r row) compare(other row) int {
-	c := cmp.Or(strings.Compare(r.key, other.key), strings.Compare(r.name, other.name))
+	c := strings.Compare(r.key, other.key)
+	if c == 0 {
+		c = strings.Compare(r.name, other.name)
+	}
 	if c != 0 || r.file == other.file {
 		return c
 	}

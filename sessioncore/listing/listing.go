@@ -180,7 +180,8 @@ func (l *Listing) collectSessions() *Sessions {
 // eachScope returns the state of the root, and calls f with each directory in it. It reads no
 // sessions and takes no lock, so that listing the mount's root stays cheap.
 func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage.Stat, err error) {
-	if root, err = l.store.Storage().Stat(""); err != nil {
+	root, err = l.store.Storage().Stat("")
+	if err != nil {
 		return root, err
 	}
 	if root.Kind != storage.KindDir {
@@ -216,7 +217,8 @@ func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 	if err != nil {
 		return root, err
 	}
-	root.Modified, root.Changed = max(root.Modified, newest.Modified), max(root.Changed, newest.Changed)
+	root.Modified = max(root.Modified, newest.Modified)
+	root.Changed = max(root.Changed, newest.Changed)
 	return root, ctx.Err()
 }
 

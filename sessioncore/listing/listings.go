@@ -135,7 +135,8 @@ func (l *Listing) artifactSessions(name string) (found []string) {
 		for _, dir := range dirs {
 			// A directory that cannot be listed has no readable children.
 			_ = files.List(dir, nil, func(item storage.Item) bool {
-				switch at := path.Join(dir, item.Name); {
+				at := path.Join(dir, item.Name)
+				switch {
 				case item.Name[0] == '.':
 				case item.Kind == storage.KindDir:
 					below = append(below, at)

@@ -97,7 +97,8 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 	for at := strings.LastIndexByte(file, '/'); at >= 0; at = strings.LastIndexByte(file[:at], '/') {
 		rest := file[at+1:]
 		top, _, _ := strings.Cut(rest, "/")
-		if top = strings.TrimSuffix(top, sessioncore.FileEnding); len(top) < sessioncore.ClientName {
+		top = strings.TrimSuffix(top, sessioncore.FileEnding)
+		if len(top) < sessioncore.ClientName {
 			continue
 		}
 		dir, err := l.dirOf(ctx, top)

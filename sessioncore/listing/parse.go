@@ -239,7 +239,8 @@ func firstMessageText(text []byte, newer bool) string {
 		if who != "user" && (!newer || who != "developer" && who != "assistant" || fallback != "") {
 			continue
 		}
-		content, rest := "", text[role[1]:]
+		content := ""
+		rest := text[role[1]:]
 		if at := contentPattern.FindIndex(rest); at != nil {
 			content = unescapeFragment(untilQuote(rest[at[1]:]))
 		}

@@ -66,14 +66,16 @@ func (p *piParser) lines(text []byte) {
 }
 
 func (p *piParser) entry(v rawjson.Value) {
-	switch typ := v.Member("type"); {
+	typ := v.Member("type")
+	switch {
 	case typ.Is("session_info"):
 		name, _ := v.Member("name").Text()
 		p.name = rawjson.TrimSpace(name)
 	case typ.Is("message"):
 		p.count++
 		said := v.Member("message")
-		role, content := said.Member("role"), said.Member("content")
+		role := said.Member("role")
+		content := said.Member("content")
 		if content == nil || !role.Is("user") && !role.Is("assistant") {
 			return
 		}
@@ -97,7 +99,8 @@ func (p *piParser) entry(v rawjson.Value) {
 // nil.
 func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) error {
 	var p piParser
-	exact, packed := st.Size <= piWhole, storage.IsPacked(obj)
+	exact := st.Size <= piWhole
+	packed := storage.IsPacked(obj)
 	head := st.Size
 	if packed { // its end requires unpacking all of it
 		head, exact = min(head, piPart), head <= piPart
@@ -121,9 +124,11 @@ func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) e
 		}
 		if known && st.Size-old.Stat.Size <= piGrowth {
 			from = min(from, max(old.Stat.Size-piPart, head))
-			exact, p.name = true, old.Title
+			exact = true
+			p.name = old.Title
 		}
-		if text, err = readPart(obj, from, st.Size-from); err != nil {
+		text, err = readPart(obj, from, st.Size-from)
+		if err != nil {
 			return err
 		}
 		p.lines(text[bytes.IndexByte(text, '\n')+1:])
@@ -149,7 +154,8 @@ func (l *Listing) readIndexed(file string, st storage.Stat, p *piParser) bool {
 	if err != nil {
 		return false
 	}
-	p.name, p.count = name, 0
+	p.name = name
+	p.count = 0
 	for e := range sessioncore.Entry(snap.Len()) {
 		if snap.Kind(e) == sessioncore.TypeMessage {
 			p.count++

@@ -121,7 +121,9 @@ func (l *Listing) scan(ctx context.Context, x extent) ([]*sessionFile, error) {
 		if c.err != nil && !(l.hasSeveral() && unreachable(c.err)) {
 			return nil, c.err
 		}
-		if dirs, changes = append(dirs, top), append(changes, c); newest.Kind != storage.KindDir {
+		dirs = append(dirs, top)
+		changes = append(changes, c)
+		if newest.Kind != storage.KindDir {
 			newest = top.stat
 		}
 	}
@@ -154,12 +156,14 @@ func (l *Listing) scan(ctx context.Context, x extent) ([]*sessionFile, error) {
 		newest.Modified = max(newest.Modified, d.stat.Modified)
 		newest.Changed = max(newest.Changed, d.stat.Changed)
 		if c.removed {
-			l.sessions, l.views = nil, [views]rows{}
+			l.sessions = nil
+			l.views = [views]rows{}
 		}
 	}
 	for name := range before {
 		if l.dirs[name] == nil {
-			l.sessions, l.views = nil, [views]rows{}
+			l.sessions = nil
+			l.views = [views]rows{}
 		}
 	}
 	if l.newest != newest {
@@ -242,7 +246,8 @@ func (d *sessionDir) scan(files storage.Files, x extent, top bool) (c dirChanges
 		if err != nil {
 			return dirChanges{err: err}
 		}
-		d.stat, d.readAt = st, now
+		d.stat = st
+		d.readAt = now
 		return d.setItems(items)
 	}
 	var which []*sessionFile
@@ -287,7 +292,8 @@ func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 	for _, f := range d.files {
 		known[f.base()] = f
 	}
-	d.dirs, d.files = nil, nil
+	d.dirs = nil
+	d.files = nil
 	for _, item := range items {
 		if item.Kind == storage.KindDir {
 			d.dirs = append(d.dirs, path.Join(d.name, item.Name))

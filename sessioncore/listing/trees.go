@@ -117,7 +117,8 @@ func (x rows) has(key string) bool {
 // children calls f with the name of each subdirectory, in order.
 func (x rows) children(key string, f func(child string)) {
 	prefix := key + "\x00"
-	for at := prefix; ; {
+	at := prefix
+	for {
 		found := x.from(at)
 		if len(found) == 0 || !strings.HasPrefix(found[0].key, prefix) {
 			return
@@ -294,7 +295,8 @@ func (l *Listing) Scope(ctx context.Context, cwd, except string) (scope string, 
 	latest := ""
 	for _, f := range l.view(ByCwd).own(keyOfDir(dir)).files() {
 		if f.dir.name != "" && f.base() > latest && f.name != except {
-			latest, scope = f.base(), f.dir.name
+			latest = f.base()
+			scope = f.dir.name
 		}
 	}
 	return scope, nil

@@ -43,7 +43,8 @@ func eachPatched(text []byte, isPatch bool, f func(string)) {
 		return
 	}
 	quoted := begin > 0 && text[begin-1] != '\n'
-	for at := begin; ; {
+	at := begin
+	for {
 		next := bytes.Index(text[at+1:], patchMark)
 		if next < 0 {
 			return
@@ -125,14 +126,17 @@ func patchPath(text []byte, at int) string {
 	if name == nil {
 		return ""
 	}
-	slashes, quote := 0, byte(0)
+	slashes := 0
+	quote := byte(0)
 	if at > 0 {
 		switch c := text[at-1]; c {
 		case '\n', '\r':
 		case '"', '\'', '`':
-			slashes, quote = 1, c
+			slashes = 1
+			quote = c
 		case 'n', 'r':
-			if slashes = slashesBefore(text[:at-1]); slashes == 0 {
+			slashes = slashesBefore(text[:at-1])
+			if slashes == 0 {
 				return ""
 			}
 			slashes &= -slashes // those of the line break; the others are backslashes before it
@@ -193,13 +197,15 @@ func unescape(text []byte) []byte {
 	var out []byte
 	for len(text) > 0 {
 		if r, size := rawjson.ReadEscape(text); size > 0 {
-			out, text = rawjson.AppendCodePoint(out, r), text[size:]
+			out = rawjson.AppendCodePoint(out, r)
+			text = text[size:]
 			continue
 		}
 		if text[0] == '\\' && len(text) > 1 && bytes.IndexByte([]byte("\\\"'`$/"), text[1]) >= 0 {
 			text = text[1:]
 		}
-		out, text = append(out, text[0]), text[1:]
+		out = append(out, text[0])
+		text = text[1:]
 	}
 	return out
 }
@@ -207,9 +213,11 @@ func unescape(text []byte) []byte {
 // MayBePatched reports whether an offset of a file's bytes can be in a path of a patch. It reads at
 // most MaxPath bytes before it, in the same line of the same string.
 func MayBePatched(b []byte, at int) bool {
-	start, least := at, max(0, at-MaxPath)
+	start := at
+	least := max(0, at-MaxPath)
 	for start > least {
-		c, slashes := b[start-1], 0
+		c := b[start-1]
+		slashes := 0
 		if c == '"' || c == 'n' {
 			slashes = slashesBefore(b[least : start-1])
 		}

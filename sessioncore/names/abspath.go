@@ -10,7 +10,8 @@ import (
 // names ignore case. ok is false if the path is not absolute.
 func AbsPath(name string) (clean string, windows, ok bool) {
 	below := strings.TrimPrefix(name, "/") // as in by-file/
-	switch rest := strings.TrimPrefix(below, `\\?\`); {
+	rest := strings.TrimPrefix(below, `\\?\`)
+	switch {
 	case isDrive(rest):
 		return drivePath(rest), true, true
 	case strings.HasPrefix(below, `\\`):

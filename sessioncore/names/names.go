@@ -58,7 +58,8 @@ func isPlainName(text string) bool {
 		return false
 	}
 	for i := 0; i < len(text); {
-		r, n := rune(text[i]), 1
+		r := rune(text[i])
+		n := 1
 		if r >= utf8.RuneSelf {
 			r, n = rawjson.DecodeRune([]byte(text[i:min(i+utf8.UTFMax, len(text))]))
 		}
@@ -116,7 +117,8 @@ func DecodeName(name string) (text string, ok bool) {
 // DecodeNameAmong returns the text with the FileNameAmong name in a directory with fixed names. ok
 // is false if there is none or name is cut.
 func DecodeNameAmong(name string, fixed []string) (text string, ok bool) {
-	if text, ok = DecodeName(name); ok {
+	text, ok = DecodeName(name)
+	if ok {
 		return text, !slices.Contains(fixed, text) // a fixed name has its first byte encoded
 	}
 	for _, f := range fixed {
@@ -165,7 +167,8 @@ func TextUTF8(text string) string {
 	if utf8.ValidString(text) {
 		return text
 	}
-	b, out := []byte(text), make([]byte, 0, len(text))
+	b := []byte(text)
+	out := make([]byte, 0, len(text))
 	for len(b) > 0 {
 		r, n := rawjson.DecodeRune(b)
 		out = utf8.AppendRune(out, r) // a surrogate is written as U+FFFD

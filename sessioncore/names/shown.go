@@ -59,12 +59,15 @@ func IsControl(r rune) bool { return rawjson.IsControl(r) }
 // ending with a word unless that is much shorter.
 func FirstWords(text string, limit int) string {
 	var line strings.Builder
-	words, n, blanks := 0, 0, 0 // bytes of complete words, characters on the line, blanks before the next one (0 or 1)
+	words := 0
+	n := 0
+	blanks := 0 // bytes of complete words, characters on the line, blanks before the next one (0 or 1)
 	for b := []byte(text); len(b) > 0; {
 		r, size := rawjson.DecodeRune(b)
 		switch {
 		case unicode.IsSpace(r):
-			words, blanks = line.Len(), min(n, 1)
+			words = line.Len()
+			blanks = min(n, 1)
 		case n+blanks >= limit:
 			if words < line.Len()/2 {
 				words = line.Len()
@@ -73,7 +76,8 @@ func FirstWords(text string, limit int) string {
 		default:
 			line.WriteString(" "[:blanks])
 			line.Write(b[:size])
-			n, blanks = n+blanks+1, 0
+			n = n + blanks + 1
+			blanks = 0
 		}
 		b = b[size:]
 	}

@@ -22,7 +22,8 @@ func wyhash(seed uint64, text string) uint64 {
 		a, b = ends(data)
 	} else {
 		seed = middle(data, seed)
-		a, b = eight(data[len(data)-16:]), eight(data[len(data)-8:])
+		a = eight(data[len(data)-16:])
+		b = eight(data[len(data)-8:])
 	}
 	high, low := bits.Mul64(a^secret[1], b^seed)
 	return mix(low^secret[0]^uint64(len(data)), high^secret[1])

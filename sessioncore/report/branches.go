@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -74,7 +73,14 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 		}
 		at := s.Time(e).UTC().Format(rawjson.TimestampLayout)
 		out = append(append(out, s.Name(e, currentBranch)...), '\t')
-		label, words := cmp.Or(branchLabel(s, e), "-"), cmp.Or(said[path.said], "-")
+		label := branchLabel(s, e)
+		if label == "" {
+			label = "-"
+		}
+		words := said[path.said]
+		if words == "" {
+			words = "-"
+		}
 		out = names.AppendLabelFields(out, strconv.Itoa(int(path.length)), at, label, where.of(e), words)
 	}
 	return document.OfText(s, out), nil

@@ -47,7 +47,8 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 		call
 		by *turn
 	}
-	open, known := map[string][]made{}, map[string]bool{} // calls by their id, which some providers use again
+	open := map[string][]made{}
+	known := map[string]bool{} // calls by their id, which some providers use again
 	for i := range messages {
 		m := &messages[i]
 		goesOnElsewhere := m.borrowed && i+1 < len(messages) && !messages[i+1].borrowed
@@ -100,7 +101,8 @@ func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) 
 		return nil, err
 	}
 	path := s.Path(leaf)
-	if path, err = sinceCompaction(s, path); err != nil {
+	path, err = sinceCompaction(s, path)
+	if err != nil {
 		return nil, err
 	}
 	var messages []turn
@@ -114,7 +116,8 @@ func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) 
 			return nil, err
 		}
 		m := turnOf(s.Message(e, text))
-		m.entry, m.borrowed = e, text.Member("origin").Member("path").IsString()
+		m.entry = e
+		m.borrowed = text.Member("origin").Member("path").IsString()
 		messages = append(messages, m)
 	}
 	return messages, nil

@@ -140,7 +140,8 @@ func isOther(text []byte) bool {
 			ParentID json.RawMessage `json:"parentId"`
 			Operator json.RawMessage `json:"parent_id"`
 		}
-		switch err := json.Unmarshal(line, &object); {
+		err := json.Unmarshal(line, &object)
+		switch {
 		case len(text) == maxOther && line[len(line)-1] != '\n':
 			return line[0] == '{'
 		case err != nil, object.ParentID != nil, object.Operator != nil:
@@ -187,7 +188,8 @@ func (c *Checker) defects(dir string) (kinds []*Defect, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	for lines := json.NewDecoder(f); ; {
+	lines := json.NewDecoder(f)
+	for {
 		var p Defect
 		if err := lines.Decode(&p); err == io.EOF {
 			return kinds, nil
@@ -209,7 +211,8 @@ func (c *Checked) WriteText(out io.Writer) {
 		fmt.Fprintln(out, names.Visible(c.Path))
 	}
 	for _, d := range c.Problems {
-		where, times := "", ""
+		where := ""
+		times := ""
 		if d.Line > 0 {
 			where = fmt.Sprintf("line %d: ", d.Line)
 		}

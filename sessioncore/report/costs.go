@@ -71,7 +71,10 @@ func newCosts(
 // During makes c count by local days, or hours, and only answers at or after from and before until;
 // zero for any. It is called before c is used.
 func (c *Costs) During(from, until time.Time, hours bool) *Costs {
-	c.zone, c.from, c.until, c.hours = time.Local, from, until, hours
+	c.zone = time.Local
+	c.from = from
+	c.until = until
+	c.hours = hours
 	return c
 }
 
@@ -96,7 +99,12 @@ func callsOf(ctx context.Context, s *sessioncore.Snapshot) (calls sessionCosts, 
 		if isResult(s, e) {
 			tool := strings.TrimPrefix(s.PathLabel(e), "toolResult-")
 			call := usage{model: tool, Sum: Sum{AssistantMessages: 1}}
-			calls.records = append(calls.records, usageRecord{e, copyKey(s, e, 0), s.Time(e).UnixMilli(), call})
+			calls.records = append(calls.records, usageRecord{
+				entry: e,
+				copy:  copyKey(s, e, 0),
+				time:  s.Time(e).UnixMilli(),
+				usage: call,
+			})
 		}
 	}
 	return calls, s.Confirm(ctx)
@@ -117,7 +125,7 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 	defer hold.Close()
 	lines := map[lineKey]*Sum{}
 	err := c.Rows(ctx, sessions, func(r Row) error {
-		addTo(lines, lineKey{r.Day, r.Session.CWD, r.Model, r.Session.Who()}, r.Sum)
+		addTo(lines, lineKey{day: r.Day, cwd: r.Session.CWD, model: r.Model, who: r.Session.Who()}, r.Sum)
 		return hold.Resize(int64(len(lines)) * lineSize)
 	})
 	if err != nil {
@@ -214,7 +222,8 @@ func (a account) size() int {
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,
 ) error {
-	seen, covers := keySet{}, covers{}
+	seen := keySet{}
+	covers := covers{}
 	isValid := func(info *listing.Info, a account) bool {
 		return a.dependencies == dependenciesOf(a.copies, seen, covers.above(info))
 	}
@@ -224,7 +233,12 @@ func (c *Costs) addUp(
 	return c.each(ctx, sessions, isValid, newAccount, func(info *listing.Info, a account) error {
 		for i := range a.rows {
 			r := &a.rows[i]
-			if err := each(Row{cmp.Or(callers[info], info), r.day, r.model, &r.sum}); err != nil {
+			if err := each(Row{
+				Session: cmp.Or(callers[info], info),
+				Day:     r.day,
+				Model:   r.model,
+				Sum:     &r.sum,
+			}); err != nil {
 				return err
 			}
 		}

@@ -43,6 +43,7 @@ func factsOf[T any](
 	if err := add(ctx, s, from, &of); err != nil {
 		return of, err
 	}
-	f.looked, f.of = s.Len(), of
+	f.looked = s.Len()
+	f.of = of
 	return of, nil
 }

@@ -40,7 +40,7 @@ func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	for _, l := range slices.Backward(s.Labels()) {
 		if e, err := s.Find(l.Target); err == nil && !seen[l.Label] {
 			seen[l.Label] = true
-			list = append(list, Labelled{names.FileName(l.Label), e, s.Time(l.Set), l.Set})
+			list = append(list, Labelled{Name: names.FileName(l.Label), Entry: e, Time: s.Time(l.Set), set: l.Set})
 		}
 	}
 	slices.Reverse(list)

@@ -46,7 +46,8 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 				line.ID = line.ID[:min(len(line.ID), short)]
 			}
 			line.What, line.Marks = s.PathLabel(line.Entry), l.marks(line.Entry)
-			if line.Said, line.Call, err = l.said(ctx, line.Entry); err != nil {
+			line.Said, line.Call, err = l.said(ctx, line.Entry)
+			if err != nil {
 				return err
 			}
 		}
@@ -75,7 +76,8 @@ func shortName(s *sessioncore.Snapshot) int {
 	slices.Sort(all)
 	short := leastName
 	for i := 1; i < len(all); i++ {
-		before, name := all[i-1], all[i]
+		before := all[i-1]
+		name := all[i]
 		for n := short; n <= min(len(before), len(name)) && before[:n] == name[:n]; n++ {
 			short = n + 1
 		}
@@ -121,7 +123,8 @@ func (l *logTree) join(all bool) {
 		above := n.above
 		if all || l.isShown(n.entry) {
 			l.kids[above+1] = append(l.kids[above+1], n.entry)
-			order, above = append(order, n), n.entry
+			order = append(order, n)
+			above = n.entry
 		}
 		for _, kid := range tree.Children(n.entry) {
 			walk = append(walk, logNode{kid, above})
@@ -132,7 +135,9 @@ func (l *logTree) join(all bool) {
 
 // sort puts the children of each entry into the order in which they are drawn.
 func (l *logTree) sort(order []logNode) {
-	newest, size, columns := make([]sessioncore.Entry, len(l.kids)), make([]int, len(l.kids)), make([]int, len(l.kids))
+	newest := make([]sessioncore.Entry, len(l.kids))
+	size := make([]int, len(l.kids))
+	columns := make([]int, len(l.kids))
 	for _, n := range slices.Backward(order) { // each before those above it
 		kids := l.kids[n.entry+1]
 		width := func() (w int) {
@@ -184,7 +189,8 @@ func (l *logTree) draw(e, above sessioncore.Entry, column int, f func(*LogLine) 
 
 // marks returns the marks of an entry.
 func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
-	switch is := l.of(e); {
+	is := l.of(e)
+	switch {
 	case is == branchCurrent:
 		marks = append(marks, "leaf")
 	case l.s.Tree().IsTip(e) && is != branchElsewhere:
@@ -211,7 +217,8 @@ func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (said string, i
 		m = message.Read(v)
 	}
 	for _, key := range []message.Key{message.Content, message.Summary, message.Command, message.Code} {
-		if said, isCall = firstSaid(m[key]); said != "" {
+		said, isCall = firstSaid(m[key])
+		if said != "" {
 			return said, isCall, nil
 		}
 	}

@@ -58,7 +58,8 @@ func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget
 			all = append(all, lostRow{info, t})
 		}
 		if len(all) > 2*maxRows {
-			all, more = newestRows(all), true
+			all = newestRows(all)
+			more = true
 		}
 		return hold.Resize(int64(cap(all)) * tipSize)
 	})
@@ -80,7 +81,8 @@ func newestRows(rows []lostRow) []lostRow {
 func lostTable(rows []lostRow, more bool) []byte {
 	out := []byte("time\tsession\tid\tpath\tsaid\n")
 	for _, r := range rows {
-		at, path := r.time.UTC().Format(rawjson.TimestampLayout), r.session.Path()+"/branches/"+r.name
+		at := r.time.UTC().Format(rawjson.TimestampLayout)
+		path := r.session.Path() + "/branches/" + r.name
 		out = names.AppendLabelFields(out, at, cmp.Or(r.session.DisplayName(), "-"), r.name, path, cmp.Or(r.said, "-"))
 	}
 	if more {
@@ -174,7 +176,9 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 		hasText := len(m[message.Content]) > len(`""`)
 		anything = anything || hasText || m[message.Command] != nil || m[message.Code] != nil
 		words, _ := firstSaid(m[message.Content])
-		said = cmp.Or(said, words)
+		if said == "" {
+			said = words
+		}
 	}
 	return said, anything, nil
 }

@@ -49,7 +49,8 @@ func (u *usage) charge(at rates, times amount) {
 		CacheWrite: times * ((u.CacheWrite-u.hour)*at.cacheWrite + u.hour*at.hour),
 	}
 	c.Total = c.Input + c.Output + c.CacheRead + c.CacheWrite
-	u.Cost, u.Unpriced = c, 0
+	u.Cost = c
+	u.Unpriced = 0
 }
 
 // weights are the prices of tokens relative to those of the input: nearly the same for all models
@@ -59,7 +60,8 @@ var weights = rates{input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25, hour:
 // weight returns the tokens of a usage, as many as they are of the input by their cost.
 func (u *usage) weight() amount {
 	charged := *u
-	if charged.charge(weights, 1); charged.Cost.Total > 0 {
+	charged.charge(weights, 1)
+	if charged.Cost.Total > 0 {
 		return charged.Cost.Total
 	}
 	return max(0, u.TotalTokens)
@@ -93,7 +95,8 @@ func shareSessionCosts(records []usageRecord) []usageRecord {
 				shared = append(shared, records[i].ofAnother(model, cost))
 			}
 		}
-		before, begin = *says, len(shared)
+		before = *says
+		begin = len(shared)
 	}
 	return shared
 }

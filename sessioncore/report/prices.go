@@ -114,7 +114,8 @@ var optional = [...]*regexp.Regexp{
 // without its optional parts.
 func (t priceTable) find(model string) (of price, ok bool) {
 	for len(t) > 0 {
-		if of, ok = t[dashed(model)]; ok {
+		of, ok = t[dashed(model)]
+		if ok {
 			break
 		}
 		if _, rest, isLonger := strings.Cut(model, "/"); isLonger {

@@ -155,7 +155,8 @@ func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.B
 		for _, hash := range hashes {
 			size, known := sizes[hash]
 			if !known {
-				if size, err = blobs.Size(hash); errors.Is(err, fs.ErrNotExist) {
+				size, err = blobs.Size(hash)
+				if errors.Is(err, fs.ErrNotExist) {
 					size = missing
 				} else if err != nil {
 					found.note(sessioncore.ProblemBlob, "it cannot be told which blobs are missing: %v", err)

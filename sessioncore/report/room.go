@@ -62,7 +62,8 @@ func (r *roomSums) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawj
 		r.content(m[message.Content])
 	}
 	at, _ := s.EntryRange(e)
-	switch hasImages := bytes.Contains(text, []byte(`"image`)); {
+	hasImages := bytes.Contains(text, []byte(`"image`))
+	switch {
 	case !isResult(s, e):
 		content()
 	case hasImages:
@@ -77,7 +78,8 @@ func (r *roomSums) content(content rawjson.Value) {
 		r.bytes.Text += int64(len(content))
 	}
 	for block := range content.EachElement {
-		m, size := message.Read(block), int64(len(block))
+		m := message.Read(block)
+		size := int64(len(block))
 		switch m.Kind() {
 		case message.TextKind:
 			r.bytes.Text += size
@@ -111,7 +113,10 @@ func (r *roomSums) image(m *message.Members) {
 		inside := message.Read(m[message.Source])
 		m = &inside
 	}
-	data := cmp.Or(string(m[message.Data]), string(m[message.URL]))
+	data := string(m[message.Data])
+	if data == "" {
+		data = string(m[message.URL])
+	}
 	hash := maphash.String(seed, data)
 	if _, ok := r.images[hash]; ok {
 		r.repeated.Count++

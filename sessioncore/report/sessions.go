@@ -63,7 +63,8 @@ func (c *cache[F, T]) each(
 			facts, ok := c.get(info)
 			if ok && !isValid(info, facts) {
 				ok = false
-				if changed[i], err = c.readOne(ctx, info); err != nil {
+				changed[i], err = c.readOne(ctx, info)
+				if err != nil {
 					return err
 				}
 			}

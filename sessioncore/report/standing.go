@@ -22,7 +22,7 @@ func standingIn(ctx context.Context, s *sessioncore.Snapshot) (*standing, error)
 		return nil, err
 	}
 	archived, err := archivedIn(ctx, s)
-	return &standing{s, shownNode(s, leaf), shownNode(s, s.Resumed()), archived}, err
+	return &standing{s: s, leaf: shownNode(s, leaf), resumed: shownNode(s, s.Resumed()), archived: archived}, err
 }
 
 // of returns the column current of the end of a branch.
@@ -60,7 +60,8 @@ func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
 			if a == nil {
 				a = archive{}
 			}
-			if a[target] = text.Member("archived").IsTrue(); !a[target] {
+			a[target] = text.Member("archived").IsTrue()
+			if !a[target] {
 				delete(a, target)
 			}
 		}
@@ -78,7 +79,8 @@ func (a archive) has(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	found := false
 	for tree := s.Tree(); e != sessioncore.NoEntry; e = tree.Parent(e) {
 		known, ok := a[e]
-		if found = known; ok {
+		found = known
+		if ok {
 			break
 		}
 		walk = append(walk, e)

@@ -302,7 +302,8 @@ func Short(n float64) string {
 // Table returns the lines with bars, for so many columns. Bars are made of blocks: a whole one, and
 // parts of one by their length. A recent one has the last days, hours or sessions alone.
 func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
-	groups, left := s.list(), ""
+	groups := s.list()
+	left := ""
 	if len(groups) == 0 {
 		return []byte("no session has a cost there\n")
 	}
@@ -345,20 +346,25 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 
 // fit cuts the names in rows so that these have so many columns with a bar, whose width it returns.
 func (s *Stats) fit(rows [][]string, width int) (bar int) {
-	named, columns := len(s.by), len(rows[0])
+	named := len(s.by)
+	columns := len(rows[0])
 	room := width - 2*(columns-1)
 	for k := named; k < columns; k++ {
 		room -= widest(rows, k)
 	}
-	free, rest := room, widest(rows, 1) // the rest is for the other key
+	free := room
+	rest := widest(rows, 1) // the rest is for the other key
 	if named == 1 {
-		free, rest = room-minBar, 0
+		free = room - minBar
+		rest = 0
 	}
 	for i := range named {
 		for _, row := range rows {
 			row[i] = s.cut(i, row[i], max(free/(named-i), free-rest, minBar))
 		}
-		free, rest, room = free-widest(rows, i), 0, room-widest(rows, i)
+		free = free - widest(rows, i)
+		rest = 0
+		room = room - widest(rows, i)
 	}
 	return max(0, min(maxBar, room-2))
 }
@@ -388,7 +394,8 @@ func widest(rows [][]string, column int) (width int) {
 
 // cut shortens a key: a path at its beginning, as its end tells more, any other one at its end.
 func (s *Stats) cut(key int, name string, width int) string {
-	switch r := []rune(name); {
+	r := []rune(name)
+	switch {
 	case len(r) <= width:
 		return name
 	case s.by[key] == byCWD:
@@ -412,7 +419,8 @@ func (s *Stats) SVG() []byte {
 	groups := s.list()
 	const line, left, bar, width = 22, 320, 360, 800
 	measure, _ := s.measure()
-	share, what := s.shares(groups), measure+" by "+strings.Join(s.by, ", ")
+	share := s.shares(groups)
+	what := measure + " by " + strings.Join(s.by, ", ")
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" role="img" font-family="sans-serif" font-size="13">`+"\n",
 		width, line*(len(groups)+len(s.notes())+2))
@@ -421,7 +429,8 @@ func (s *Stats) SVG() []byte {
 	for i, g := range groups {
 		y := (i + 1) * line
 		length := share[i] * bar
-		cells, labels := s.cells(g), slices.Clone(g.labels)
+		cells := s.cells(g)
+		labels := slices.Clone(g.labels)
 		for i := range labels {
 			labels[i] = s.cut(i, labels[i], 40/len(labels))
 		}

@@ -76,7 +76,8 @@ func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Pri
 	if len(s.found) == 0 {
 		return sum, nil
 	}
-	if s.of.Stat, err = store.Storage().Stat(s.of.Name()); err != nil {
+	s.of.Stat, err = store.Storage().Stat(s.of.Name())
+	if err != nil {
 		return sum, err
 	}
 	all := append([]*listing.Info{s.of}, s.found...)
@@ -92,10 +93,12 @@ func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Pri
 // withSubagents returns sessions and those of their subagents, the oldest first, and the sessions
 // that called these.
 func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, callers map[*listing.Info]*listing.Info) {
-	files, callers := c.store.Storage(), map[*listing.Info]*listing.Info{}
+	files := c.store.Storage()
+	callers = map[*listing.Info]*listing.Info{}
 	listed := make(map[string]bool, len(sessions))
 	for _, info := range sessions {
-		all, listed[info.Name()] = append(all, info), true
+		all = append(all, info)
+		listed[info.Name()] = true
 	}
 	with := map[string]map[string]bool{} // by directory: the names of the directories in it
 	for _, info := range sessions {
@@ -157,7 +160,8 @@ const maxCalls = 1000
 // answers; NoEntry if there is none near.
 func AnswerAbove(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry {
 	for range maxCalls {
-		if e = s.Parent(e); e == sessioncore.NoEntry || isAnswer(s, e) {
+		e = s.Parent(e)
+		if e == sessioncore.NoEntry || isAnswer(s, e) {
 			return e
 		}
 	}
@@ -175,7 +179,9 @@ func (r *usageRecord) beyond(covers []cover) (left Sum, ok bool) {
 		if of.tokens {
 			return Sum{}, false
 		}
-		left.Cost, left.Listed, left.Unpriced = usageCost{known: true}, 0, 0
+		left.Cost = usageCost{known: true}
+		left.Listed = 0
+		left.Unpriced = 0
 	}
 	return left, true
 }

@@ -107,7 +107,8 @@ func Usage(
 		return nil, err
 	}
 	records = prices.priced(records)
-	sums, own := sumUsage(records), records
+	sums := sumUsage(records)
+	own := records
 	if parent != nil {
 		others, err := usageRecordsOf(ctx, parent)
 		if err != nil {
@@ -123,7 +124,8 @@ func Usage(
 	}
 	b := room.bytes
 	b.Other = s.Stat().Size - b.Text - b.Thinking - b.ToolCalls - b.ToolResults - b.Images
-	doc.Bytes, doc.RepeatedImages = b, room.repeated
+	doc.Bytes = b
+	doc.RepeatedImages = room.repeated
 	var out bytes.Buffer
 	if err := json.Indent(&out, rawjson.AppendLine(nil, doc), "", "  "); err != nil {
 		return nil, err
@@ -197,7 +199,8 @@ func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsa
 			entries = append(entries, e)
 		}
 	}
-	answers, reader := readAnswers(ctx, s, entries), sessioncore.NewEntryReader(s)
+	answers := readAnswers(ctx, s, entries)
+	reader := sessioncore.NewEntryReader(s)
 	for i, e := range entries {
 		of := answers[i]
 		if of == nil {
@@ -210,7 +213,7 @@ func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsa
 		for nth, one := range of {
 			one.model = to.named(one.model)
 			at := cmp.Or(one.ended, s.Time(e).UnixMilli())
-			to.records = append(to.records, usageRecord{e, copyKey(s, e, nth), at, one})
+			to.records = append(to.records, usageRecord{entry: e, copy: copyKey(s, e, nth), time: at, usage: one})
 		}
 	}
 	return nil

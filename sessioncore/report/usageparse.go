@@ -73,7 +73,8 @@ func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []session
 			continue
 		}
 		var members rawjson.Value
-		if members, buf = costMembers(s, e, buf); members != nil {
+		members, buf = costMembers(s, e, buf)
+		if members != nil {
 			m := message.Read(members)
 			// Another program may have filled in a cost of 0, which only the whole entry tells.
 			if of := usagesOfAnswer(s, &m); of[0].TotalTokens == 0 || !of[0].isFree() {
@@ -107,7 +108,8 @@ func costMembers(s *sessioncore.Snapshot, e sessioncore.Entry, buf []byte) (memb
 
 // usagesOf returns the usages that an entry reports, with the names under which they count.
 func usagesOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) []usage {
-	kind, isPi := s.Kind(e), s.Dialect() == sessioncore.Pi // docs/format.md, pi
+	kind := s.Kind(e)
+	isPi := s.Dialect() == sessioncore.Pi // docs/format.md, pi
 	whole := text
 	if kind == sessioncore.TypeMessage {
 		text = s.Message(e, text)
@@ -200,7 +202,8 @@ func usageOf(model string, v rawjson.Value) usage {
 		case "cacheWrite1h":
 			u.hour = max(0, countOf(m.Value))
 		case "totalTokens":
-			u.TotalTokens, hasTotal = countOf(m.Value), m.Value.IsNumber()
+			u.TotalTokens = countOf(m.Value)
+			hasTotal = m.Value.IsNumber()
 		case "premiumRequests":
 			u.PremiumRequests = countOf(m.Value)
 		case "speed":
@@ -245,7 +248,8 @@ func costOf(v rawjson.Value) (c usageCost) {
 
 // settle notes whether the cost of a usage is unknown.
 func (u *usage) settle() {
-	if u.Unpriced = 0; !u.Cost.known && u.TotalTokens != 0 {
+	u.Unpriced = 0
+	if !u.Cost.known && u.TotalTokens != 0 {
 		u.Unpriced = 1
 	}
 }
@@ -266,7 +270,8 @@ func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 		name, _, _ = bytes.Cut(name, []byte("[")) // a context's length
 		of := max(0, countOf(m.Value))
 		c.models[provider+"/"+markdown.Line(name, maxModelName)] += of
-		if c.total += of; len(c.models) >= maxParts {
+		c.total += of
+		if len(c.models) >= maxParts {
 			break
 		}
 	}

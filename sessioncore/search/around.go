@@ -16,18 +16,21 @@ func stringAround(b []byte, at int) (body []byte, ok bool) {
 		if n < 0 {
 			return nil, false
 		}
-		if end += n; !rawjson.IsEscaped(b[:end]) {
+		end += n
+		if !rawjson.IsEscaped(b[:end]) {
 			break
 		}
 		end++
 	}
 	start := at
-	for least := max(0, end-message.MaxPath-1); ; {
+	least := max(0, end-message.MaxPath-1)
+	for {
 		n := bytes.LastIndexByte(b[least:start], '"')
 		if n < 0 {
 			return nil, false
 		}
-		if start = least + n; !rawjson.IsEscaped(b[:start]) {
+		start = least + n
+		if !rawjson.IsEscaped(b[:start]) {
 			break
 		}
 	}
@@ -41,7 +44,8 @@ func stringAround(b []byte, at int) (body []byte, ok bool) {
 // listedAround returns the part around at of a list of paths in a string, up to a semicolon at one
 // end at least and at most message.MaxPath bytes on each side, or nil.
 func listedAround(b []byte, at int) []byte {
-	start, end := at, at
+	start := at
+	end := at
 	for least := max(0, at-message.MaxPath); start > least && b[start-1] != '"' && b[start-1] != ';'; {
 		start--
 	}

@@ -69,7 +69,10 @@ func (c *checker) Title(title rawjson.Value, at time.Time) (line string, ok bool
 
 func (c *checker) reset() {
 	clear(c.found)
-	c.missing, c.excluded, c.hasTool, c.line = len(c.found), false, c.q.tool == nil, ""
+	c.missing = len(c.found)
+	c.excluded = false
+	c.hasTool = c.q.tool == nil
+	c.line = ""
 }
 
 func (c *checker) isHit() bool { return c.missing == 0 && !c.excluded && c.hasTool }
@@ -185,15 +188,18 @@ func lineAt(text []byte, at int) string {
 	if n := bytes.IndexByte(text[at:], '\n'); n > 0 {
 		to = at + n
 	}
-	before, after := "", ""
+	before := ""
+	after := ""
 	if at-from > lineBefore {
-		from, before = at-lineBefore, "…"
+		from = at - lineBefore
+		before = "…"
 		for from < at && !utf8.RuneStart(text[from]) {
 			from++
 		}
 	}
 	if to-at > lineAfter {
-		to, after = at+lineAfter, "…"
+		to = at + lineAfter
+		after = "…"
 		for to > at && !utf8.RuneStart(text[to]) {
 			to--
 		}
@@ -228,7 +234,8 @@ func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	switch s.Kind(e) {
 	case sessioncore.TypeMessage:
 		m := message.Read(s.Message(e, text))
-		if c.excluded = !c.isOfModel(&m); !c.excluded {
+		c.excluded = !c.isOfModel(&m)
+		if !c.excluded {
 			c.message(&m)
 			c.plain(c.output)
 		}
@@ -322,7 +329,8 @@ func (c *checker) scalars(v rawjson.Value) bool {
 	var s rawjson.Scanner
 	for i := 0; i < len(v); {
 		end := i + 1
-		switch b := v[i]; {
+		b := v[i]
+		switch {
 		case b == '"':
 			end, _ = s.SkipString(v, i+1)
 			after := rawjson.SkipSpace(v, end)
@@ -330,7 +338,8 @@ func (c *checker) scalars(v rawjson.Value) bool {
 				return false
 			}
 		case b == '-' || b >= '0' && b <= '9':
-			if end, _ = s.SkipNumber(v, i); !c.piece(v[i:end]) {
+			end, _ = s.SkipNumber(v, i)
+			if !c.piece(v[i:end]) {
 				return false
 			}
 		}

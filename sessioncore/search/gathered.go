@@ -49,7 +49,8 @@ func (g *hitCollector) add(f *Found) bool {
 			}
 			g.known[key] = int32(len(g.owners))
 		}
-		if g.owners = append(g.owners, f); g.count {
+		g.owners = append(g.owners, f)
+		if g.count {
 			continue
 		}
 		if len(g.hits) == g.limit {
@@ -59,7 +60,8 @@ func (g *hitCollector) add(f *Found) bool {
 		g.hits = append(g.hits, f.Hits[i])
 	}
 	if g.count && len(f.Hits) > 0 {
-		g.found, f.Hits = append(g.found, f), nil
+		g.found = append(g.found, f)
+		f.Hits = nil
 	}
 	return true
 }

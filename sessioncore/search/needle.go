@@ -39,7 +39,8 @@ const longestRune = 12
 func newNeedle(w *word) (best *Needle) {
 	n := &Needle{}
 	finish := func() {
-		if n.choosePair(); n.score > 0 && (best == nil || n.score > best.score) {
+		n.choosePair()
+		if n.score > 0 && (best == nil || n.score > best.score) {
 			best = n
 		}
 		n = &Needle{}
@@ -72,7 +73,9 @@ func (n *Needle) add(r rune, exact bool) bool {
 			mask[i] &^= b[i] ^ want[i]
 		}
 	}
-	n.want, n.mask, n.runes = append(n.want, want...), append(n.mask, mask...), append(n.runes, all)
+	n.want = append(n.want, want...)
+	n.mask = append(n.mask, mask...)
+	n.runes = append(n.runes, all)
 	return true
 }
 
@@ -112,11 +115,13 @@ func (n *Needle) choosePair() {
 		n.score += r
 		var second, mask byte
 		if i+1 < len(n.want) {
-			second, mask = n.want[i+1], n.mask[i+1]
+			second = n.want[i+1]
+			mask = n.mask[i+1]
 			r += rarity(second, mask)
 		}
 		if r > best && (mask != 0 || best == 0) {
-			best, n.at = r, i
+			best = r
+			n.at = i
 			n.pair = newPair(n.want[i], n.mask[i], second, mask)
 		}
 	}
@@ -142,7 +147,8 @@ func (n *Needle) isInRaw() bool {
 // anywhere returns the needle for any string.
 func (n *Needle) anywhere() *Needle {
 	all := *n
-	if all.accept = nil; all.or != nil {
+	all.accept = nil
+	if all.or != nil {
 		all.or = all.or.anywhere()
 	}
 	return &all
@@ -169,7 +175,8 @@ func (n *Needle) isIn(text []byte) bool {
 // index returns the offset of the first occurrence in decoded text, or -1.
 func (n *Needle) index(text []byte) int {
 	for i := n.at; ; i++ {
-		if i = n.pair.next(text, i); i >= len(text) {
+		i = n.pair.next(text, i)
+		if i >= len(text) {
 			return -1
 		}
 		if n.isPlain(text, i-n.at) {
@@ -233,7 +240,14 @@ func (n *Needle) follow(b []byte, k int) bool {
 type pair struct{ firstMask, first, secondMask, second, backslash, u byte }
 
 func newPair(first, firstMask, second, secondMask byte) pair {
-	return pair{firstMask, first & firstMask, secondMask, second & secondMask, '\\', 'u'}
+	return pair{
+		firstMask:  firstMask,
+		first:      first & firstMask,
+		secondMask: secondMask,
+		second:     second & secondMask,
+		backslash:  '\\',
+		u:          'u',
+	}
 }
 
 // at reports whether one of the pairs may be at an offset of b, whose last byte is only a half.
@@ -266,11 +280,15 @@ const (
 // nextInWords is next for eight offsets at once, except for the last bytes of b: no pair is before
 // it.
 func (p *pair) nextInWords(b []byte, i int) int {
-	firstMask, first := lows*uint64(p.firstMask), lows*uint64(p.first)
-	secondMask, second := lows*uint64(p.secondMask), lows*uint64(p.second)
-	backslash, u := lows*uint64(p.backslash), lows*uint64(p.u)
+	firstMask := lows * uint64(p.firstMask)
+	first := lows * uint64(p.first)
+	secondMask := lows * uint64(p.secondMask)
+	second := lows * uint64(p.second)
+	backslash := lows * uint64(p.backslash)
+	u := lows * uint64(p.u)
 	for ; i+9 <= len(b); i += 8 {
-		x, y := binary.LittleEndian.Uint64(b[i:]), binary.LittleEndian.Uint64(b[i+1:])
+		x := binary.LittleEndian.Uint64(b[i:])
+		y := binary.LittleEndian.Uint64(b[i+1:])
 		d := (x&firstMask ^ first) | (y&secondMask ^ second)
 		e := (x ^ backslash) | (y ^ u)
 		if ((d-lows)&^d|(e-lows)&^e)&highs != 0 { // a byte of d or e is 0

@@ -61,7 +61,8 @@ func (n *Needle) orOutputs() *Needle {
 		return nil
 	}
 	name := *newNeedle(newWord(outputsDir))
-	name.or, name.anyLine = n, n.anyLine
+	name.or = n
+	name.anyLine = n.anyLine
 	return &name
 }
 
@@ -78,8 +79,10 @@ func outputName(text rawjson.Value) (string, rawjson.Value) {
 
 // output returns the long results of an entry.
 func (w *worker) output(file string, text rawjson.Value) (output []byte) {
-	for name, before := "", ""; len(text) > 0 && len(output) < maxOutput; before = name {
-		if name, text = outputName(text); name == "" || name == before {
+	name := ""
+	for before := ""; len(text) > 0 && len(output) < maxOutput; before = name {
+		name, text = outputName(text)
+		if name == "" || name == before {
 			continue
 		}
 		more, err := storage.ReadFile(w.s.Files, path.Join(outputsOf(file), name), int64(maxOutput-len(output)))

@@ -91,7 +91,8 @@ func (p *paths) resolve(name string) []string {
 			all = append(all, path.Join(home, strings.ReplaceAll(rest, `\`, "/")))
 		}
 	}
-	switch clean, _, isAbs := names.AbsPath(name); {
+	clean, _, isAbs := names.AbsPath(name)
+	switch {
 	case isAbs:
 		return []string{clean}
 	case p.cwd == "" || name == "":

@@ -20,7 +20,8 @@ type Printer struct {
 // Sessions prints the paths of sessions that have hits.
 func (p *Printer) Sessions(all []*Found) {
 	for _, s := range all {
-		switch dir := names.Visible(s.Directory()); {
+		dir := names.Visible(s.Directory())
+		switch {
 		case p.JSON:
 			p.Out.Write(s.AppendJSON(p.Out.AvailableBuffer()))
 		case p.Count:

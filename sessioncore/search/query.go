@@ -70,7 +70,8 @@ func (q *Query) parse(text string) (*Query, error) {
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		var t term
 		var err error
-		if t, rest, err = q.cut(rest); err == nil {
+		t, rest, err = q.cut(rest)
+		if err == nil {
 			err = q.add(t, used)
 		}
 		if err != nil {
@@ -118,10 +119,12 @@ func meantKey(word, value string) string {
 // isSlip reports whether two words differ in one letter, or in two that changed places.
 func isSlip(a, b string) bool {
 	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
+		a = a[1:]
+		b = b[1:]
 	}
 	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
+		a = a[:len(a)-1]
+		b = b[:len(b)-1]
 	}
 	return max(len(a), len(b)) == 1 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
 }
@@ -130,7 +133,8 @@ func isSlip(a, b string) bool {
 func (q *Query) cut(text string) (t term, rest string, err error) {
 	if len(text) > 1 && text[0] == '-' {
 		if r, _ := utf8.DecodeRuneInString(text[1:]); !unicode.IsSpace(r) {
-			t.not, text = true, text[1:]
+			t.not = true
+			text = text[1:]
 		}
 	}
 	end := strings.IndexFunc(text, unicode.IsSpace)
@@ -144,7 +148,8 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 			return t, "", q.wrong(why, word+":", strings.Join(keys, ": "))
 		}
 		if t.key != "" {
-			text, end = value+text[end:], len(value)
+			text = value + text[end:]
+			end = len(value)
 		}
 	}
 	if !strings.HasPrefix(text, `"`) {
@@ -155,7 +160,8 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 	if end < 0 {
 		return t, "", q.wrong(`a phrase begins with a " and does not end with one`)
 	}
-	t.text, rest = text[1:1+end], text[end+2:]
+	t.text = text[1 : 1+end]
+	rest = text[end+2:]
 	if r, _ := utf8.DecodeRuneInString(rest); rest != "" && !unicode.IsSpace(r) {
 		return t, "", q.wrong(`what comes after a phrase needs a blank before it`)
 	}
@@ -202,7 +208,8 @@ func (q *Query) restrict(t term) (err error) {
 	case "agent":
 		q.agent = t.text
 	case "cwd":
-		if q.cwd = foldedPath(t.text); q.cwd == "" {
+		q.cwd = foldedPath(t.text)
+		if q.cwd == "" {
 			return q.wrong("cwd: needs an absolute path, not %q; in a name / is written %%2F", t.text)
 		}
 	case "after":
@@ -285,7 +292,8 @@ func (q *Query) chooseNeedle() *Needle {
 		best = better(best, w.needle())
 	}
 	if best == nil && q.title != nil {
-		if best = newNeedle(q.title); best != nil {
+		best = newNeedle(q.title)
+		if best != nil {
 			best.anyLine = true
 		}
 	}

@@ -201,7 +201,8 @@ func (s *Searcher) each(
 				unknown := slices.DeleteFunc(slices.Clone(files[i:]), isKnown)
 				rest = s.startReading(ctx, m, unknown)
 			}
-			if found, err = rest.next(); err != nil {
+			found, err = rest.next()
+			if err != nil {
 				return err
 			}
 		}

@@ -61,9 +61,11 @@ func relativeSpan(text string, now time.Time) (Span, bool) {
 			return days(now, -ago, 1, now.Location()), true
 		}
 	}
-	number, long := strings.TrimSuffix(text, "d"), 1
+	number := strings.TrimSuffix(text, "d")
+	long := 1
 	if number == text {
-		number, long = strings.TrimSuffix(text, "w"), 7
+		number = strings.TrimSuffix(text, "w")
+		long = 7
 	}
 	n, err := strconv.ParseUint(number, 10, 16)
 	return days(now, -int(n)*long, long, now.Location()), err == nil && number != text

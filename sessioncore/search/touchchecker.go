@@ -57,7 +57,8 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 			if err != nil {
 				return nil, err
 			}
-			if e, err = c.result(s, e, text); err != nil {
+			e, err = c.result(s, e, text)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -109,7 +110,8 @@ func (c *touchChecker) namesIn(m *message.Members) (r result) {
 
 // callOf returns the entry of a result's call, by its id, or the result itself.
 func callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id string) (sessioncore.Entry, error) {
-	answers, isIn := 0, false
+	answers := 0
+	isIn := false
 	e := s.Parent(result)
 	for n := 0; e != sessioncore.NoEntry && n < maxCallSteps && answers < maxAnswers; n++ {
 		if s.IsMessage(e, sessioncore.RoleAssistant) {

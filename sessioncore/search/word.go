@@ -96,7 +96,8 @@ func needleOf(re *syntax.Regexp) (best *Needle) {
 			last := n
 			for ; last.or != nil; last = last.or {
 			}
-			last.or, best = best, n
+			last.or = best
+			best = n
 		}
 	}
 	return best

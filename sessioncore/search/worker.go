@@ -38,7 +38,8 @@ func (w *worker) file(ctx context.Context, f file) *Found {
 	}
 	isSession := !errors.Is(err, sessioncore.ErrNotSession) && !errors.Is(err, storage.ErrNotRegular)
 	if err != nil && !storage.IsMissing(err) && isSession {
-		found.Err, found.Hits = err, nil
+		found.Err = err
+		found.Hits = nil
 	}
 	return found
 }
@@ -67,7 +68,8 @@ func (w *worker) search(ctx context.Context, f file, found *Found) error {
 	}
 	defer snap.Release()
 	if snap.Stat().Token != found.token {
-		found.token, lines = snap.Stat().Token, everywhere // it changed meanwhile
+		found.token = snap.Stat().Token
+		lines = everywhere // it changed meanwhile
 	}
 	// A real file or link of that name hides the session's directory (docs/design.md section 1).
 	st, err := w.s.Files.Stat(strings.TrimSuffix(found.File, sessioncore.FileEnding))
@@ -137,7 +139,8 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		return err
 	}
 	name, title := listing.DisplayName(snap, found.File)
-	found.Session, found.start = name, snap.HeaderTime()
+	found.Session = name
+	found.start = snap.HeaderTime()
 	found.ID, _ = header.Member("id").Text()
 	found.isFork = header.Member(snap.Dialect().ParentSessionKey).IsString()
 	matching := w.m.Checker(header, title)
@@ -156,7 +159,8 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	r := sessioncore.NewEntryReader(snap)
 	entries := newestFirst(snap, lines)
 	if calls, ok := matching.(*touchChecker); ok {
-		if entries, err = calls.callsOf(ctx, snap, entries, r.Read); err != nil {
+		entries, err = calls.callsOf(ctx, snap, entries, r.Read)
+		if err != nil {
 			return err
 		}
 	}
@@ -176,12 +180,16 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 			continue
 		}
 		role, _ := snap.Message(e, text).Member("role").Text()
-		hit.Found, hit.Role = found, rawjson.CamelCase(role)
+		hit.Found = found
+		hit.Role = rawjson.CamelCase(role)
 		if snap.IsRequest(e) {
 			hit.Role = userRole
 		}
-		hit.Entry, hit.What, hit.Time = snap.Name(e), snap.PathLabel(e), snap.Time(e)
-		if hits = append(hits, hit); len(hits) > w.s.Limit {
+		hit.Entry = snap.Name(e)
+		hit.What = snap.PathLabel(e)
+		hit.Time = snap.Time(e)
+		hits = append(hits, hit)
+		if len(hits) > w.s.Limit {
 			break // the number beyond the limit does not matter
 		}
 	}
@@ -232,7 +240,8 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 	if n == nil {
 		return everywhere, nil
 	}
-	if found, err = s.findOne(ctx, file, size, n); err != nil || n.or == nil {
+	found, err = s.findOne(ctx, file, size, n)
+	if err != nil || n.or == nil {
 		return found, err
 	}
 	others, err := s.find(ctx, file, size, n.or)
@@ -247,13 +256,15 @@ func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *
 	if most := int(chunkSize + 2*reach); len(s.buf) < most {
 		s.buf = make([]byte, most)
 	}
-	base, next := int64(0), int64(0) // of the buffer, and the first unchecked offset
+	base := int64(0)
+	next := int64(0) // of the buffer, and the first unchecked offset
 	for have := 0; base+int64(have) < size; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		runtime.Gosched() // for other requests
-		at, limit := base+int64(have), size
+		at := base + int64(have)
+		limit := size
 		b := s.buf[:have+int(min(chunkSize, size-at))]
 		if got, err := file.ReadAt(b[have:], at); have+got < len(b) {
 			if err == nil || err == io.EOF {
@@ -264,11 +275,13 @@ func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *
 		if end := base + int64(len(b)); end < size {
 			limit = end - reach
 		}
-		if found, next = n.scanBuffer(b, base, next, limit, found); len(found) > maxCandidates {
+		found, next = n.scanBuffer(b, base, next, limit, found)
+		if len(found) > maxCandidates {
 			return everywhere, nil
 		}
 		kept := max(base, next-reach)
-		have, base = copy(s.buf, b[kept-base:]), kept
+		have = copy(s.buf, b[kept-base:])
+		base = kept
 	}
 	if last := len(found) - 1; last >= 0 && found[last].to == 0 {
 		found[last].to = size
@@ -291,7 +304,8 @@ func (n *Needle) scanBuffer(b []byte, base, next, limit int64, found []candidate
 			continue
 		}
 		at := n.pair.next(b, int(next-base))
-		if next = base + int64(at); next >= limit {
+		next = base + int64(at)
+		if next >= limit {
 			return found, limit
 		}
 		if n.isAt(b, at) {

@@ -103,7 +103,8 @@ func (set *Rules) withFile(file string) (*Rules, error) {
 func parse(file string) (*settings, error) {
 	var s settings
 	meta, err := toml.Decode(file, &s)
-	switch unknown := meta.Undecoded(); {
+	unknown := meta.Undecoded()
+	switch {
 	case err != nil:
 		return nil, err
 	case len(unknown) > 0:

@@ -26,7 +26,8 @@ func (set *Rules) find(ctx context.Context, text []byte, found func(match)) erro
 	var done map[int]int // for each rule, the offset up to which it was applied
 	hits := 0
 	set.keywords.find(text, func(word, at int) bool {
-		if hits++; hits%stopEvery == 0 && ctx.Err() != nil {
+		hits++
+		if hits%stopEvery == 0 && ctx.Err() != nil {
 			return false
 		}
 		for _, n := range set.byWord[word] {
@@ -90,7 +91,8 @@ const (
 // matches applies a rule to text[lo:hi] and returns the end of its last match, 0 if there is none.
 // It reports with cut that a match may go on after hi.
 func (set *Rules) matches(r *rule, text []byte, lo, hi int, found func(match)) (end int, cut bool) {
-	part, most := text[lo:hi], -1
+	part := text[lo:hi]
+	most := -1
 	if r.anchored {
 		most = 1
 	}

@@ -73,13 +73,15 @@ func (m *mask) update(obj storage.Object, rules *Rules) error {
 		isGrowth = hash.Sum64() == m.sum
 	}
 	if isGrowth && st.Size == m.token.Size {
-		m.token, m.at = st.Token, now
+		m.token = st.Token
+		m.at = now
 		return nil
 	}
 	if n, err := io.Copy(hash, in); err != nil || n < st.Size-m.token.Size {
 		return readError(err)
 	}
-	before, scan := m.scan, m.scan
+	before := m.scan
+	scan := m.scan
 	if !isGrowth {
 		scan = &Scan{Rules: rules}
 	}
@@ -94,7 +96,11 @@ func (m *mask) update(obj storage.Object, rules *Rules) error {
 	if !slices.Equal(placesBefore(m.places, stays), placesBefore(scan.Places, stays)) {
 		m.version.remasks++
 	}
-	m.scan, m.places, m.token, m.at, m.sum = scan, slices.Clone(scan.Places), st.Token, now, hash.Sum64()
+	m.scan = scan
+	m.places = slices.Clone(scan.Places)
+	m.token = st.Token
+	m.at = now
+	m.sum = hash.Sum64()
 	m.version.content++
 	return nil
 }

@@ -91,7 +91,8 @@ func (s *Masked) Stat(name string) (storage.Stat, error) {
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	if st = s.shown(name, st); st == (storage.Stat{}) {
+	st = s.shown(name, st)
+	if st == (storage.Stat{}) {
 		return st, missing("a name with a secret, or a link")
 	}
 	return st, nil
@@ -113,7 +114,8 @@ func (s *Masked) Open(name string) (storage.Object, error) {
 		return nil, err
 	}
 	o := &maskedObject{obj: obj, rules: s.rules}
-	if o.mask, err = s.maskOf(obj); err == nil {
+	o.mask, err = s.maskOf(obj)
+	if err == nil {
 		o.version, err = o.mask.current(obj, s.rules)
 	}
 	if err != nil {

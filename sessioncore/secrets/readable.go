@@ -48,7 +48,8 @@ func (r *readable) drop(size int) {
 // it. With joined it drops the sequences instead, as a key may be written in two colors, and
 // decodes the escapes of URLs and mails. differs are the offsets that joined changes.
 func (r *readable) read(text []byte, joined bool) (differs []int) {
-	r.text, r.shifts = r.text[:0], r.shifts[:0]
+	r.text = r.text[:0]
+	r.shifts = r.shifts[:0]
 	isMail := bytes.Contains(text, []byte("=3D"))
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -61,16 +62,20 @@ func (r *readable) read(text []byte, joined bool) (differs []int) {
 		for i+run < len(text) && text[i+run] == '\\' {
 			run++
 		}
-		size, to := 1, c
+		size := 1
+		to := c
 		if n := sequenceLen(text[i:], run); n > 0 {
 			differs = append(differs, i)
-			if size, to = n, ' '; joined {
+			size = n
+			to = ' '
+			if joined {
 				r.drop(n)
 				i += n
 				continue
 			}
 		} else if run > 0 {
-			if size, to = unescape(text[i:], run); size == 0 {
+			size, to = unescape(text[i:], run)
+			if size == 0 {
 				r.text = append(r.text, text[i:i+run]...)
 				i += run
 				continue
@@ -78,7 +83,8 @@ func (r *readable) read(text []byte, joined bool) (differs []int) {
 		} else if n, decoded := decodedByte(text[i:]); n > 0 {
 			differs = append(differs, i)
 			if joined {
-				size, to = n, decoded
+				size = n
+				to = decoded
 			}
 		}
 		r.put(to, size)
@@ -96,7 +102,8 @@ func decodedByte(text []byte) (size int, c byte) {
 	if len(text) < 3 || text[0] != '%' && text[0] != '=' {
 		return 0, 0
 	}
-	high, low := rawjson.HexDigit(text[1]), rawjson.HexDigit(text[2])
+	high := rawjson.HexDigit(text[1])
+	low := rawjson.HexDigit(text[2])
 	c = byte(high<<4 | low)
 	if !isHex(text[1]) || !isHex(text[2]) || c >= utf8.RuneSelf || c < ' ' && c != '\n' && c != '\t' {
 		return 0, 0

@@ -211,7 +211,8 @@ func (r *rule) anchor(regex string) {
 	if !r.anchored {
 		r.anchored, r.common = true, slices.Contains(commonKeyword, r.id)
 		if begin := wordBegins.FindStringSubmatch(regex); begin != nil {
-			r.separate, regex = true, begin[1]+begin[2] // beginsWord knows more than \b
+			r.separate = true
+			regex = begin[1] + begin[2] // beginsWord knows more than \b
 		}
 		r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A(?s:.)(?:` + regex + `)`) })
 	}

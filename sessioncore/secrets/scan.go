@@ -44,7 +44,8 @@ type Place struct {
 func Hide(p []byte, off int64, places []Place) {
 	first := sort.Search(len(places), func(i int) bool { return places[i].Offset+places[i].Size > off })
 	for _, place := range places[first:] {
-		from, to := max(place.Offset-off, 0), min(place.Offset+place.Size-off, int64(len(p)))
+		from := max(place.Offset-off, 0)
+		to := min(place.Offset+place.Size-off, int64(len(p)))
 		if from >= int64(len(p)) {
 			return
 		}
@@ -82,7 +83,8 @@ func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
 		return err
 	}
 	if first.isNew {
-		second.at, second.line = 0, 0
+		second.at = 0
+		second.line = 0
 	}
 	if s.values.words != nil {
 		if err := second.run(ctx, file, size); err != nil {
@@ -90,7 +92,8 @@ func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
 		}
 	}
 	s.Places = joined(s.Places)
-	s.next, s.lines = first.safe, first.safeLine
+	s.next = first.safe
+	s.lines = first.safeLine
 	return nil
 }
 
@@ -154,7 +157,8 @@ type pass struct {
 
 func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(file, p.at, size-p.at), chunkSize)
-	p.safe, p.safeLine = p.at, p.line
+	p.safe = p.at
+	p.safeLine = p.line
 	for ctx.Err() == nil {
 		line, length, err := p.readLine(in)
 		if err != nil && err != io.EOF {
@@ -169,7 +173,8 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 		p.at += length
 		p.line++
 		if err == nil && len(p.block) == 0 {
-			p.safe, p.safeLine = p.at, p.line
+			p.safe = p.at
+			p.safeLine = p.line
 		}
 		if len(p.Places) > 2*MaxPlaces { // a place can be found twice
 			if err := p.join(); err != nil {
@@ -185,7 +190,8 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 
 // join merges the places. If there are too many, it keeps the first MaxPlaces.
 func (p *pass) join() error {
-	if p.Places = joined(p.Places); len(p.Places) > MaxPlaces {
+	p.Places = joined(p.Places)
+	if len(p.Places) > MaxPlaces {
 		p.Places = p.Places[:MaxPlaces]
 		return errTooMany
 	}
@@ -232,7 +238,9 @@ func (p *pass) searchLine(ctx context.Context, line []byte, length int64) (err e
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}
-		p.block, p.blockAt, p.blockLine = append(p.block, '\n'), p.at, p.line
+		p.block = append(p.block, '\n')
+		p.blockAt = p.at
+		p.blockLine = p.line
 	}
 	p.block = append(p.block, line...)
 	return nil
@@ -276,7 +284,8 @@ func (p *pass) searchBlock(ctx context.Context) error {
 		return nil
 	}
 	err := p.search(ctx, p.block, 1, len(p.block), func(found []match) {
-		line, at := p.blockLine+1, 1
+		line := p.blockLine + 1
+		at := 1
 		for _, m := range found {
 			line += int64(bytes.Count(p.block[at:m.start], []byte{'\n'}))
 			at = m.start
@@ -293,7 +302,8 @@ func (p *pass) searchBlock(ctx context.Context) error {
 func (p *pass) search(ctx context.Context, text []byte, from, to int, found func([]match)) error {
 	var matches []match
 	add := func(m match) {
-		m.start, m.end = max(m.start, from), min(m.end, to)
+		m.start = max(m.start, from)
+		m.end = min(m.end, to)
 		if m.start < m.end {
 			matches = append(matches, m)
 		}
@@ -322,7 +332,8 @@ func (p *pass) searchRules(ctx context.Context, text []byte, found func(match)) 
 	differs := p.readable.read(text, false)
 	err := p.searchReadable(ctx, 0, found)
 	for i := 0; i < len(differs) && err == nil; {
-		from, to := max(differs[i]-joinedBefore, 0), 0
+		from := max(differs[i]-joinedBefore, 0)
+		to := 0
 		for ; i < len(differs) && (to == 0 || differs[i]-joinedBefore < to); i++ {
 			to = min(differs[i]+joinedAfter, len(text))
 		}

@@ -146,7 +146,8 @@ type encodedAt struct{ body, text int }
 func (e *encodedAt) seek(body []byte, off int) (start, end int) {
 	var piece [4]byte
 	for e.body < len(body) {
-		n, size := 1, 1
+		n := 1
+		size := 1
 		if body[e.body] == '\\' {
 			n = escapeLen(body[e.body:])
 			size = len(appendPiece(piece[:0], body[e.body:e.body+n]))
@@ -154,7 +155,8 @@ func (e *encodedAt) seek(body []byte, off int) (start, end int) {
 		if off < e.text+size {
 			return e.body, e.body + n
 		}
-		e.body, e.text = e.body+n, e.text+size
+		e.body = e.body + n
+		e.text = e.text + size
 	}
 	return e.body, e.body
 }

@@ -44,7 +44,8 @@ func (w *words) add(word []byte) {
 // find calls found with the number and the offset of each word until found returns false.
 func (w *words) find(text []byte, found func(word, at int) bool) bool {
 	for i := 0; w != nil && i+1 < len(text); i++ {
-		a, b := fold(text[i]), fold(text[i+1])
+		a := fold(text[i])
+		b := fold(text[i+1])
 		if key := pairKey(a, b); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
 			return false
 		}
@@ -102,7 +103,8 @@ func (v *values) add(text []byte, kind string) bool {
 		return false
 	}
 	if v.words == nil {
-		v.kinds, v.words = map[string]string{}, newWords(nil)
+		v.kinds = map[string]string{}
+		v.words = newWords(nil)
 	}
 	v.kinds[string(text)] = kind
 	v.words.add(text)

@@ -66,7 +66,8 @@ func (g *FIFOMutexes) enter(name string) *FIFOMutex {
 func (g *FIFOMutexes) forget(name string, in *FIFOMutex) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if in.users--; in.users == 0 {
+	in.users--
+	if in.users == 0 {
 		delete(g.of, name)
 	}
 }
@@ -144,7 +145,8 @@ func (w *Waiters) Join(ctx context.Context) (leave func()) {
 	left := sync.OnceFunc(func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.n--; w.n == 0 && w.cancel != nil {
+		w.n--
+		if w.n == 0 && w.cancel != nil {
 			w.cancel()
 		}
 	})
@@ -165,7 +167,8 @@ func (w *Waiters) Work() (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cancel = cancel; w.n == 0 {
+	w.cancel = cancel
+	if w.n == 0 {
 		cancel()
 	}
 	return ctx, func() {

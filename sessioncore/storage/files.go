@@ -156,10 +156,12 @@ const compareSize = 64 << 10
 // wraps ErrStale if one of them ends before.
 func SameBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, error) {
 	most := max(0, min(size, compareSize))
-	x, y := make([]byte, most), make([]byte, most)
+	x := make([]byte, most)
+	y := make([]byte, most)
 	for done := int64(0); done < size; done += int64(len(x)) {
 		n := min(int64(len(x)), size-done)
-		x, y = x[:n], y[:n]
+		x = x[:n]
+		y = y[:n]
 		if err := cmp.Or(ReadFull(a, x, from+done), ReadFull(b, y, at+done)); err != nil {
 			return false, err
 		}
@@ -318,7 +320,8 @@ func (t Token) With(u Token) Token {
 	t.Device = t.Device*31 + u.Device
 	t.Inode = (t.Inode*31+u.Inode)*31 + uint64(u.Size)
 	t.Inode = (t.Inode*31+uint64(u.Modified))*31 + uint64(u.Changed)
-	t.Modified, t.Changed = max(t.Modified, u.Modified), max(t.Changed, u.Changed)
+	t.Modified = max(t.Modified, u.Modified)
+	t.Changed = max(t.Changed, u.Changed)
 	return t
 }
 

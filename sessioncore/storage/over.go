@@ -25,7 +25,8 @@ func (s *over) List(dir string, only []string, f func(Item) bool) error {
 	if only != nil {
 		return ListOnly(s, dir, only, f)
 	}
-	seen, goesOn := map[string]bool{}, true
+	seen := map[string]bool{}
+	goesOn := true
 	missing := s.front.List(dir, nil, func(it Item) bool {
 		seen[it.Name] = true
 		goesOn = f(it)
@@ -51,7 +52,8 @@ func (s *over) Stat(name string) (Stat, error) {
 	switch {
 	case err == nil && st.Kind == KindDir:
 		if other, err := s.back.Stat(name); err == nil {
-			st.Modified, st.Changed = max(st.Modified, other.Modified), max(st.Changed, other.Changed)
+			st.Modified = max(st.Modified, other.Modified)
+			st.Changed = max(st.Changed, other.Changed)
 		}
 	case IsMissing(err):
 		if _, other, backErr := s.last(name); backErr == nil {
@@ -72,7 +74,8 @@ func (s *over) last(name string) (last string, st Stat, err error) {
 			break
 		}
 		if other.Modified >= st.Modified && !s.isCut(at, other.Size, last) {
-			last, st = at, other
+			last = at
+			st = other
 		}
 	}
 	return last, st, err

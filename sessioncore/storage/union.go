@@ -85,11 +85,14 @@ func (s *union) Stat(name string) (Stat, error) {
 			continue
 		}
 		if !found {
-			all.UID, all.GID, all.Mode = st.UID, st.GID, st.Mode|DirMode
+			all.UID = st.UID
+			all.GID = st.GID
+			all.Mode = st.Mode | DirMode
 		}
 		found = true
 		all.Inode = all.Inode*31 + st.Inode
-		all.Modified, all.Changed = max(all.Modified, st.Modified), max(all.Changed, st.Changed)
+		all.Modified = max(all.Modified, st.Modified)
+		all.Changed = max(all.Changed, st.Changed)
 	}
 	if !found && refused != nil {
 		return Stat{}, refused

@@ -71,7 +71,8 @@ func unpack(ctx context.Context, in io.Reader, to string) error {
 	}
 	defer root.Close()
 	sums := map[string]string{}
-	for archive := tar.NewReader(in); ; {
+	archive := tar.NewReader(in)
+	for {
 		h, err := archive.Next()
 		if err == io.EOF {
 			break

@@ -57,7 +57,8 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 	}
 	beside := strings.TrimSuffix(name, sessioncore.FileEnding)
 	return eachArtifact(files, beside, "", func(rel string) error {
-		name, at := path.Join(beside, rel), path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
+		name := path.Join(beside, rel)
+		at := path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
 		if sessioncore.IsSessionName(path.Base(name)) && checkName(at) == nil {
 			if c, err := openContent(ctx, files, name); err == nil {
 				return b.session(ctx, at, c)
@@ -149,7 +150,8 @@ func (b *Bundler) Close() error {
 	if b.unmasked > 0 {
 		b.Left(fmt.Sprintf("%d files", b.unmasked), errors.New("they cannot be masked"))
 	}
-	b.m.Format, b.m.Redacted = bundleFormat, b.Redacted
+	b.m.Format = bundleFormat
+	b.m.Redacted = b.Redacted
 	text, err := json.MarshalIndent(b.m, "", " ")
 	if err == nil {
 		err = b.Out.WriteHeader(header(manifestName, int64(len(text)), time.Now()))

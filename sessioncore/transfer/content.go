@@ -68,7 +68,8 @@ func (noSessionError) Error() string {
 // openContent opens a session file and reads it once. Callers must close it.
 func openContent(ctx context.Context, files storage.Files, name string) (c *content, err error) {
 	for range openTries {
-		if c, err = readContent(ctx, files, name); !errors.Is(err, storage.ErrStale) {
+		c, err = readContent(ctx, files, name)
+		if !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
@@ -100,7 +101,8 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *cont
 		return nil, err
 	}
 	c := &content{Object: obj, Copy: writer.Copy{ReaderAt: &interruptible{ctx: ctx, at: obj}, Size: st.Size, Modified: st.ModTime()}, header: header}
-	seen, last := map[string]bool{}, jsonl.ObjectUnit
+	seen := map[string]bool{}
+	last := jsonl.ObjectUnit
 	if _, err = jsonl.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
 		last = u.Kind
 		for _, found := range blob.FindAllSubmatch(u.Text, -1) {

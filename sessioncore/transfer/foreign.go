@@ -44,7 +44,8 @@ func writtenBy(ctx context.Context, files storage.Files, name string) (agent *ag
 		if u.Kind == jsonl.ObjectUnit {
 			agent = agents.WriterOf(u.Text)
 		}
-		if seen++; agent != nil || seen == maxLook {
+		seen++
+		if agent != nil || seen == maxLook {
 			record = bytes.Clone(u.Text)
 			return jsonl.ErrStop
 		}
@@ -54,7 +55,8 @@ func writtenBy(ctx context.Context, files storage.Files, name string) (agent *ag
 		none := func([]byte) bool { return false }
 		err = agents.Ends(obj, st.Size, none, func(v rawjson.Value, isHead bool) {
 			if isHead {
-				agent, record = agents.WriterOf(v), v
+				agent = agents.WriterOf(v)
+				record = v
 			}
 		})
 	}
@@ -85,10 +87,13 @@ func (f *Found) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.source, f.path = agent.Name, "/"+f.name
+	f.source = agent.Name
+	f.path = "/" + f.name
 	if store, name, ok := f.from.home(agent, f.name); ok {
 		if _, err := store.Files.Stat(name); err == nil {
-			f.files, f.how, f.name = store.Files, store.Format, name
+			f.files = store.Files
+			f.how = store.Format
+			f.name = name
 			return nil
 		}
 	}
@@ -149,7 +154,9 @@ func splitHome(agent *agents.Agent, file string) (home, name string, ok bool) {
 	last := 0
 	for _, d := range agent.Dirs {
 		if at := strings.LastIndex(file, "/"+d+"/"); at > last {
-			last, home, name = at, "/"+file[:at], agent.NameOf(d, file[at+len(d)+2:])
+			last = at
+			home = "/" + file[:at]
+			name = agent.NameOf(d, file[at+len(d)+2:])
 		}
 	}
 	return home, name, last > 0
@@ -175,10 +182,12 @@ func (im *Importer) made(ctx context.Context, f Found, name string) (c *content,
 	store := sessioncore.NewStore(agents.NewFiles(f.files, how, nil, f.from.temporary))
 	defer store.Close()
 	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })
-	if m.at, err = os.MkdirTemp(f.from.temporary, "sessionfs-import-"); err != nil {
+	m.at, err = os.MkdirTemp(f.from.temporary, "sessionfs-import-")
+	if err != nil {
 		return nil, err
 	}
-	if c, err = m.make(ctx, store.Session(name)); err != nil {
+	c, err = m.make(ctx, store.Session(name))
+	if err != nil {
 		_ = os.RemoveAll(m.at)
 		return nil, err
 	}
@@ -219,8 +228,11 @@ func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *cont
 	}
 	c, err := openContent(ctx, made, madeName)
 	if err == nil {
-		c.made, c.base, c.Modified = made, base, snap.Stat().ModTime()
-		if c.torn = 0; m.odd > 0 {
+		c.made = made
+		c.base = base
+		c.Modified = snap.Stat().ModTime()
+		c.torn = 0
+		if m.odd > 0 {
 			c.notes = append(c.notes, fmt.Sprintf("blocks that were neither text nor image and are text now: %d",
 				m.odd))
 		}
@@ -251,7 +263,8 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	}
 	leaf, err := snap.Leaf()
 	if m.found.entry != "" {
-		if leaf, err = snap.FindBeginning(m.found.entry); err == nil {
+		leaf, err = snap.FindBeginning(m.found.entry)
+		if err == nil {
 			entries = snap.Path(leaf)
 			m.found.entry, _ = snap.ID(leaf)
 		}
@@ -269,7 +282,8 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	}
 	defer file.Close()
 	out := bufio.NewWriterSize(file, jsonl.ChunkSize)
-	ended, leafID := snap.HeaderTime(), ""
+	ended := snap.HeaderTime()
+	leafID := ""
 	if leaf != sessioncore.NoEntry {
 		ended = snap.Time(leaf)
 		leafID, _ = snap.ID(leaf)

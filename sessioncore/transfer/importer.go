@@ -62,7 +62,8 @@ func (r *Result) note(format string, args ...any) {
 // Import puts a session into the store, with its files. Only an interrupt is an error of its own.
 func (im *Importer) Import(ctx context.Context, f Found) (Result, error) {
 	var r Result
-	if r.Err = f.Err; r.Err == nil {
+	r.Err = f.Err
+	if r.Err == nil {
 		r.Err = im.put(ctx, f, &r)
 	}
 	if r.Err != nil {
@@ -121,7 +122,8 @@ func (im *Importer) mask(ctx context.Context, c *content, name string) (err erro
 	if err != nil {
 		return err
 	}
-	c.Object, c.ReaderAt = obj, &interruptible{ctx: ctx, at: obj}
+	c.Object = obj
+	c.ReaderAt = &interruptible{ctx: ctx, at: obj}
 	for kind, n := range MaskedIn(obj) {
 		im.Masked[kind] += n
 	}
@@ -135,7 +137,8 @@ var errGoneOn = errors.New("it was imported before, and was gone on with or diff
 func (im *Importer) session(
 	ctx context.Context, f Found, c *content, name string, r *Result, beside func() error,
 ) (err error) {
-	if r.Outcome, err = im.examine(ctx, name, c.Copy); err != nil {
+	r.Outcome, err = im.examine(ctx, name, c.Copy)
+	if err != nil {
 		return err
 	}
 	if err := beside(); err != nil {
@@ -176,12 +179,15 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 		if err != nil && !storage.IsMissing(err) {
 			return "", err
 		}
-		im.known, im.dirs = map[string][]string{}, map[workplace]string{}
+		im.known = map[string][]string{}
+		im.dirs = map[workplace]string{}
 		for _, info := range list.All() {
 			im.known[info.ID] = append(im.known[info.ID], info.Name())
 		}
 	}
-	d, dir, err := sessioncore.DialectOf(c.header), "", error(nil)
+	d := sessioncore.DialectOf(c.header)
+	dir := ""
+	err := error(nil)
 	id, cwd := c.id()
 	there := im.known[id]
 	switch {
@@ -217,7 +223,8 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 func (im *Importer) dirFor(ctx context.Context, of workplace) (dir string, err error) {
 	dir, ok := im.dirs[of]
 	if !ok {
-		if dir, err = im.Writer.DirFor(ctx, of.cwd, of.dialect); err == nil {
+		dir, err = im.Writer.DirFor(ctx, of.cwd, of.dialect)
+		if err == nil {
 			im.dirs[of] = dir
 		}
 	}
@@ -238,7 +245,8 @@ func (im *Importer) examine(ctx context.Context, name string, c writer.Copy) (wr
 // blob brings a blob along.
 func (im *Importer) blob(f Found, c *content, hash string) error {
 	if c.made != nil {
-		f.files, f.agent = c.made, ""
+		f.files = c.made
+		f.agent = ""
 	}
 	size, err := im.Blobs.Size(hash)
 	obj, missing := f.files.Open(path.Join(f.agent, "blobs", hash))

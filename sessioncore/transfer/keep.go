@@ -115,7 +115,9 @@ func (k *keeper) keepDir(ctx context.Context, from, name string) (failed error) 
 			return fs.SkipAll
 		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
 		case err != nil: // the rest of a directory is left out
-			failed = cmp.Or(failed, err)
+			if failed == nil {
+				failed = err
+			}
 		case item.Type().IsRegular(): // no link is followed
 			k.walked++
 			storage.Progress(ctx, k.walked, 0)
@@ -253,7 +255,8 @@ func (k *keeper) place(in *os.File, info fs.FileInfo, to string) (path string, s
 			return path, true, nil
 		}
 		if made == "" {
-			if made, err = k.copy(in, info); err != nil {
+			made, err = k.copy(in, info)
+			if err != nil {
 				return "", false, err
 			}
 			defer os.Remove(made)

@@ -170,7 +170,8 @@ func (s *Sources) addBundle(ctx context.Context, given string, in io.Reader) err
 		return fmt.Errorf("it is neither a session or an archive by its name (.jsonl, .jsonl.gz) nor a bundle: %w",
 			withoutPath(err))
 	}
-	if to, err = filepath.EvalSymlinks(to); err != nil {
+	to, err = filepath.EvalSymlinks(to)
+	if err != nil {
 		return err
 	}
 	return s.walk(ctx, given, strings.TrimPrefix(to, "/"), "")
@@ -186,7 +187,8 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 	if err != nil {
 		return err
 	}
-	isSession, isDir := map[string]bool{}, map[string]bool{}
+	isSession := map[string]bool{}
+	isDir := map[string]bool{}
 	for _, item := range items {
 		if item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name) {
 			isSession[strings.TrimSuffix(item.Name, sessioncore.FileEnding)] = true
@@ -198,7 +200,8 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 		if only != nil && !slices.Contains(only, item.Name) {
 			continue
 		}
-		at, shown := path.Join(name, item.Name), path.Join(below, item.Name)
+		at := path.Join(name, item.Name)
+		shown := path.Join(below, item.Name)
 		_, _, inSessions := splitAgent(at + "/")
 		switch {
 		case item.Kind == storage.KindDir && !isSession[item.Name]: // else it is the artifacts of a session
@@ -224,7 +227,8 @@ func dirsOf(dir string, isDir map[string]bool) (only []string) {
 		only = []string{sessions, "archive"}
 	}
 	for _, a := range agents.All() {
-		switch mark := a.Dirs[0]; {
+		mark := a.Dirs[0]
+		switch {
 		case mark == sessions && only != nil:
 			only = append(only, a.Dirs...)
 		case isDir[mark] && a.Detect(dir):
@@ -243,7 +247,8 @@ func isClients(name string) bool {
 func (s *Sources) addFile(shown, name, entry string) {
 	f := Found{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name), entry: entry, from: s}
 	if agent, place, ok := splitAgent(name); ok {
-		f.agent, f.place = agent, place
+		f.agent = agent
+		f.place = place
 	}
 	s.Found = append(s.Found, f)
 }

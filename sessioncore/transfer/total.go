@@ -65,6 +65,7 @@ func (t *total) add(files storage.Files, name string, size int64) error {
 	if t.full {
 		return errBomb
 	}
-	t.sizes, t.files = t.sizes+size, t.files+st.Size
+	t.sizes = t.sizes + size
+	t.files = t.files + st.Size
 	return nil
 }

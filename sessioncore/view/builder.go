@@ -44,9 +44,13 @@ type builder struct {
 
 // build returns the blocks of an entry.
 func (b *builder) build(e sessioncore.Entry, text rawjson.Value) (*entryBlocks, error) {
-	b.entry, b.cut, b.err = e, false, nil
+	b.entry = e
+	b.cut = false
+	b.err = nil
 	b.blocks = entryBlocks{body: b.blocks.body[:0]}
-	b.proseLeft, b.outputLeft, b.blocksLeft = maxProse, maxOutput, maxBlocks
+	b.proseLeft = maxProse
+	b.outputLeft = maxOutput
+	b.blocksLeft = maxBlocks
 	b.entryOf(text)
 	b.trimProse()
 	if b.cut {
@@ -155,7 +159,8 @@ func (b *builder) trimProse() {
 	body := b.blocks.body[:0]
 	for _, it := range b.blocks.body {
 		if it.kind == proseText {
-			if it.text = trimBlankLines(it.text); len(it.text) == 0 {
+			it.text = trimBlankLines(it.text)
+			if len(it.text) == 0 {
 				continue
 			}
 			if len(body) == 0 && b.blocks.flags&beginsTurn == 0 {

@@ -23,10 +23,18 @@ func changes[T any, K comparable](a, b []T, key func(T) K) (list []change[T]) {
 		}
 		return keys
 	}
-	i, j := 0, 0
+	i := 0
+	j := 0
 	for _, same := range common(keysOf(a), keysOf(b)) {
-		c := change[T]{a[i:same.a], b[j:same.b], a[same.a : same.a+same.n], b[same.b : same.b+same.n]}
-		if i, j = same.a+same.n, same.b+same.n; len(c.gone)+len(c.come)+same.n > 0 {
+		c := change[T]{
+			gone: a[i:same.a],
+			come: b[j:same.b],
+			same: a[same.a : same.a+same.n],
+			also: b[same.b : same.b+same.n],
+		}
+		i = same.a + same.n
+		j = same.b + same.n
+		if len(c.gone)+len(c.come)+same.n > 0 {
 			list = append(list, c)
 		}
 	}
@@ -40,7 +48,8 @@ type run struct{ a, b, n int }
 // (E. W. Myers, "An O(ND) Difference Algorithm"), and an empty run at the ends of the lists. Of
 // lists that differ too much it returns the common beginning and end.
 func common[T comparable](a, b []T) []run {
-	begin, end := 0, 0
+	begin := 0
+	end := 0
 	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
 		begin++
 	}
@@ -71,7 +80,8 @@ func shared[T comparable](a, b []T) []run {
 			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
 				x++
 			}
-			if reach[middle+k] = int32(x); x >= len(a) && x-k >= len(b) {
+			reach[middle+k] = int32(x)
+			if x >= len(a) && x-k >= len(b) {
 				return trace(before, len(a), len(b))
 			}
 		}

@@ -12,7 +12,8 @@ func (b *builder) each(v rawjson.Value, add func(rawjson.Value)) {
 	case v.Missing():
 	case v.IsArray():
 		for element := range v.EachElement {
-			if b.blocksLeft--; b.blocksLeft < 0 {
+			b.blocksLeft--
+			if b.blocksLeft < 0 {
 				b.cut = true
 				return
 			}
@@ -68,10 +69,13 @@ func (b *builder) thoughts(m *message.Members) {
 // picture adds an image of the blob store or, if the data is in the entry, a note with a link to the
 // entry and the data.
 func (b *builder) picture(m *message.Members) {
-	media, data, url := m[message.MediaType], m[message.Data], m[message.URL]
+	media := m[message.MediaType]
+	data := m[message.Data]
+	url := m[message.URL]
 	if m[message.Source].IsObject() {
 		source := message.Read(m[message.Source])
-		data, url = source[message.Data], source[message.URL]
+		data = source[message.Data]
+		url = source[message.URL]
 		if len(source[message.MediaType]) > 0 {
 			media = source[message.MediaType]
 		}

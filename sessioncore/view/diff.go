@@ -33,7 +33,8 @@ const (
 func diff(ctx context.Context, of [2]Branch, f func(sign, text string) error) (differs bool, err error) {
 	d := differ{ctx: ctx, f: f}
 	for i, branch := range of {
-		if d.sides[i], err = newSide(ctx, branch); err != nil {
+		d.sides[i], err = newSide(ctx, branch)
+		if err != nil {
 			return false, err
 		}
 	}
@@ -82,7 +83,8 @@ func newSide(ctx context.Context, branch Branch) (*side, error) {
 			continue // a note
 		}
 		if shown.begins {
-			who, heading := blocks.heading.line[0].text, t.writer.append(nil, blocks.heading)
+			who := blocks.heading.line[0].text
+			heading := t.writer.append(nil, blocks.heading)
 			s.turns = append(s.turns, turn{who: who, title: strings.TrimSpace(string(heading[len("\n## "):]))})
 			sum.Reset()
 			sum.WriteString(who)
@@ -90,7 +92,9 @@ func newSide(ctx context.Context, branch Branch) (*side, error) {
 		text := bareWriter.append(nil, blocks.body...)
 		sum.Write(text)
 		last := &s.turns[len(s.turns)-1]
-		last.sum, last.size, last.entries = sum.Sum64(), last.size+int64(len(text)), append(last.entries, shown)
+		last.sum = sum.Sum64()
+		last.size = last.size + int64(len(text))
+		last.entries = append(last.entries, shown)
 	}
 	return s, nil
 }
@@ -107,7 +111,8 @@ type differ struct {
 }
 
 func (d *differ) line(sign, text string) {
-	if d.err = cmp.Or(d.err, d.ctx.Err()); d.err == nil {
+	d.err = cmp.Or(d.err, d.ctx.Err())
+	if d.err == nil {
 		d.err = d.f(sign, text)
 	}
 }
@@ -150,7 +155,8 @@ func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, shown := range t.entries {
 			blocks, err := d.sides[on].blocksOf(shown.entry)
-			if d.err = cmp.Or(d.err, err); d.err != nil {
+			d.err = cmp.Or(d.err, err)
+			if d.err != nil {
 				return
 			}
 			for _, line := range linesOf(strings.TrimSuffix(string(bareWriter.append(nil, blocks.body...)), "\n")) {
@@ -180,7 +186,8 @@ func (d *differ) pair(x, y *turn) {
 		d.lines("-", c.gone)
 		d.lines("+", c.come)
 		shared := c.same
-		before, after := contextLines, contextLines
+		before := contextLines
+		after := contextLines
 		if i == 0 && len(c.gone) == 0 {
 			before = 0
 		}

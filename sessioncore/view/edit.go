@@ -37,7 +37,8 @@ func (b *builder) edit(tool string, list []argument) bool {
 	is := e.changes(message.WritesWhole(tool, e[message.VerbRole]))
 	for item := range e[message.EditsRole].EachElement {
 		inner := editOf(argumentsOf(tool, item))
-		if is = inner.changes(false); !is {
+		is = inner.changes(false)
+		if !is {
 			break
 		}
 		if len(edits) <= b.blocksLeft {

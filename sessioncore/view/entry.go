@@ -80,7 +80,10 @@ func (b *builder) change(name string, text rawjson.Value) {
 	case ok:
 		value := b.list(text.AnyOf(set.keys...))
 		if set.none != "" {
-			value = cmp.Or(word(set.keys...), set.none)
+			value = word(set.keys...)
+			if value == "" {
+				value = set.none
+			}
 		}
 		b.note(set.label, value)
 		if name == "session_init" {
@@ -169,7 +172,8 @@ func (b *builder) message(v rawjson.Value) {
 	}
 	m := message.Read(v)
 	role := m.Role()
-	heading, about := roleHeadings[role], ""
+	heading := roleHeadings[role]
+	about := ""
 	if b.skillCall(&m) {
 		return
 	}
@@ -192,7 +196,8 @@ func (b *builder) message(v rawjson.Value) {
 		return
 	case heading == "":
 		name, _ := m[message.Role].Text()
-		heading, about = "Message", markdown.Line([]byte(name), maxWord)
+		heading = "Message"
+		about = markdown.Line([]byte(name), maxWord)
 	case m[message.Synthetic].Truthy():
 		heading += " (automatic)"
 	}

@@ -34,8 +34,11 @@ func excerptOf(v rawjson.Value, limits excerptLimits) (e excerpt) {
 		e.head = shownText(body)
 		return e
 	}
-	from, to := rawjson.CutPoint(body, limits.head), rawjson.CutPoint(body, len(body)-limits.tail)
-	e.left, e.head, e.tail = to-from, shownText(body[:from]), shownText(body[to:])
+	from := rawjson.CutPoint(body, limits.head)
+	to := rawjson.CutPoint(body, len(body)-limits.tail)
+	e.left = to - from
+	e.head = shownText(body[:from])
+	e.tail = shownText(body[to:])
 	// Cut at a line end if there is one nearby.
 	if i := bytes.LastIndexByte(e.head, '\n'); i >= len(e.head)*3/4 {
 		e.left += len(e.head) - i - 1

@@ -80,7 +80,8 @@ var blobLink = regexp.MustCompile(`^(?:\.\./)*blobs/([0-9a-f]{64})$`)
 // image tells its host of the reader.
 func (p *page) image(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		destination, alt := n.(*ast.Image).Destination, plainText(n, source)
+		destination := n.(*ast.Image).Destination
+		alt := plainText(n, source)
 		if blob := blobLink.FindSubmatch(destination); blob != nil {
 			p.embed(string(blob[1]), alt)
 		} else {

@@ -52,7 +52,8 @@ func grouped(sessions []Linked, key func(*Linked) string) (groups []*group) {
 			groups = append(groups, known[name])
 		}
 		g := known[name]
-		g.sessions, g.dollars = append(g.sessions, &sessions[i]), g.dollars+sessions[i].Dollars
+		g.sessions = append(g.sessions, &sessions[i])
+		g.dollars = g.dollars + sessions[i].Dollars
 	}
 	return groups
 }
@@ -170,7 +171,8 @@ func (x htmlWriter) plot(days []*group, dollars map[string]float64) {
 		fmt.Fprintf(x.out, `<text x="0" y="%d">%s</text>`, margin+2*i*cell+10, name)
 	}
 	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
-		n, name := int(day.Sub(begin).Hours()/24), day.Format(time.DateOnly)
+		n := int(day.Sub(begin).Hours() / 24)
+		name := day.Format(time.DateOnly)
 		if day.Day() == 1 {
 			fmt.Fprintf(x.out, `<text x="%d" y="%d">%s</text>`, margin+n/7*cell, margin-8, day.Format("Jan"))
 		}

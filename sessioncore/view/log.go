@@ -29,7 +29,8 @@ func (l *Log) lines(ctx context.Context, each func(*report.LogLine) error) error
 	entries := uint(0)
 	err := report.Log(ctx, l.Session, l.All, func(line *report.LogLine) error {
 		if line.Entry != sessioncore.NoEntry {
-			if entries++; l.Most > 0 && entries > l.Most {
+			entries++
+			if l.Most > 0 && entries > l.Most {
 				return errEnough
 			}
 		}
@@ -94,10 +95,12 @@ func (l *Log) WriteText(ctx context.Context, out *Screen, width int) error {
 			parts[3] = l.Session.Time(line.Entry).Local().Format("2006-01-02 15:04:05") + " " +
 				names.Visible(line.What+": "+line.Said)
 		}
-		text, left := "", width
+		text := ""
+		left := width
 		for i, part := range parts {
 			if i > 0 && part != "" {
-				text, left = text+" ", left-1
+				text = text + " "
+				left = left - 1
 			}
 			if width > 0 {
 				part = cutAt(part, left)

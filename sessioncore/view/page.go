@@ -100,7 +100,8 @@ func newPage(w io.Writer, s *sessioncore.Snapshot, blobs Blobs) *page {
 func (p *page) copy(w io.Writer) *page {
 	other := *p
 	other.htmlWriter = htmlWriter{bufio.NewWriter(w)}
-	other.entries, other.results = emptyTranscript(p.s, bareWriter.links), emptyTranscript(p.s, bareWriter.links)
+	other.entries = emptyTranscript(p.s, bareWriter.links)
+	other.results = emptyTranscript(p.s, bareWriter.links)
 	other.source, other.markdown = nil, newMarkdown(&other)
 	return &other
 }
@@ -264,7 +265,8 @@ func (p *page) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outc
 		body = nil
 	}
 	for i := 0; i < len(body); i++ {
-		b, parts := &body[i], body[i+1:i+1+body[i].parts]
+		b := &body[i]
+		parts := body[i+1 : i+1+body[i].parts]
 		switch i += len(parts); b.kind {
 		case callLine:
 			p.call(b, parts, outcomes)
@@ -333,12 +335,14 @@ func (p *page) call(b *block, parts []block, outcomes []outcome) {
 	at := slices.IndexFunc(outcomes, func(o outcome) bool {
 		return o.call == b.call && b.call != "" && !p.written[o.entry]
 	})
-	class, state := markup("call"), ""
+	class := markup("call")
+	state := ""
 	switch {
 	case at < 0:
 		state = "no result"
 	case outcomes[at].body[0].failed:
-		class, state = "call failed", "failed"
+		class = "call failed"
+		state = "failed"
 	}
 	line := block{kind: resultLine, line: b.line[:1:1]}
 	line.add(codeOf(b.info), span{style: emphasisStyle, text: state})

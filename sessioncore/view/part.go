@@ -51,7 +51,8 @@ func (p *page) plan(current []sessioncore.Entry) []part {
 		var path []sessioncore.Entry
 		e := tip
 		for ; e != sessioncore.NoEntry && !planned[e]; e = tree.Parent(e) {
-			path, planned[e] = append(path, e), true
+			path = append(path, e)
+			planned[e] = true
 		}
 		slices.Reverse(path)
 		parts = append(parts, func(ctx context.Context, p *page) error {
@@ -112,8 +113,10 @@ func (p *page) parts(ctx context.Context, parts []part) error {
 	close(turn)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range parts {
-		other, done := <-free, make(chan struct{})
-		other.to.turn, turn = turn, done
+		other := <-free
+		done := make(chan struct{})
+		other.to.turn = turn
+		turn = done
 		group.Go(func() error {
 			err := cmp.Or(part(ctx, other.page), other.out.Flush(), other.to.flush())
 			close(done)
@@ -143,7 +146,8 @@ func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int) e
 		if p.s.IsMessage(e, sessioncore.RoleAssistant) {
 			p.results.builder.answered(e, p.entries.text)
 			if slices.ContainsFunc(blocks.body, func(b block) bool { return b.call != "" }) {
-				if outcomes, err = p.outcomesIn(path[i+1:]); err != nil {
+				outcomes, err = p.outcomesIn(path[i+1:])
+				if err != nil {
 					return err
 				}
 			}

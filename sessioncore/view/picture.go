@@ -27,7 +27,8 @@ func held(blocks []block, room *int) []block {
 		if b.kind != pictureLine {
 			continue
 		}
-		if *room -= len(b.text); *room < 0 {
+		*room -= len(b.text)
+		if *room < 0 {
 			b.text = nil
 		}
 		b.text = bytes.Clone(b.text)

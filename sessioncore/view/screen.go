@@ -83,7 +83,8 @@ func (f *fence) colourOf(line []byte) string {
 	m := fenceLine.FindSubmatch(line)
 	switch {
 	case m != nil && f.marks == nil:
-		f.marks, f.isDiff = bytes.Clone(m[1]), string(m[2]) == "diff"
+		f.marks = bytes.Clone(m[1])
+		f.isDiff = string(m[2]) == "diff"
 		return ColourDim
 	case m != nil && bytes.HasPrefix(m[1], f.marks) && len(bytes.TrimSpace(m[2])) == 0:
 		f.marks = nil
@@ -110,7 +111,8 @@ func cutAt(text string, width int) string {
 	}
 	columns := 0
 	for g := uniseg.NewGraphemes(text); g.Next(); {
-		if columns += g.Width(); columns >= width {
+		columns += g.Width()
+		if columns >= width {
 			from, _ := g.Positions()
 			return text[:from] + "…"
 		}

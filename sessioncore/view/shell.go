@@ -84,7 +84,8 @@ func hashOfSource(text string) string {
 // extent returns the time from the first entry to the last one, "" if there is none, and the number
 // of prompts: of the session, or of a branch alone.
 func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) {
-	s, entries := of.Session, path
+	s := of.Session
+	entries := path
 	if !of.Alone {
 		entries = make([]sessioncore.Entry, s.Len())
 		for e := range entries {
@@ -113,7 +114,8 @@ func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) 
 
 // durationText formats a duration for people, by its two largest units.
 func durationText(d time.Duration) string {
-	switch seconds := int(d.Round(time.Second) / time.Second); {
+	seconds := int(d.Round(time.Second) / time.Second)
+	switch {
 	case seconds < 60:
 		return fmt.Sprintf("%d s", seconds)
 	case seconds < 3600:

@@ -103,7 +103,8 @@ func OpenSite(source SiteSource, path string, masked bool) (*SiteDir, error) {
 // open locks the directory and reads SiteFile.
 func (s *SiteDir) open(path string, masked bool) (err error) {
 	var items []fs.DirEntry
-	if s.lock, err = s.dir.Open("."); err == nil {
+	s.lock, err = s.dir.Open(".")
+	if err == nil {
 		if unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 			return fmt.Errorf("another run writes into %s; wait for its end", path)
 		}
@@ -222,12 +223,14 @@ func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage,
 		if info.IsSubagent() {
 			continue
 		}
-		name, state := nameOfPage(info), s.source.StateOf(info)+" "+info.Title
+		name := nameOfPage(info)
+		state := s.source.StateOf(info) + " " + info.Title
 		page := s.state.Pages[name]
 		if page == nil {
 			page = &sitePage{Linked: Linked{File: name}}
 		}
-		if pages[name] = page; page.State != state || !s.has(name) {
+		pages[name] = page
+		if page.State != state || !s.has(name) {
 			page.State = ""
 			stale = append(stale, stalePage{page, info, state})
 		}
@@ -324,7 +327,9 @@ func (s *SiteDir) page(ctx context.Context, at stalePage) error {
 
 // addUp adds up the costs of all sessions, as stats does.
 func (s *SiteDir) addUp(ctx context.Context) error {
-	sums, days, total := map[string]report.Sum{}, map[string]float64{}, report.Sum{}
+	sums := map[string]report.Sum{}
+	days := map[string]float64{}
+	total := report.Sum{}
 	err := s.source.EachCost(ctx, func(r report.Row) {
 		total.Add(r.Sum)
 		days[r.Day.Format(time.DateOnly)] += float64(r.Sum.Cost.Total)
@@ -334,12 +339,14 @@ func (s *SiteDir) addUp(ctx context.Context) error {
 		sums[name] = sum
 	})
 	for name, page := range s.state.Pages {
-		page.Cost, page.Dollars = "", 0
+		page.Cost = ""
+		page.Dollars = 0
 		if sum, ok := sums[name]; ok {
 			page.Cost, page.Dollars = sum.Dollars(), float64(sum.Cost.Total)
 		}
 	}
-	s.state.Days, s.state.Total = days, total.Dollars()
+	s.state.Days = days
+	s.state.Total = total.Dollars()
 	return err
 }
 

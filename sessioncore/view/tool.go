@@ -63,7 +63,8 @@ func (b *builder) toolCall(call *message.Members) {
 		b.parameters(call[message.Arguments], list, command)
 	}
 	line := &b.blocks.body[at-1]
-	line.parts, line.info = len(b.blocks.body)-at, aboutCall(list, command)
+	line.parts = len(b.blocks.body) - at
+	line.info = aboutCall(list, command)
 	line.call, _ = call[message.ID].Text()
 }
 
@@ -108,7 +109,8 @@ func (b *builder) named(list []argument, shown ...message.ArgumentRole) {
 		if slices.Contains(shown, a.role) {
 			continue
 		}
-		if left--; left < 0 {
+		left--
+		if left < 0 {
 			b.cut = true
 			return
 		}
@@ -161,7 +163,8 @@ func (b *builder) data(v rawjson.Value) {
 // result adds a tool's result. If the message before called several tools, it says which call the
 // result answers. named says that the entry is the result, and not something that has it in it.
 func (b *builder) result(m *message.Members, named bool) {
-	tool, about := codeOf(b.word(m[message.ToolName])), codeOf(b.about(m[message.CallID]))
+	tool := codeOf(b.word(m[message.ToolName]))
+	about := codeOf(b.about(m[message.CallID]))
 	b.line(resultLine, span{style: strongStyle, text: "Result"}, tool, about, b.time(clockLayout))
 	if named {
 		b.more(b.name())
@@ -255,7 +258,9 @@ func (b *builder) about(id rawjson.Value) string {
 		return ""
 	}
 	asked := report.AnswerAbove(b.s, b.entry)
-	if b.blocks.asked, b.blocks.flags = asked, b.blocks.flags|answersCall; asked == sessioncore.NoEntry {
+	b.blocks.asked = asked
+	b.blocks.flags = b.blocks.flags | answersCall
+	if asked == sessioncore.NoEntry {
 		return ""
 	}
 	if b.callsOf != asked {
@@ -277,7 +282,8 @@ func (b *builder) about(id rawjson.Value) string {
 // answered gives the builder the message to which the next results belong. Its text must stay until
 // they are made.
 func (b *builder) answered(asked sessioncore.Entry, text rawjson.Value) {
-	b.calls, b.callsOf = callsIn(text.Member("message").Member("content")), asked
+	b.calls = callsIn(text.Member("message").Member("content"))
+	b.callsOf = asked
 }
 
 // callsIn returns the calls in an assistant's content, at most maxCalls.

@@ -70,7 +70,8 @@ func newTranscript(
 	t := emptyTranscript(s, links)
 	var err error
 	if leaf != sessioncore.NoEntry {
-		if t.entries, err = emptyTranscript(s, links).layOut(ctx, s, s.Path(leaf)); err != nil {
+		t.entries, err = emptyTranscript(s, links).layOut(ctx, s, s.Path(leaf))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -160,15 +161,18 @@ func (t *transcript) layOut(
 	cache.sizes = append(cache.sizes, make([]entrySize, max(0, s.Len()-len(cache.sizes)))...)
 	var turn turnStart
 	for _, e := range path {
-		shown, size := shownEntry{entry: e}, &cache.sizes[e]
+		shown := shownEntry{entry: e}
+		size := &cache.sizes[e]
 		if err := cmp.Or(ctx.Err(), t.measure(e, size)); err != nil {
 			return nil, err
 		}
 		opening := size.naming
-		if shown.begins = turn.begins(size.flags, size.speaker); shown.begins {
+		shown.begins = turn.begins(size.flags, size.speaker)
+		if shown.begins {
 			opening = size.heading
 		}
-		if shown.size = int64(size.body) + int64(opening); shown.size > 0 {
+		shown.size = int64(size.body) + int64(opening)
+		if shown.size > 0 {
 			entries = append(entries, shown)
 		}
 	}
@@ -209,13 +213,22 @@ func (t *transcript) measure(e sessioncore.Entry, size *entrySize) error {
 		t.scratch = t.writer.append(t.scratch[:0], blocks...)
 		return uint32(len(t.scratch))
 	}
-	*size = entrySize{length(b.body...), length(b.heading), length(b.naming), b.speaker, name, b.asked, b.flags}
+	*size = entrySize{
+		body:    length(b.body...),
+		heading: length(b.heading),
+		naming:  length(b.naming),
+		speaker: b.speaker,
+		name:    name,
+		asked:   b.asked,
+		flags:   b.flags,
+	}
 	return nil
 }
 
 // blocksOf returns the blocks of an entry, which are valid until the next call.
 func (t *transcript) blocksOf(e sessioncore.Entry) (_ *entryBlocks, err error) {
-	if t.text, err = t.reader.Read(e); err != nil {
+	t.text, err = t.reader.Read(e)
+	if err != nil {
 		return nil, err
 	}
 	return t.builder.build(e, t.text)
@@ -254,7 +267,8 @@ func (t *transcript) headOf(s *sessioncore.Snapshot, hasMore bool) ([]block, err
 	if err != nil {
 		return nil, err
 	}
-	title, id := markdown.Line([]byte(name), maxTitleLine), shownLine(header.Member("id"), maxTitleLine)
+	title := markdown.Line([]byte(name), maxTitleLine)
+	id := shownLine(header.Member("id"), maxTitleLine)
 	if title == "" {
 		title, err = t.firstWords()
 	}
@@ -291,7 +305,8 @@ func (t *transcript) firstWords() (string, error) {
 		if !t.builder.s.IsRequest(shown.entry) {
 			continue
 		}
-		if wordless++; wordless > maxWordless {
+		wordless++
+		if wordless > maxWordless {
 			break
 		}
 		text, err := t.reader.Read(shown.entry)

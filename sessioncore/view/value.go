@@ -40,7 +40,8 @@ func (t *valueText) write(v rawjson.Value) {
 // members writes the members of an object, the first one after the text first, the others after
 // indent.
 func (t *valueText) members(v rawjson.Value, first, indent string) {
-	before, n := first, 0
+	before := first
+	n := 0
 	for m := range v.EachMember {
 		t.out = append(append(append(t.out, before...), shownLine(m.Key, maxKey)...), ':')
 		before = indent
@@ -73,7 +74,8 @@ func (t *valueText) member(v rawjson.Value, indent string) {
 	case indent == "" && isListOfObjects(v):
 		t.out = append(t.out, '\n')
 		for e := range v.EachElement {
-			if t.members(e, "- ", "  "); !t.room() {
+			t.members(e, "- ", "  ")
+			if !t.room() {
 				break
 			}
 		}
@@ -86,7 +88,8 @@ func (t *valueText) member(v rawjson.Value, indent string) {
 func isListOfObjects(v rawjson.Value) bool {
 	some := false
 	for e := range v.EachElement {
-		if some = e.IsObject(); !some {
+		some = e.IsObject()
+		if !some {
 			break
 		}
 	}
@@ -146,7 +149,8 @@ func (t *valueText) compact(v rawjson.Value) {
 // compactJSON returns JSON, which may be cut off anywhere, without white space between tokens.
 func compactJSON(text []byte) []byte {
 	compact := make([]byte, 0, len(text))
-	inString, escaped := false, false
+	inString := false
+	escaped := false
 	for _, c := range text {
 		switch {
 		case escaped:

@@ -32,7 +32,8 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 		if err := a.parse(lines); err != nil {
 			return nil, err
 		}
-		if ids, err = a.write(); !errors.Is(err, errFormat) {
+		ids, err = a.write()
+		if !errors.Is(err, errFormat) {
 			return ids, err
 		}
 	}
@@ -60,11 +61,13 @@ type appending struct {
 
 // parse checks the lines for the session's format.
 func (a *appending) parse(lines [][]byte) (err error) {
-	if a.format, err = a.s.Format(a.ctx); err != nil {
+	a.format, err = a.s.Format(a.ctx)
+	if err != nil {
 		return err
 	}
 	rules := PersistRules{Blobs: a.w.opts.Blobs != nil && a.format.Blobs, Newer: a.format.Slot}
-	a.drafts, a.bad = make([]*draft, 0, len(lines)), nil
+	a.drafts = make([]*draft, 0, len(lines))
+	a.bad = nil
 	for _, line := range lines {
 		d, err := parseDraft(line, a.format.Dialect, rules)
 		if err != nil {
@@ -79,7 +82,8 @@ func (a *appending) parse(lines [][]byte) (err error) {
 // write is Append for the checked lines. If the session's format has changed, it writes nothing and
 // returns errFormat.
 func (a *appending) write() (ids []string, err error) {
-	if a.drafts, err = a.withBlobs(); err != nil {
+	a.drafts, err = a.withBlobs()
+	if err != nil {
 		a.bad = err
 	}
 	if len(a.drafts) == 0 {
@@ -96,7 +100,8 @@ func (a *appending) write() (ids []string, err error) {
 			a.now = b.now
 		}
 		b.now = a.now
-		if added, misfit = a.addTo(b); len(added) == 0 {
+		added, misfit = a.addTo(b)
+		if len(added) == 0 {
 			return misfit
 		}
 		if len(b.lines) > 0 {
@@ -112,7 +117,8 @@ func (a *appending) write() (ids []string, err error) {
 		return nil
 	})
 	if err != nil && a.wrote && !errors.Is(err, errFormat) {
-		if ids = a.survivingIDs(); len(ids) == len(added) {
+		ids = a.survivingIDs()
+		if len(ids) == len(added) {
 			err = nil
 		}
 	}
@@ -136,7 +142,8 @@ func (a *appending) addTo(b *batch) (ids []string, err error) {
 	for i, d := range a.drafts {
 		id := a.idOf(i)
 		if !a.survived(b.snap, i) {
-			if id, err = b.add(d, id); err != nil {
+			id, err = b.add(d, id)
+			if err != nil {
 				return ids, err
 			}
 		}

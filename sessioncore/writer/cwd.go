@@ -46,7 +46,8 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 	changed := false
 	err = w.change(ctx, s, func(c *change) (err error) {
 		leaf, _ = leafID(c.snap)
-		if next, err = c.nextCWD(cwd); err == nil {
+		next, err = c.nextCWD(cwd)
+		if err == nil {
 			to, changed, err = c.setCWD(next)
 		}
 		return err
@@ -166,7 +167,8 @@ func cwdOf(s *sessioncore.Snapshot) (string, error) {
 // setCWD is SetCWD under the lock. It returns the file's new name, and whether anything changed.
 func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	name := c.s.Name()
-	if to, err = c.placeFor(cwd); err != nil {
+	to, err = c.placeFor(cwd)
+	if err != nil {
 		return "", false, err
 	}
 	old, slot, err := c.snap.ReadHeader()

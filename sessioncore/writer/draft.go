@@ -29,14 +29,16 @@ func parseDraft(line []byte, d *sessioncore.Dialect, rules PersistRules) (*draft
 	if st != rawjson.OK || rawjson.SkipSpace(text, end) != len(text) {
 		return nil, &FieldError{Want: "one JSON object", Got: notJSON(text, end)}
 	}
-	if text = text[:end]; !text.IsObject() {
+	text = text[:end]
+	if !text.IsObject() {
 		return nil, &FieldError{Want: "one JSON object", Got: text.Kind().String()}
 	}
 	kind, fills, err := checkEntry(d, text)
 	if err != nil {
 		return nil, err
 	}
-	if text = sessioncore.OneLine(text); len(fills) > 0 { // OneLine keeps all offsets
+	text = sessioncore.OneLine(text)
+	if len(fills) > 0 { // OneLine keeps all offsets
 		text = fills.Apply(text)
 	}
 	p, err := Persist(text, rules)
@@ -170,7 +172,8 @@ func (b *batch) add(d *draft, madeID string) (id string, err error) {
 	}
 	var fill []byte
 	if d.id == nil {
-		if id = madeID; id == "" || b.hasID(id) {
+		id = madeID
+		if id == "" || b.hasID(id) {
 			id = b.newID()
 		}
 		fill = rawjson.AppendQuoted([]byte(`,"id":`), id)
@@ -189,14 +192,16 @@ func (b *batch) add(d *draft, madeID string) (id string, err error) {
 
 // parentOf returns the id of a line's parent, nil if it has none.
 func (b *batch) parentOf(d *draft) (*string, error) {
-	field, v := b.dialect.ParentKey, d.parent
+	field := b.dialect.ParentKey
+	v := d.parent
 	switch {
 	case v == nil && (d.kind != sessioncore.TypeBranchSummary || b.dialect == sessioncore.Pi):
 		// pi's fromId is the previous leaf
 		return b.leaf, nil
 	case v == nil: // as the client's branchWithSummary does (docs/design.md section 2)
 		field = b.dialect.FromKey
-		if v = d.text.Member(field); v.Is(rootID) || v.IsNull() {
+		v = d.text.Member(field)
+		if v.Is(rootID) || v.IsNull() {
 			return nil, nil
 		}
 	case !v.IsString():
@@ -250,7 +255,8 @@ func appendReference(dst []byte, id *string) []byte {
 // complete returns b.lines and the line with the missing members in the client's place: after the
 // type, or at the end in omp's custom entries and messages.
 func (b *batch) complete(d *draft, fill []byte) []byte {
-	atEnd, at := b.dialect.DataFirst && (d.kind == sessioncore.TypeCustom || d.kind == sessioncore.TypeCustomMessage), 0
+	atEnd := b.dialect.DataFirst && (d.kind == sessioncore.TypeCustom || d.kind == sessioncore.TypeCustomMessage)
+	at := 0
 	for m := range d.text.EachMember {
 		if atEnd || m.KeyIs("type") {
 			at = m.End

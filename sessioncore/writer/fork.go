@@ -228,7 +228,8 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 		return nil, err
 	}
 	var changed []rawjson.Field
-	before, parent := p.keptEntry(i-1, -1), s.Parent(e)
+	before := p.keptEntry(i-1, -1)
+	parent := s.Parent(e)
 	isPointed := parent != sessioncore.NoEntry && isPointer(s, parent)
 	// pi's forks begin with null even where the parent was never written, as before 1.5.
 	if isPointed || before == sessioncore.NoEntry && s.Dialect() == sessioncore.Pi &&

@@ -66,7 +66,8 @@ func (w *Writer) WriteImported(
 	entries func() error,
 ) (base string, err error) {
 	f := newFile{title: cleanTitle(title), titleSource: "auto"}
-	if f.dialect, f.form, err = w.storeDialect(ctx); err == nil && !f.dialect.IsOMP() {
+	f.dialect, f.form, err = w.storeDialect(ctx)
+	if err == nil && !f.dialect.IsOMP() {
 		err = fmt.Errorf("%w: sessions of other agents, in operator's", storage.ErrUnsupported)
 	}
 	if err != nil {
@@ -78,7 +79,8 @@ func (w *Writer) WriteImported(
 	var bits [16]byte
 	sum := sha256.Sum256([]byte(from.Source + "\n" + from.ID + "\n" + from.Entry))
 	copy(bits[:], sum[:])
-	id, own := sessionIDOf(start, bits), hex.EncodeToString(sum[16:20])
+	id := sessionIDOf(start, bits)
+	own := hex.EncodeToString(sum[16:20])
 	f.write = func(io.Writer) error {
 		if err := entries(); err != nil {
 			return err
@@ -103,7 +105,8 @@ func (w *Writer) WriteImported(
 // importedBody returns the range of the entries in a session that WriteImported wrote. ok is false
 // if it was continued since: its last entry is not the import's, or the user gave it a title.
 func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
-	head, tail := make([]byte, min(size, maxEnd)), make([]byte, min(size, maxEnd))
+	head := make([]byte, min(size, maxEnd))
+	tail := make([]byte, min(size, maxEnd))
 	if storage.ReadFull(obj, head, 0) != nil || storage.ReadFull(obj, tail, size-int64(len(tail))) != nil {
 		return 0, 0, false
 	}
@@ -127,7 +130,8 @@ var ErrOther = errors.New("what is there is another file, and is not replaced")
 // Import publishes a copy under a name, or extends the file of that name to the copy's length. It
 // takes effect completely or not at all. The error is ErrOther if neither file begins the other.
 func (w *Writer) Import(ctx context.Context, name string, c Copy) (Outcome, error) {
-	for start := time.Now(); ; {
+	start := time.Now()
+	for {
 		outcome, err := w.importOnce(ctx, name, c)
 		waits := errors.Is(err, storage.ErrStale) || errors.Is(err, storage.ErrLocked)
 		if !waits || time.Since(start) > importLimit || !storage.Sleep(ctx, livePoll) {
@@ -189,21 +193,27 @@ func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err
 	if err != nil {
 		return Unchanged, false, err
 	}
-	size, of, from, at := st.Size, c.Size, int64(0), int64(0)
+	size := st.Size
+	of := c.Size
+	from := int64(0)
+	at := int64(0)
 	if !c.Artifact && slotIn(file, st.Size) != nil && slotIn(c, c.Size) != nil {
-		from, at = slotSize, slotSize
+		from = slotSize
+		at = slotSize
 	}
 	begins, err = storage.SameBytes(file, from, c, at, min(size, of)-from)
 	if err == nil && !begins && !c.Artifact {
 		var isImport, copyIsImport bool
 		from, size, isImport = importedBody(file, st.Size)
 		at, of, copyIsImport = importedBody(c, c.Size)
-		size, of = size-from, of-at
+		size = size - from
+		of = of - at
 		if !isImport || !copyIsImport {
 			return Unchanged, false, ErrOther
 		}
 		var same bool
-		if same, err = storage.SameBytes(file, from, c, at, min(size, of)); err == nil && !same {
+		same, err = storage.SameBytes(file, from, c, at, min(size, of))
+		if err == nil && !same {
 			err = ErrOther
 		}
 	}

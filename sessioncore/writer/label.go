@@ -53,7 +53,8 @@ func ParseLabelLine(line string) (id, label string, err error) {
 	if !found {
 		id, label, _ = strings.Cut(line, " ")
 	}
-	if id, err = unescapeLabelField(id); err != nil {
+	id, err = unescapeLabelField(id)
+	if err != nil {
 		return "", "", err
 	}
 	label, err = unescapeLabelField(label)

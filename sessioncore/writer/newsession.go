@@ -2,7 +2,6 @@ package writer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -88,7 +87,8 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	}
 	cwd := rawjson.AppendQuoted(nil, n.CWD)
 	file := newFile{cwd: cwd, parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
-	if file.dialect, file.form, err = w.storeDialect(ctx); err != nil {
+	file.dialect, file.form, err = w.storeDialect(ctx)
+	if err != nil {
 		return "", err
 	}
 	dir, err := w.DirFor(ctx, n.CWD, file.dialect)
@@ -194,7 +194,8 @@ func sessionIDOf(now time.Time, b [16]byte) string {
 // in it would not last.
 func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, err error) {
 	if w.opts.Scope != nil {
-		if dir, err = w.opts.Scope(ctx, cwd, except); err != nil {
+		dir, err = w.opts.Scope(ctx, cwd, except)
+		if err != nil {
 			return "", err
 		}
 	}
@@ -209,14 +210,17 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 	name := clients.AbsoluteScope(cwd)
 	if w.store.Program("") != sessioncore.ByPi {
 		scopes := w.opts.Scopes()
-		if name = scopes.Name(cwd); scopes.Passing(dir, cwd) {
+		name = scopes.Name(cwd)
+		if scopes.Passing(dir, cwd) {
 			dir = ""
 		}
 	}
 	if _, err := w.store.Storage().Stat(path.Join(own, name)); err == nil {
 		dir = name // the client looks here
 	}
-	dir = cmp.Or(dir, name)
+	if dir == "" {
+		dir = name
+	}
 	if len(dir) > unix.NAME_MAX {
 		const text = "%w: cwd is too long: the directory for its sessions would have a name of %d bytes, " +
 			"at most %d are possible"

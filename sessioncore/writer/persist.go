@@ -99,10 +99,12 @@ func (p *persister) value(i int, key string, listed bool, depth int) (end int, s
 		return end, st
 	}
 	for i = rawjson.SkipSpace(p.text, i+1); p.text[i] != ']'; {
-		if i, st = p.value(i, key, true, depth+1); st != rawjson.OK {
+		i, st = p.value(i, key, true, depth+1)
+		if st != rawjson.OK {
 			return i, st
 		}
-		if i = rawjson.SkipSpace(p.text, i); p.text[i] == ',' {
+		i = rawjson.SkipSpace(p.text, i)
+		if p.text[i] == ',' {
 			i = rawjson.SkipSpace(p.text, i+1)
 		}
 	}
@@ -205,7 +207,8 @@ func (p *persister) object(i int, key string, listed bool, depth int) (end int, 
 
 // finish makes the edits of an object that depend on several of its members.
 func (p *persister) finish(o *object) {
-	data, content := o.get("data"), o.get("content")
+	data := o.get("data")
+	content := o.get("content")
 	if o.key == "content" && o.listed && o.get("type").Is("image") && isLongImage(data) {
 		by := string(data) // a truncated image is useless
 		if p.rules.Blobs {
@@ -222,13 +225,16 @@ func (p *persister) finish(o *object) {
 
 // countLines corrects the number of lines beside a content.
 func (p *persister) countLines(o *object) {
-	content, count := o.get("content"), o.get("lineCount")
+	content := o.get("content")
+	count := o.get("lineCount")
 	if !content.IsString() || !count.IsNumber() {
 		return
 	}
-	body, lines := content[1:len(content)-1], 1
+	body := content[1 : len(content)-1]
+	lines := 1
 	if end, long := cutUnits(body); long {
-		body, lines = body[:end], lines+noticeBreaks
+		body = body[:end]
+		lines = lines + noticeBreaks
 	}
 	p.replace(count, strconv.Itoa(lines+bytes.Count(rawjson.AppendDecoded(nil, body), []byte{'\n'})))
 }
@@ -238,7 +244,8 @@ func (p *persister) countLines(o *object) {
 func (p *persister) finishNewer(o *object) {
 	mime, _ := o.get("mimeType").Text()
 	mime = strings.ToLower(mime)
-	data, result := o.get("data"), o.get("result")
+	data := o.get("data")
+	result := o.get("result")
 	switch {
 	case o.get("type").Is("image_generation_call") && isLongImage(result):
 		p.moveOut(o, result, "")
@@ -310,7 +317,8 @@ func (p *persister) moveOut(o *object, image rawjson.Value, mime string) {
 }
 
 func (p *persister) undo(o *object) {
-	p.edits, p.blobs = p.edits[:o.edits], p.blobs[:o.blobs]
+	p.edits = p.edits[:o.edits]
+	p.blobs = p.blobs[:o.blobs]
 }
 
 // withoutReplayed removes the thinking signatures of an assistant that repeat items of its provider

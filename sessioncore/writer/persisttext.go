@@ -15,7 +15,8 @@ import (
 // nextUnits returns the size in bytes and the UTF-16 code units of the first character of a JSON
 // string's body; high reports a lone high surrogate.
 func nextUnits(body []byte) (size, units int, high bool) {
-	switch c := body[0]; {
+	c := body[0]
+	switch {
 	case c == '\\' && body[1] == 'u':
 		r, size := rawjson.ReadEscape(body)
 		return size, size / 6, r >= 0xD800 && r < 0xDC00
@@ -41,7 +42,8 @@ func hasUnits(body []byte, n int) bool {
 	}
 	for len(body) > 0 && n > 0 {
 		size, units, _ := nextUnits(body)
-		body, n = body[size:], n-units
+		body = body[size:]
+		n = n - units
 	}
 	return n <= 0
 }
@@ -52,12 +54,14 @@ func cutUnits(body []byte) (end int, long bool) {
 	if !hasUnits(body, maxPersist+1) {
 		return len(body), false
 	}
-	for left := maxPersist - noticeUnits; ; {
+	left := maxPersist - noticeUnits
+	for {
 		size, units, high := nextUnits(body[end:])
 		if left < units || high && left == units {
 			return end, true
 		}
-		end, left = end+size, left-units
+		end = end + size
+		left = left - units
 	}
 }
 
@@ -116,7 +120,8 @@ func imageEnding(mime string) string {
 	}
 	subtype, _, _ = strings.Cut(subtype, ";")
 	subtype, _, _ = strings.Cut(subtype, "+")
-	if subtype = strings.TrimPrefix(subtype, "."); !ok || !plainEnding.MatchString(subtype) {
+	subtype = strings.TrimPrefix(subtype, ".")
+	if !ok || !plainEnding.MatchString(subtype) {
 		return ""
 	}
 	return subtype

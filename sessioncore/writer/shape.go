@@ -41,7 +41,8 @@ type memberRule struct {
 // parseShapes parses a table of shapes by name. A line has one or several names and, after "=", the
 // members. A line that begins with a tab continues the one before, and # begins a comment.
 func parseShapes(table string) map[string]*shape {
-	shapes, texts := map[string]*shape{}, map[string]string{}
+	shapes := map[string]*shape{}
+	texts := map[string]string{}
 	for line := range strings.SplitSeq(strings.ReplaceAll(table, "\n\t", " "), "\n") {
 		names, text, isShape := strings.Cut(line, " =")
 		if !isShape || line[0] == '#' {
@@ -114,7 +115,8 @@ func parseMember(token string, shapes map[string]*shape) memberRule {
 			continue
 		}
 		k, object := named(kind)
-		if r.kinds |= k; object != nil {
+		r.kinds |= k
+		if object != nil {
 			r.object = object
 		}
 	}

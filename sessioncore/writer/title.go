@@ -114,7 +114,8 @@ func (c *change) setSlot(title, old string) error {
 	line = append(line, "}\n"...)
 	slot := titleSlot(title, titleByUser, b.now.UTC().Format(rawjson.TimestampLayout))
 	if c.snap.Version() >= sessioncore.CurrentVersion && slotIn(c.snap.File(), c.snap.Stat().Size) != nil {
-		if line, err = c.afterTorn(line); err != nil {
+		line, err = c.afterTorn(line)
+		if err != nil {
 			return err
 		}
 		r := storage.Replacement{Expect: c.snap.Stat().Token, Head: slot, Tail: line}
@@ -150,9 +151,11 @@ const (
 
 // titleOf returns the title in omp's header and slot, and its source, "" if unknown.
 func titleOf(header, slot rawjson.Value) (title, source string) {
-	from, by := header.Member("title"), header.Member("titleSource")
+	from := header.Member("title")
+	by := header.Member("titleSource")
 	if slot != nil {
-		from, by = slot.Member("title"), slot.Member("source")
+		from = slot.Member("title")
+		by = slot.Member("source")
 	}
 	title, _ = from.Text()
 	for _, known := range []string{titleByUser, titleByAuto} {

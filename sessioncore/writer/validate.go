@@ -76,7 +76,8 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 
 // markZero marks a cost of 0 beside tokens as unrecorded: its author does not know the number.
 func (c *checker) markZero(usage rawjson.Value) {
-	cost, isZero := usage.Member("cost"), true
+	cost := usage.Member("cost")
+	isZero := true
 	for m := range cost.EachMember {
 		isZero = isZero && !m.KeyIs("unrecorded") && strings.Trim(string(m.Value), "-0.") == ""
 	}

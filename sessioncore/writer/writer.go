@@ -164,7 +164,8 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLoc
 // lock takes the lock of a file that no live client has open, and acquires a snapshot under it. The
 // lock is released between polls, as a writer with the file open may need it to finish.
 func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (*sessioncore.Snapshot, func(), error) {
-	for start := time.Now(); ; {
+	start := time.Now()
+	for {
 		isLast := time.Since(start) > liveLimit // before the look, which may take long
 		snap, unlock, err := w.lockOnce(ctx, s)
 		if err == nil {

@@ -98,7 +98,9 @@ func (c *Client) Send(message []byte) (*Reader, error) {
 	}
 	r := &Reader{answer}
 	r.U32() // its number
-	if kind, state := r.U32(), r.U32(); kind != 1 || state != 0 {
+	kind := r.U32()
+	state := r.U32()
+	if kind != 1 || state != 0 {
 		return nil, fmt.Errorf("the call was denied: %d", r.U32())
 	}
 	r.U32()
@@ -172,7 +174,8 @@ func (c *Client) Lookup(dir []byte, name string) (handle []byte, a Attr, known b
 func (c *Client) Walk(dir []byte, path string) (handle []byte, err error) {
 	handle = dir
 	for name := range strings.SplitSeq(path, "/") {
-		if handle, _, _, err = c.Lookup(handle, name); err != nil {
+		handle, _, _, err = c.Lookup(handle, name)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -234,7 +237,8 @@ func (c *Client) Append(handle []byte, text string) error {
 	for err == nil && text != "" {
 		var n int
 		n, err = c.Write(handle, a.Size, []byte(text))
-		text, a.Size = text[n:], a.Size+uint64(n)
+		text = text[n:]
+		a.Size = a.Size + uint64(n)
 	}
 	return err
 }
@@ -308,7 +312,8 @@ func (c *Client) readDir(procedure uint32, dir []byte, cookie uint64, sizes ...u
 func (c *Client) List(dir []byte) (all []Item, err error) {
 	for cookie, end := uint64(0), false; !end; {
 		var items []Item
-		if items, end, err = c.ReadDirPlus(dir, cookie, 8<<10); err != nil {
+		items, end, err = c.ReadDirPlus(dir, cookie, 8<<10)
+		if err != nil {
 			return nil, err
 		}
 		for _, it := range items {
@@ -343,16 +348,19 @@ func (r *Reader) Opaque() []byte {
 }
 
 func (r *Reader) postAttr() (a Attr, known bool) {
-	if known = r.U32() != 0; known {
+	known = r.U32() != 0
+	if known {
 		a = r.attr()
 	}
 	return a, known
 }
 
 func (r *Reader) attr() (a Attr) {
-	a.Type, a.Mode = r.U32(), r.U32()
+	a.Type = r.U32()
+	a.Mode = r.U32()
 	r.U32()
-	a.UID, a.GID = r.U32(), r.U32()
+	a.UID = r.U32()
+	a.GID = r.U32()
 	a.Size = r.U64()
 	for range 3 {
 		r.U64() // the room that it takes, its device, the file system

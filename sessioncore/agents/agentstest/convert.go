@@ -18,7 +18,8 @@ import (
 func Convert(t testing.TB, c *agents.Builder, file string) (whole string, states []string) {
 	for range 4 {
 		whole, states = convert(t, c, file)
-		if c = c.Restart(); c == nil {
+		c = c.Restart()
+		if c == nil {
 			break
 		}
 	}

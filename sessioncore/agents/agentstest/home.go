@@ -41,7 +41,13 @@ func Open(t testing.TB, agent, dir string, files storage.Files) *Home {
 	store, err := agents.Find(agent).Open(source)
 	require.NoError(t, err)
 	shown := agents.Shown{Files: store.Files, Format: store.Format}
-	return &Home{agents.NewFiles(shown, store.Format, nil, source.Temporary), agent, dir, store.Format, t}
+	return &Home{
+		Files:  agents.NewFiles(shown, store.Format, nil, source.Temporary),
+		Agent:  agent,
+		Dir:    dir,
+		Format: store.Format,
+		T:      t,
+	}
 }
 
 // Fresh returns the same home, of which nothing is cached.
@@ -73,7 +79,8 @@ func (h *Home) Names(dir string) (names []string) {
 // Sessions returns the paths of the sessions below a directory: each before those of its subagents.
 func (h *Home) Sessions(dir string) (sessions []string) {
 	for _, name := range h.Names(dir) {
-		switch name = path.Join(dir, name); {
+		name = path.Join(dir, name)
+		switch {
 		case h.Format.IsSession(name):
 			sessions = append(sessions, name)
 		case storagetest.Stat(h.T, h, name).Kind == storage.KindDir:

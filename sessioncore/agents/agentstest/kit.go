@@ -80,7 +80,9 @@ func (k Kit) Own(t *testing.T, variable string, said func(record map[string]any)
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			file, err := os.ReadFile(name)
 			require.NoError(t, err)
-			contents, want, got := map[any]any{}, map[string]int{}, map[string]int{}
+			contents := map[any]any{}
+			want := map[string]int{}
+			got := map[string]int{}
 			for line := range strings.Lines(string(file)) {
 				var r map[string]any
 				if id := any(len(contents)); json.Unmarshal([]byte(line), &r) == nil {
@@ -160,7 +162,8 @@ func (k Kit) with(t testing.TB, sample, text string) *Home {
 // Growth checks that a file that is written in pieces shows at each length the text that it shows when
 // it is opened with that length, and that an open reader reads that or keeps the text before.
 func (k Kit) Growth(t *testing.T, sample, text string) {
-	live, length := k.with(t, sample, ""), 0
+	live := k.with(t, sample, "")
+	length := 0
 	open := map[string]storage.Object{}
 	before := map[string]string{}
 	step := func(to int) {
@@ -199,7 +202,8 @@ func (k Kit) Growth(t *testing.T, sample, text string) {
 // that grew has the same entries.
 func Prefixes(t testing.TB, newConverter func() *agents.Builder, file string) {
 	_, states := Convert(t, newConverter(), file)
-	for at, i := 0, 0; i < len(states); i++ {
+	at := 0
+	for i := 0; i < len(states); i++ {
 		at += strings.IndexByte(file[at:], '\n') + 1
 		got, _ := Convert(t, newConverter(), file[:at])
 		Entries(t, got)

@@ -17,7 +17,8 @@ func eachCase(t testing.TB, f func(name, file, want string)) {
 		archive, err := txtar.ParseFile(page)
 		require.NoError(t, err)
 		for ; len(archive.Files) > 0; archive.Files = archive.Files[2:] {
-			file, want := archive.Files[0], archive.Files[1]
+			file := archive.Files[0]
+			want := archive.Files[1]
 			require.Equal(t, "want", want.Name, file.Name)
 			f(filepath.Base(page)+"/"+file.Name, string(file.Data), string(want.Data))
 		}

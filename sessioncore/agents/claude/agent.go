@@ -101,7 +101,8 @@ func (a Format) About(name string, obj storage.Object, size int64, listed bool) 
 // FactsAbout implements agents.FactsFormat.
 func (Format) FactsAbout(name string) agents.About {
 	about := agents.About{ID: strings.TrimSuffix(path.Base(name), ending)}
-	if about.Side = isSubagent(about.ID); about.Side {
+	about.Side = isSubagent(about.ID)
+	if about.Side {
 		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
 		if about.Chain == about.ID {
 			about.Chain = ""
@@ -140,7 +141,8 @@ type whereabouts struct{ relocated, worktree, branchOf string }
 
 // add adds a record. The last one of several counts.
 func (w *whereabouts) add(r agents.Object) {
-	switch typ := r.Member("type"); {
+	typ := r.Member("type")
+	switch {
 	case typ.Is("relocated"):
 		w.relocated, _ = r.Member("relocatedCwd").Text()
 	case typ.Is("worktree-state"): // null when the client has left the worktree

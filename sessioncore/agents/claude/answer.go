@@ -53,7 +53,8 @@ func promptOf(usage rawjson.Value) int64 {
 func (c *converter) assistant(r *record) {
 	id, _ := r.message.Member("id").Text()
 	request, _ := r.Member("requestId").Text()
-	a, key := &c.answer, id
+	a := &c.answer
+	key := id
 	if c.Open() != nil && id != "" && a.id == id && a.removed == c.isRemoved(r) && a.Size() < maxAnswer {
 		if !a.isOver(r, request, r.message.Member("usage")) {
 			c.extend(a, r)
@@ -95,7 +96,8 @@ func (c *converter) extend(a *answer, r *record) {
 	c.From(r.id(), r.time())
 	a.Answer = c.Answer(a.key)
 	c.at(r, a.place, a.ID)
-	c.leaf.pinned, c.leaf.cleared = false, false
+	c.leaf.pinned = false
+	c.leaf.cleared = false
 	a.records = append(a.records, r.uuid)
 	c.addBlocks(a, r.message.Member("content"))
 	a.Model(r.message.Member("model"))
@@ -137,7 +139,8 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 	}
 	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
 		members := agents.Object(of)
-		switch typ := members.Member("type"); {
+		typ := members.Member("type")
+		switch {
 		case isEmptyText(members):
 		case typ.Is("tool_use"), typ.Is("server_tool_use"):
 			id, _ := members.Member("id").Text()

@@ -62,8 +62,10 @@ func (c *converter) aside(r *record) bool {
 		c.add(r, func() { c.Asked("claude", args) })
 		return true
 	}
-	content, by := r.Member("content"), recap
-	switch subtype := r.Member("subtype"); {
+	content := r.Member("content")
+	by := recap
+	subtype := r.Member("subtype")
+	switch {
 	case !r.typ.Is("system") || !content.IsString() || content.Is(""):
 		return false
 	case subtype.Is("local_command"):
@@ -87,7 +89,8 @@ func (c *converter) mention(r *record) bool {
 		return false
 	}
 	var image agents.Blocks
-	switch text := file.Member("content"); {
+	text := file.Member("content")
+	switch {
 	case content.IsString():
 	case text.IsString():
 		content = text
@@ -95,7 +98,8 @@ func (c *converter) mention(r *record) bool {
 		if content.Member("type").Is("image") {
 			image.Image(file.Member("type"), file.Member("base64"))
 		}
-		if content = nil; image == nil {
+		content = nil
+		if image == nil {
 			return false
 		}
 	}

@@ -61,7 +61,8 @@ func (c *converter) compaction(r *record) {
 	c.send()
 	c.answer.id = ""
 	b := c.bound
-	if c.bound = nil; b == nil {
+	c.bound = nil
+	if b == nil {
 		b = &boundary{uuid: r.id(), on: c.parentOf(r), time: r.time(), line: r.line}
 		if b.on.id == "" {
 			b.on = c.end
@@ -70,7 +71,10 @@ func (c *converter) compaction(r *record) {
 	lines := slices.Compact([]int64{b.line, r.line})
 	kept := ""
 	if p := c.places[b.kept]; p != nil && b.kept != "" {
-		kept = cmp.Or(p.first, p.id)
+		kept = p.first
+		if kept == "" {
+			kept = p.id
+		}
 	}
 	c.From(b.uuid, b.time, lines...)
 	c.HangOn(b.on.id, 0)

@@ -23,12 +23,16 @@ func (c *converter) split(content rawjson.Value) (parts []part, results int) {
 	}
 	inRun := false
 	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
-		switch members := agents.Object(of); {
+		members := agents.Object(of)
+		switch {
 		case members.Member("type").Is("tool_result"):
-			parts, results, inRun = append(parts, part{result: slices.Clone(members)}), results+1, false
+			parts = append(parts, part{result: slices.Clone(members)})
+			results = results + 1
+			inRun = false
 		case block.IsObject() && !isEmptyText(members):
 			if !inRun {
-				parts, inRun = append(parts, part{}), true
+				parts = append(parts, part{})
+				inRun = true
 			}
 			if !c.Facts {
 				addBlock(&parts[len(parts)-1].content, block, members)
@@ -50,7 +54,8 @@ func (c *converter) blocksOf(content rawjson.Value) agents.Blocks {
 		addBlock(&blocks, block, members)
 		return true
 	})
-	if c.blocks = blocks; cap(blocks) > jsonl.KeepBuffer {
+	c.blocks = blocks
+	if cap(blocks) > jsonl.KeepBuffer {
 		c.blocks = nil
 	}
 	return blocks
@@ -64,7 +69,8 @@ func isEmptyText(block agents.Object) bool {
 // addBlock adds a block of content: a text or an image as a session has it, all others unchanged.
 func addBlock(to *agents.Blocks, block rawjson.Value, members agents.Object) {
 	source := members.Member("source")
-	mimeType, data := source.Member("media_type"), source.Member("data")
+	mimeType := source.Member("media_type")
+	data := source.Member("data")
 	switch {
 	case block.IsString():
 		to.Text(block)

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"cmp"
 	"strconv"
 
 	"sessionfs/sessioncore/agents"
@@ -71,7 +70,8 @@ type call struct {
 // newConverter returns a converter for a file. path is that of the file if its entries are a part of
 // another session, without their usage, else "".
 func newConverter(about agents.About, projects *Projects, path string) *converter {
-	c, known := &converter{}, &learned{
+	c := &converter{}
+	known := &learned{
 		counts: map[string]int64{}, late: map[string]string{}, removed: map[string]int64{},
 		replaced: map[string]string{}, queued: map[int64]bool{}, last: map[string]int64{},
 	}
@@ -104,17 +104,20 @@ func (c *converter) record(of *agents.Record) {
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
 	r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
-	if c.titles.read += len(of.Value) + 1; !c.Side && !c.Facts {
+	c.titles.read += len(of.Value) + 1
+	if !c.Side && !c.Facts {
 		c.titles.add(r.Object)
 		c.SetTitle(c.titles.title())
 	}
-	isUser, isAnswer := r.typ.Is("user"), r.typ.Is("assistant")
+	isUser := r.typ.Is("user")
+	isAnswer := r.typ.Is("assistant")
 	if isOfOther(r.message.Member("parts"), r.Member("systemPayload")) || !c.isMine(r, isUser) || c.isOutdated(r) {
 		return
 	}
 	c.retract(r, isUser || isAnswer)
 	if r.uuid == "" && !isUser && !isAnswer {
-		if c.control(r); c.isBegun { // it names no directory
+		c.control(r)
+		if c.isBegun { // it names no directory
 			c.aside(r)
 		}
 		return
@@ -143,7 +146,8 @@ func (c *converter) record(of *agents.Record) {
 		c.behind = map[string]bool{}
 		c.bound = newBoundary(c, r)
 	default:
-		if c.control(r); !c.aside(r) {
+		c.control(r)
+		if !c.aside(r) {
 			c.pass(r)
 		}
 	}
@@ -151,7 +155,8 @@ func (c *converter) record(of *agents.Record) {
 
 // message makes the entries of a record in the person's name.
 func (c *converter) message(r *record) {
-	content, isMeta := r.message.Member("content"), r.Member("isMeta").IsTrue()
+	content := r.message.Member("content")
+	isMeta := r.Member("isMeta").IsTrue()
 	if !isMeta {
 		c.dequeue(content, true)
 	}
@@ -237,7 +242,10 @@ type record struct {
 // id returns the id of a record's first entry. A copy in a fork has the original's id.
 func (r *record) id() string {
 	if r.uuid != "" {
-		return cmp.Or(r.copyOf, r.uuid)
+		if r.copyOf != "" {
+			return r.copyOf
+		}
+		return r.uuid
 	}
 	return "l" + strconv.FormatInt(r.line, 10)
 }
@@ -300,7 +308,8 @@ func (c *converter) add(r *record, add func()) {
 	c.From(r.id(), r.time())
 	c.hangOn(on)
 	add()
-	if c.at(r, c.made(r, on), r.id()); r.uuid == "" {
+	c.at(r, c.made(r, on), r.id())
+	if r.uuid == "" {
 		on.id = c.Last()
 	}
 }
@@ -322,10 +331,12 @@ func (c *converter) made(r *record, on *place) *place {
 // its time, or if it hangs on the newest.
 func (c *converter) note(time rawjson.Value, parent string, at *place) {
 	c.end = at
-	c.leaf.pinned, c.leaf.cleared = false, false
+	c.leaf.pinned = false
+	c.leaf.cleared = false
 	ms, _, ok := rawjson.ReadTimestamp(time)
 	if ok && ms >= c.latest || parent == c.newest {
-		c.newest, c.latest = c.Last(), max(ms, c.latest)
+		c.newest = c.Last()
+		c.latest = max(ms, c.latest)
 	}
 }
 
@@ -333,9 +344,11 @@ func (c *converter) note(time rawjson.Value, parent string, at *place) {
 // result. A text that the client sends instead is the result; the content of its own follows it.
 func (c *converter) result(r *record, result agents.Object, only bool, at *place) *place {
 	at = c.resultPlace(r, result, only, at)
-	content, replacement := result.Member("content"), c.replacement(result)
+	content := result.Member("content")
+	replacement := c.replacement(result)
 	e := agents.Result{Call: result.Member("tool_use_id"), IsError: result.Member("is_error").IsTrue()}
-	if e.Session = c.subagent(r, result); only {
+	e.Session = c.subagent(r, result)
+	if only {
 		e.Details = r.Member("toolUseResult")
 	}
 	sent := content
@@ -379,7 +392,8 @@ func (c *converter) resultPlace(r *record, result agents.Object, only bool, at *
 
 // pending adds the prompts that send will make entries of, and moves the leaf if needed.
 func (c *converter) pending() {
-	leaf, last := c.current(), c.Last()
+	leaf := c.current()
+	last := c.Last()
 	c.HangOn(c.end.id, 0)
 	for i := range c.queue.sent {
 		if p := &c.queue.sent[i]; c.isBegun {

@@ -71,7 +71,8 @@ func (c *converter) addBranch(p *converter, text []byte) {
 	var branch []string
 	isOn := map[string]bool{}
 	for id := p.places[c.fork.last].id; entries[id] != nil && !isOn[id]; {
-		branch, isOn[id] = append(branch, id), true
+		branch = append(branch, id)
+		isOn[id] = true
 		id, _ = rawjson.Value(entries[id]).Member("parentId").Text()
 	}
 	for _, id := range slices.Backward(branch) {
@@ -89,5 +90,6 @@ func (c *converter) addBranch(p *converter, text []byte) {
 	}
 	c.KnowTools(p.Builder)
 	c.end = p.places[c.fork.last]
-	c.newest, c.latest = c.end.id, p.latest
+	c.newest = c.end.id
+	c.latest = p.latest
 }

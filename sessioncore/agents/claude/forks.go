@@ -58,10 +58,12 @@ func (p *Projects) parentOf(name, first string, listed bool) (parent string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, session := range forks {
-		now, most := comparison{with: with}, 0
+		now := comparison{with: with}
+		most := 0
 		for j, other := range forks {
 			if likely := compare(times[i], times[j]); j != i && likely > most {
-				most, now.parent = likely, other
+				most = likely
+				now.parent = other
 			}
 		}
 		p.forks[path.Join(dir, session+ending)] = now
@@ -122,10 +124,12 @@ func (p *Projects) eachRecord(name string, size int64, f func(u *jsonl.Unit) err
 // of both were there before the copy. Else the fork is the first to continue, as people continue in
 // it at once; but both may be forks of a third session.
 func compare(own, theirs map[uint64]int64) (likely int) {
-	shared, last := 0, int64(0)
+	shared := 0
+	last := int64(0)
 	for uuid, ms := range own {
 		if _, ok := theirs[uuid]; ok {
-			shared, last = shared+1, max(last, ms)
+			shared = shared + 1
+			last = max(last, ms)
 		}
 	}
 	ownFirst, ownAlone := firstWithout(own, theirs)
@@ -145,7 +149,8 @@ func compare(own, theirs map[uint64]int64) (likely int) {
 func firstWithout(times, others map[uint64]int64) (first int64, ok bool) {
 	for uuid, ms := range times {
 		if _, is := others[uuid]; !is && (!ok || ms < first) {
-			first, ok = ms, true
+			first = ms
+			ok = true
 		}
 	}
 	return first, ok

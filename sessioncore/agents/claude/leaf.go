@@ -62,9 +62,10 @@ type leaf struct {
 // empties the conversation; another one with another leaf removes the pin.
 func (l *leaf) set(r *record) {
 	id, _ := r.Member("leafUuid").Text()
-	switch explicit := r.Member("explicit").IsTrue(); {
+	explicit := r.Member("explicit").IsTrue()
+	switch {
 	case explicit:
-		*l = leaf{id, id != "", id == "", r.line}
+		*l = leaf{id: id, pinned: id != "", cleared: id == "", line: r.line}
 	case id != "" && id != l.id:
 		*l = leaf{id: id, line: r.line}
 	}

@@ -51,7 +51,8 @@ func (c *converter) retract(r *record, isTalk bool) {
 	if isTalk || r.Member("subtype").Is("model_refusal_fallback") {
 		for v := range r.Member("retractedMessageUuids").EachElement {
 			uuid, _ := v.Text()
-			if c.remove(uuid, r.line); c.places[uuid] == nil && len(uuid) > sharedSize {
+			c.remove(uuid, r.line)
+			if c.places[uuid] == nil && len(uuid) > sharedSize {
 				c.remove(uuid[:sharedSize], r.line) // the file has another one of the same answer
 			}
 		}

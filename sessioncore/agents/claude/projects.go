@@ -54,7 +54,8 @@ const (
 func NewProjects(files storage.Files) *Projects {
 	p := &Projects{inside: agents.Inside{May: mayHaveChains, InnerKey: innerKey, Share: newSharing}, forks: map[string]comparison{}}
 	p.firsts.OfBeginning, p.ages.OfBeginning = true, true
-	p.Raw, p.Real = files, p.real
+	p.Raw = files
+	p.Real = p.real
 	return p
 }
 
@@ -78,7 +79,8 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	if err != nil {
 		return err
 	}
-	inDir, more := map[string]bool{}, true
+	inDir := map[string]bool{}
+	more := true
 	err = p.Raw.List(dir, nil, func(item storage.Item) bool {
 		inDir[item.Name] = true
 		more = len(parts) == 1 && in.moved[item.Name] || f(item)
@@ -93,7 +95,8 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 					}
 					return p.Stat(path.Join(dir, name))
 				}
-				more, err = f(storage.Item{Name: name, Kind: kind, State: state}), nil
+				more = f(storage.Item{Name: name, Kind: kind, State: state})
+				err = nil
 			}
 		}
 	}
@@ -232,7 +235,8 @@ func (p *Projects) isOld(file string) bool {
 // mayHaveChains reports whether lines have records of subagents.
 func mayHaveChains(lines []byte) bool {
 	for found := true; found; {
-		if _, lines, found = bytes.Cut(lines, []byte(`"isSidechain":`)); found &&
+		_, lines, found = bytes.Cut(lines, []byte(`"isSidechain":`))
+		if found &&
 			bytes.HasPrefix(bytes.TrimLeft(lines, " "), []byte("true")) {
 			return true
 		}
@@ -287,7 +291,8 @@ func (p *Projects) real(name string) (file string, kind storage.Kind, err error)
 	case n == 2 && in.moved[parts[1]]:
 		return "", 0, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	names, session := p.agents(in, parts[0], parts[1]), path.Join(parts[0], parts[1]+ending)
+	names := p.agents(in, parts[0], parts[1])
+	session := path.Join(parts[0], parts[1]+ending)
 	switch {
 	case n < 4 && len(names) > 0:
 		return session, storage.KindDir, nil

@@ -40,7 +40,8 @@ type queue struct {
 func (c *converter) queueOperation(r *record) {
 	q := &c.queue
 	content := r.Member("content")
-	switch op := r.Member("operation"); {
+	op := r.Member("operation")
+	switch {
 	case op.Is("enqueue") && len(q.waiting) < maxQueued:
 		p := newQueued(r, content)
 		p.later = c.learned.queued[r.line]
@@ -73,7 +74,8 @@ func (q *queue) remove(r *record, content rawjson.Value) {
 			return
 		}
 	} else {
-		p.lines, p.time = append(p.lines, r.line), slices.Clone(r.time())
+		p.lines = append(p.lines, r.line)
+		p.time = slices.Clone(r.time())
 	}
 	reason := r.Member("reason")
 	isSent := reason.Missing() || reason.Is("absorbed_mid_turn")
@@ -116,7 +118,9 @@ func (c *converter) dequeue(content rawjson.Value, isMessage bool) {
 	}
 	text := strings.TrimSpace(agents.ChatText(content))
 	line, isGuess := q.guessed[text]
-	switch sent, waiting := indexText(q.sent, text), indexText(q.waiting, text); {
+	sent := indexText(q.sent, text)
+	waiting := indexText(q.waiting, text)
+	switch {
 	case text == "":
 	case sent >= 0:
 		q.sent = slices.Delete(q.sent, sent, sent+1)
@@ -136,7 +140,8 @@ func (c *converter) attach(r *record) {
 	content, isMeta := queuedCommand(r)
 	c.dequeue(content, false)
 	if p := newQueued(r, content); len(c.queue.sent) < maxQueued {
-		p.by, p.hasWords = sayerOf(content, isMeta), true
+		p.by = sayerOf(content, isMeta)
+		p.hasWords = true
 		c.queue.sent = append(c.queue.sent, p)
 	}
 }
@@ -160,7 +165,8 @@ func isQueuedCommand(r *record) bool {
 
 // send makes entries of the prompts sent with the last results. The results' children hang on them.
 func (c *converter) send() {
-	sent, before := c.queue.sent, c.end
+	sent := c.queue.sent
+	before := c.end
 	c.queue.sent = nil
 	for i := range sent {
 		p := &sent[i]

@@ -59,7 +59,8 @@ func (t *titles) add(r agents.Object) {
 
 // named sets a title.
 func (t *titles) named(r agents.Object) {
-	switch typ := r.Member("type"); {
+	typ := r.Member("type")
+	switch {
 	case typ.Is("custom-title"):
 		t.custom, _ = r.Member("customTitle").Text()
 	case typ.Is("ai-title"):
@@ -72,14 +73,17 @@ func (t *titles) named(r agents.Object) {
 // goOn handles an answer to the typed text. A list still finds a first message behind a short one.
 func (t *titles) goOn(r agents.Object) {
 	t.before += len(r.Member("message"))
-	if t.pastList = t.pastList || t.before > maxBefore; t.waiting != "" {
+	t.pastList = t.pastList || t.before > maxBefore
+	if t.waiting != "" {
 		t.settle(t.waiting)
 	}
 }
 
 // settle sets the first prompt.
 func (t *titles) settle(prompt string) {
-	t.prompt, t.waiting, t.done = agents.FirstLine(prompt), "", true
+	t.prompt = agents.FirstLine(prompt)
+	t.waiting = ""
+	t.done = true
 }
 
 // say adds the texts of a person's record.
@@ -103,13 +107,16 @@ func (t *titles) text(text string) {
 	switch {
 	case t.done || text == "":
 	case sayerOf(agents.Quoted(text), false) == output:
-		t.local, t.waiting, t.pastList = cmp.Or(t.local, t.waiting), "", true
+		t.local = cmp.Or(t.local, t.waiting)
+		t.waiting = ""
+		t.pastList = true
 	case t.waiting != "":
 		t.settle(t.waiting)
 	case isCommand:
 		name = "/" + strings.TrimPrefix(name, "/")
 		args, _ := tagged(text, "command-args")
-		if t.pastList = true; slices.Contains(localCommands, name) {
+		t.pastList = true
+		if slices.Contains(localCommands, name) {
 			t.local = cmp.Or(t.local, name)
 		} else {
 			t.waiting = agents.FirstLine(name + " " + args)

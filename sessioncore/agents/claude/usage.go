@@ -15,7 +15,8 @@ func (c *converter) count(a *answer, usage, model rawjson.Value) {
 	if !usage.IsObject() || string(usage) == string(a.usage) {
 		return
 	}
-	if a.usage = append(a.usage[:0], usage...); a.Lines[0] >= c.learned.last[a.key] && c.Path == "" {
+	a.usage = append(a.usage[:0], usage...)
+	if a.Lines[0] >= c.learned.last[a.key] && c.Path == "" {
 		u, iterations := usageOf(usage)
 		a.Set(u, callsIn(iterations, model))
 	}
@@ -25,7 +26,8 @@ func (c *converter) count(a *answer, usage, model rawjson.Value) {
 func callsIn(iterations, model rawjson.Value) (calls []byte) {
 	for call := range iterations.EachElement {
 		by := call.Member("model")
-		switch typ := call.Member("type"); {
+		typ := call.Member("type")
+		switch {
 		case !typ.Is("advisor_message") && !typ.Is("compaction"):
 			continue
 		case by.IsString():

@@ -26,7 +26,9 @@ func (c *converter) answer() *agents.Answer {
 		for _, h := range c.hidden {
 			c.Of(&h.at, func() { c.Answer("").Thinking(nil, h.sealed) })
 		}
-		c.hidden, c.isPrompted, c.ended = nil, false, false
+		c.hidden = nil
+		c.isPrompted = false
+		c.ended = false
 	}
 	a := c.Answer("")
 	a.Count(c.early)
@@ -82,8 +84,10 @@ func (all tokens) since(t tokens) tokens {
 // count adds the tokens of the answer before them. Repeated totals add nothing. The input includes
 // the tokens read from the cache and written to it.
 func (c *converter) count(info rawjson.Value) {
-	totals, last := info.Member("total_token_usage"), info.Member("last_token_usage")
-	all, used := tokensOf(totals), tokensOf(last)
+	totals := info.Member("total_token_usage")
+	last := info.Member("last_token_usage")
+	all := tokensOf(totals)
+	used := tokensOf(last)
 	if totals.IsObject() {
 		if all == c.totals {
 			return

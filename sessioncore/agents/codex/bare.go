@@ -24,7 +24,9 @@ func (c *converter) begin(id rawjson.Value, meta agents.Object) {
 // without times. A message of the program has the working directory.
 func (c *converter) bare(line agents.Object) {
 	typ, _ := line.Member("type").Text()
-	id, time, content := line.Member("id"), line.Member("timestamp"), line.Member("content")
+	id := line.Member("id")
+	time := line.Member("timestamp")
+	content := line.Member("content")
 	isItem := typ == "message" || typ == "reasoning" ||
 		strings.HasSuffix(typ, "_call") || strings.HasSuffix(typ, "_output")
 	switch {

@@ -63,7 +63,8 @@ const maxFirst = 8 << 20
 func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (beginning, error) {
 	return h.beginnings.Of(name, st, func() (b beginning, err error) {
 		if obj == nil {
-			if obj, err = h.Open(name); err != nil {
+			obj, err = h.Open(name)
+			if err != nil {
 				return b, err
 			}
 			defer obj.Close()
@@ -73,11 +74,13 @@ func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (be
 		if err == io.EOF {
 			err = errors.New("it has no whole first line")
 		}
-		b.size, line = int64(len(line)), bytes.TrimSpace(line)
+		b.size = int64(len(line))
+		line = bytes.TrimSpace(line)
 		if v := rawjson.Value(line); bytes.Contains(v, []byte(`"history_base"`)) && rawjson.IsValidObject(v) &&
 			v.Member("type").Is("session_meta") {
 			from := v.Member("payload").Member("history_base")
-			if b.base.size = agents.Count(from.Member("end_byte_offset")); b.base.size > 0 {
+			b.base.size = agents.Count(from.Member("end_byte_offset"))
+			if b.base.size > 0 {
 				b.base.thread, _ = from.Member("thread_id").Text()
 			}
 		}
@@ -126,7 +129,8 @@ func (h *Home) chainOf(name string, base base) *chain {
 	c.parts = append(c.parts, part{})
 	for i := range c.parts {
 		p := &c.parts[i]
-		p.at, p.mark = c.size, fmt.Sprintf("\n%s%d}\n", markPrefix, i+1)
+		p.at = c.size
+		p.mark = fmt.Sprintf("\n%s%d}\n", markPrefix, i+1)
 		c.size += int64(len(p.mark)) + p.to - p.from
 	}
 	return c
@@ -179,14 +183,16 @@ func (j *joined) ReadAt(text []byte, off int64) (n int, err error) {
 
 // readSome reads up to the end of a part or of its mark.
 func (j *joined) readSome(text []byte, off int64) (n int, err error) {
-	switch off -= j.first; {
+	off -= j.first
+	switch {
 	case off < 0:
 		return j.Object.ReadAt(text[:min(int64(len(text)), -off)], off+j.first)
 	case off >= j.size:
 		return j.Object.ReadAt(text, off-j.size+j.first)
 	}
 	p := &j.parts[sort.Search(len(j.parts), func(i int) bool { return j.parts[i].at > off })-1]
-	if off -= p.at; off < int64(len(p.mark)) {
+	off -= p.at
+	if off < int64(len(p.mark)) {
 		return copy(text, p.mark[off:]), nil
 	}
 	off += p.from - int64(len(p.mark))
@@ -213,7 +219,8 @@ func (j *joined) readPart(p *part, text []byte, off int64) (err error) {
 			_ = obj.Close()
 			return err
 		}
-		j.open, j.at = obj, p
+		j.open = obj
+		j.at = p
 	}
 	err = storage.ReadFull(j.open, text, off)
 	if err != nil || off+int64(len(text)) == p.to {
@@ -226,7 +233,8 @@ func (j *joined) readPart(p *part, text []byte, off int64) (err error) {
 func (j *joined) closePart() {
 	if j.at != nil {
 		_ = j.open.Close()
-		j.open, j.at = nil, nil
+		j.open = nil
+		j.at = nil
 	}
 }
 

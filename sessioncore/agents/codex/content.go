@@ -14,7 +14,8 @@ func contentBlocks(content rawjson.Value) (blocks agents.Blocks) {
 		blocks.Text(content)
 	}
 	for block := range content.EachElement {
-		typ, text := block.Member("type"), block.Member("text")
+		typ := block.Member("type")
+		text := block.Member("text")
 		switch {
 		case text.IsString() &&
 			(typ.Is("input_text") || typ.Is("output_text") || typ.Is("text") || typ.Is("inputText")):

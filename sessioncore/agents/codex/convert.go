@@ -42,7 +42,8 @@ type converter struct {
 // newConverter returns a converter for a file of home, obj if it is joined with a chain. parent opens
 // the rollout from which it may have copies, or is nil.
 func newConverter(home *Home, about agents.About, obj storage.Object, parent func() *lines) (*agents.Builder, *converter) {
-	c, before := &converter{}, &chain{}
+	c := &converter{}
+	before := &chain{}
 	if j, ok := obj.(*joined); ok {
 		before = j.chain
 	}
@@ -52,7 +53,9 @@ func newConverter(home *Home, about agents.About, obj storage.Object, parent fun
 			calls: map[string]callState{}, itemTexts: map[uint64]int{}, itemsAhead: map[uint64]int{},
 		}
 		c.titled(about.ID)
-		b.InnerKey, b.Pending, b.Unique = "payload", c.pending, true
+		b.InnerKey = "payload"
+		b.Pending = c.pending
+		b.Unique = true
 		return c.record
 	})
 	return b, c
@@ -60,7 +63,8 @@ func newConverter(home *Home, about agents.About, obj storage.Object, parent fun
 
 // record makes the entries of a record.
 func (c *converter) record(r *agents.Record) {
-	typ, payload := r.Member("type"), r.Inner
+	typ := r.Member("type")
+	payload := r.Inner
 	if c.isMark(r) {
 		return
 	}
@@ -100,7 +104,8 @@ func (c *converter) record(r *agents.Record) {
 // item makes entries of an item to or from the model.
 func (c *converter) item(item agents.Object) {
 	typ, _ := item.Member("type").Text()
-	role, content := item.Member("role"), item.Member("content")
+	role := item.Member("role")
+	content := item.Member("content")
 	kind, isCall := strings.CutSuffix(typ, "_call")
 	isAnswer := typ == "message" && role.Is("assistant")
 	if typ != "message" || isAnswer {
@@ -131,7 +136,8 @@ func (c *converter) item(item agents.Object) {
 // message makes an entry of a message of the person, the program or another agent. hasEvent says that
 // an event has its words.
 func (c *converter) message(item agents.Object, isAgent, hasEvent bool) {
-	role, content := item.Member("role"), item.Member("content")
+	role := item.Member("role")
+	content := item.Member("content")
 	blocks := contentBlocks(content)
 	switch {
 	case len(blocks) == 0:
@@ -178,7 +184,10 @@ func (c *converter) custom(kind string, item agents.Object, blocks agents.Blocks
 
 // beginTurn begins a turn, which a rollback may take back.
 func (c *converter) beginTurn() {
-	c.turns, c.isPrompted, c.hidden, c.ended = append(c.turns, c.At()), true, nil, true
+	c.turns = append(c.turns, c.At())
+	c.isPrompted = true
+	c.hidden = nil
+	c.ended = true
 }
 
 // compacted makes the entries of a compaction and of the items that replace the history.
@@ -190,7 +199,8 @@ func (c *converter) compacted(payload agents.Object) {
 	for item := range payload.Member("replacement_history").EachElement {
 		c.item(agents.Read(item))
 	}
-	c.replay, c.hidden = false, nil
+	c.replay = false
+	c.hidden = nil
 }
 
 // settle makes entries of everything that only events have, as no item follows any more.
@@ -206,7 +216,8 @@ func (c *converter) pending() {
 	if len(c.events) > 0 || len(c.undecided.messages) > 0 || len(c.waiting) > 0 || c.early != none {
 		d := *c
 		d.calls = maps.Clone(c.calls)
-		if d.settle(); d.early != none {
+		d.settle()
+		if d.early != none {
 			d.Of(&d.earlyAt, func() { d.answer() })
 		}
 	}

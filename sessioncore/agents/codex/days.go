@@ -77,7 +77,8 @@ func (d *Days) Stat(name string) (storage.Stat, error) {
 // scan returns the directories of rollouts, as far as they can be read, and the combined state of
 // those above them.
 func (d *Days) scan() (all storage.Stat, names []string, err error) {
-	if all, err = d.Raw.Stat(sessionsDir); storage.IsMissing(err) {
+	all, err = d.Raw.Stat(sessionsDir)
+	if storage.IsMissing(err) {
 		all, err = d.Raw.Stat("")
 	}
 	if err != nil {
@@ -96,7 +97,8 @@ func (d *Days) scan() (all storage.Stat, names []string, err error) {
 			items, unread := storage.List(d.Raw, dir)
 			err = cmp.Or(err, failed, unread)
 			for _, item := range items {
-				switch matches, _ := path.Match(pattern, item.Name); {
+				matches, _ := path.Match(pattern, item.Name)
+				switch {
 				case matches && item.Kind == storage.KindDir:
 					dirs = append(dirs, path.Join(dir, item.Name))
 				case level == 0 && names == nil && isRollout(item.Name) && item.Kind == storage.KindFile:

@@ -48,7 +48,8 @@ func (c *converter) addTexts(by byte, contents ...rawjson.Value) (hasEvent bool)
 	}
 	before := len(c.events)
 	var all []byte
-	parts, passed := 0, len(c.events)
+	parts := 0
+	passed := len(c.events)
 	for _, content := range contents {
 		all = append(all, agents.ChatText(content)...)
 		for block := range content.EachElement {
@@ -134,7 +135,8 @@ func (c *converter) addText(by byte, text rawjson.Value) {
 	}
 	hash := hashOf(by, said)
 	items := c.itemTexts[hash]
-	if c.itemTexts[hash] = max(0, items-1); items == 0 {
+	c.itemTexts[hash] = max(0, items-1)
+	if items == 0 {
 		c.await(event{by: by, text: slices.Clone(text), hash: hash, at: c.Here()})
 	}
 }
@@ -191,7 +193,8 @@ func (c *converter) event(p agents.Object, size int) {
 	case "agent_reasoning", "agent_reasoning_raw_content":
 		c.addEvent(thought, p.Member("text"))
 	case "turn_aborted":
-		if c.settle(); c.Open() != nil && !c.isPrompted {
+		c.settle()
+		if c.Open() != nil && !c.isPrompted {
 			c.Open().Abort()
 		}
 	case "task_complete", "turn_complete": // it repeats the last answer
@@ -234,7 +237,8 @@ func (c *converter) threadEvent(typ string, p agents.Object) {
 		all := int64(len(c.turns))
 		if n := max(0, all-agents.Count(p.Member("num_turns"))); n < all {
 			c.HangOn(c.turns[n], c.line)
-			c.turns, c.hidden = c.turns[:n], nil
+			c.turns = c.turns[:n]
+			c.hidden = nil
 		}
 	}
 }

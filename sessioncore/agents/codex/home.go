@@ -97,7 +97,8 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 	b, c := newConverter(h, about, obj, nil)
 	var err error
 	add := func(v rawjson.Value) { b.Add(nil, v, 1) }
-	if about.Title = b.Title(); listed && about.Title == "" {
+	about.Title = b.Title()
+	if listed && about.Title == "" {
 		if !isJoined {
 			err = h.promptOf(name, obj, size, add)
 		}
@@ -107,7 +108,8 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 	} else if err = agents.Head(obj, size, hasFacts, add); c.isTitled {
 		about.Title = b.Title()
 	}
-	about.Parent, about.Side = c.parent, c.side
+	about.Parent = c.parent
+	about.Side = c.side
 	return about, err
 }
 
@@ -175,7 +177,8 @@ const rescanAfter = 250 * time.Millisecond
 func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if name, st, ok = h.locate(id); ok || id == "" || time.Since(h.scannedAt) < rescanAfter {
+	name, st, ok = h.locate(id)
+	if ok || id == "" || time.Since(h.scannedAt) < rescanAfter {
 		return name, st, ok
 	}
 	days, err := storage.List(h, "")
@@ -197,7 +200,8 @@ func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 
 // locate is find without a scan. Callers must hold h.mu.
 func (h *Home) locate(id string) (name string, st storage.Stat, ok bool) {
-	if name = h.places[id]; name == "" {
+	name = h.places[id]
+	if name == "" {
 		return "", st, false
 	}
 	st, err := h.Stat(name)

@@ -45,7 +45,9 @@ func (c *converter) isMark(r *agents.Record) bool {
 		return false
 	}
 	line := r.Line + 1 - markLines*int64(c.part+1)
-	if c.part, c.mark = c.part+1, r.Line; c.numberOf(line) == c.number { // the last record has no line break
+	c.part = c.part + 1
+	c.mark = r.Line
+	if c.numberOf(line) == c.number { // the last record has no line break
 		c.omitted++
 	}
 	c.ended = c.ended || c.part == len(c.parts) // the next lines are the session's own
@@ -57,16 +59,22 @@ func (c *copies) numberOf(line int64) int64 { return line + c.omitted - max(0, c
 
 // place sets the origin of a record.
 func (c *converter) place(r *agents.Record) {
-	line, time, wasCopied := r.Line-markLines*int64(c.part), r.Member("timestamp"), c.copied
-	if c.copied = c.copied && c.part < 2; c.part < 2 {
+	line := r.Line - markLines*int64(c.part)
+	time := r.Member("timestamp")
+	wasCopied := c.copied
+	c.copied = c.copied && c.part < 2
+	if c.part < 2 {
 		time = c.timeOf(r.Object, line)
 	}
 	c.ended = c.ended || wasCopied && !c.copied
 	if time.Missing() {
 		time = c.began
 	}
-	if c.Path, c.line = "", r.Line; c.part > 0 {
-		c.Path, c.line = c.parts[c.part-1].path, r.Line-c.mark+1
+	c.Path = ""
+	c.line = r.Line
+	if c.part > 0 {
+		c.Path = c.parts[c.part-1].path
+		c.line = r.Line - c.mark + 1
 	}
 	c.number = c.numberOf(line)
 	c.id = "l" + strconv.FormatInt(c.number, 10)
@@ -95,7 +103,8 @@ func (c *copies) timeOf(record agents.Object, line int64) rawjson.Value {
 // was written right after the previous one.
 func (c *copies) copyOf(record agents.Object, time rawjson.Value, line int64, soon bool) (rawjson.Value, bool) {
 	if c.open != nil {
-		c.original, c.open = c.open(), nil
+		c.original = c.open()
+		c.open = nil
 	}
 	for c.original != nil {
 		theirs, ok := c.original.next()
@@ -106,7 +115,8 @@ func (c *copies) copyOf(record agents.Object, time rawjson.Value, line int64, so
 			return c.original.time, true
 		}
 		if !ok || !soon {
-			if c.original = nil; c.matches > 1 {
+			c.original = nil
+			if c.matches > 1 {
 				return time, false
 			}
 		}
@@ -153,7 +163,8 @@ func (l *lines) next() (o agents.Object, ok bool) {
 			l.marks++
 		case rawjson.IsValidObject(line):
 			o = agents.Read(line)
-			if l.time = o.Member("timestamp"); l.marks < 2 {
+			l.time = o.Member("timestamp")
+			if l.marks < 2 {
 				l.time = l.timeOf(o, l.read)
 			}
 			return o, true

@@ -103,7 +103,8 @@ func (c *converter) wait(id string, o *outcome, size int) {
 	}
 	known.events = o
 	c.calls[id] = known
-	if c.held += size; c.held > maxHeld {
+	c.held += size
+	if c.held > maxHeld {
 		c.finish()
 	}
 }
@@ -111,7 +112,8 @@ func (c *converter) wait(id string, o *outcome, size int) {
 // finish makes entries of the results that only events have.
 func (c *converter) finish() {
 	waiting := c.waiting
-	c.waiting, c.held = nil, 0
+	c.waiting = nil
+	c.held = 0
 	for _, id := range waiting {
 		if o := c.calls[id].events; o != nil {
 			at := o.at
@@ -129,7 +131,8 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 	case mcpEvent:
 		name, args = o.serverCall(p)
 	case dynamicEvent:
-		name, args = qualified(p.Member("namespace"), p.Member("tool")), p.Member("arguments")
+		name = qualified(p.Member("namespace"), p.Member("tool"))
+		args = p.Member("arguments")
 		o.blocks = contentBlocks(p.Member("content_items"))
 		if len(o.blocks) == 0 {
 			o.blocks = textBlock(p.Member("error"))
@@ -151,7 +154,9 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 		args = p.Member("revised_prompt")
 		o.blocks = madeImage(p)
 	case patchEvent:
-		name, o.patched, o.succeeded = rawjson.Value(`"apply_patch"`), true, !o.failed
+		name = rawjson.Value(`"apply_patch"`)
+		o.patched = true
+		o.succeeded = !o.failed
 		o.blocks = texts(p, "stdout", "stderr")
 		for m := range p.Member("changes").EachMember {
 			o.changes = append(o.changes, rawjson.Member{Key: slices.Clone(m.Key), Value: slices.Clone(m.Value)})

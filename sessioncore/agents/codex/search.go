@@ -41,7 +41,8 @@ func (c *converter) searchEvent(id rawjson.Value) int {
 func (c *converter) searchResult(id rawjson.Value, p agents.Object, size int) {
 	results := outputBlocks(p.AnyOf("results", "query"))
 	text, ok := id.Text()
-	switch known, isKnown := c.calls[text]; {
+	known, isKnown := c.calls[text]
+	switch {
 	case known.done, !ok && !isKnown:
 	case known.hosted:
 		c.result(id, nil, &outcome{blocks: results})

@@ -51,7 +51,8 @@ func parentOf(meta agents.Object, own string) (parent string, side bool) {
 // subagentOf returns the subagent or reviewer that owns a session_meta.
 func subagentOf(meta agents.Object) rawjson.Value {
 	source := meta.Member("source")
-	switch kind := agents.Read(source).AnyOf("subagent", "internal"); {
+	kind := agents.Read(source).AnyOf("subagent", "internal")
+	switch {
 	case !kind.Missing():
 		return kind
 	case source.Is("subagent"), meta.Member("thread_source").Is("subagent"):

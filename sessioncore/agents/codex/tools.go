@@ -19,7 +19,8 @@ type callState struct {
 
 // toolCall adds a call of a tool to the answer. kind is the type of the item without its ending.
 func (c *converter) toolCall(item agents.Object, kind string) {
-	name, id := qualified(item.Member("namespace"), item.Member("name")), item.AnyOf("call_id", "id")
+	name := qualified(item.Member("namespace"), item.Member("name"))
+	id := item.AnyOf("call_id", "id")
 	switch kind {
 	case "web_search":
 		c.searchCall(item, id)
@@ -81,7 +82,8 @@ func (c *converter) call(id, name, args rawjson.Value) {
 // output makes an entry of an item with the result of a call. One without a call is a message of
 // another thread or of a scheduled task.
 func (c *converter) output(item agents.Object) {
-	output, id := item.AnyOf("output", "tools"), item.Member("call_id")
+	output := item.AnyOf("output", "tools")
+	id := item.Member("call_id")
 	name := qualified(item.Member("namespace"), item.Member("name"))
 	blocks := outputBlocks(output)
 	c.flushEvents(len(c.events))
@@ -130,6 +132,7 @@ func (c *converter) result(id, name rawjson.Value, o *outcome) {
 	} else {
 		c.Tool(id, name)
 	}
-	r.Details, c.ended = o.details(), true
+	r.Details = o.details()
+	c.ended = true
 	c.Result(r)
 }

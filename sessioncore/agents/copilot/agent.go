@@ -26,8 +26,10 @@ func (h *Home) FactsAbout(name string) (about agents.About) {
 		return about
 	}
 	session, subagent := h.Split(name)
-	if about.ID = cmp.Or(subagent, session); subagent != "" {
-		about.Side, about.Chain = true, subagent
+	about.ID = cmp.Or(subagent, session)
+	if subagent != "" {
+		about.Side = true
+		about.Chain = subagent
 	}
 	return about
 }
@@ -54,7 +56,8 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 			return c.parent == ""
 		})
 	}
-	if about.Parent = c.parent; listed {
+	about.Parent = c.parent
+	if listed {
 		about.Title = title
 	}
 	return about, err

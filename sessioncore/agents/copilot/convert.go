@@ -57,7 +57,8 @@ func newConverter(about agents.About) (*agents.Builder, *converter) {
 
 // event handles an event, or a document of the first clients.
 func (c *converter) event(r *agents.Record) {
-	event, data := r.Object, r.Inner
+	event := r.Object
+	data := r.Inner
 	id, _ := event.Member("id").Text()
 	typ, isEvent := event.Member("type").Text()
 	if !isEvent && c.Chain == "" {
@@ -113,7 +114,8 @@ func (c *converter) begin(data agents.Object, at rawjson.Value) {
 
 // asset keeps an image for the messages that name it.
 func (c *converter) asset(id string, data rawjson.Value) {
-	if c.kept += len(data); c.kept > maxImages {
+	c.kept += len(data)
+	if c.kept > maxImages {
 		clear(c.images)
 		c.kept = len(data)
 	}
@@ -224,7 +226,8 @@ func (c *converter) message(m agents.Object) {
 		}
 	}
 	source, _ := m.Member("source").Text()
-	if c.answered = false; isPerson(m) || c.Chain != "" && strings.HasPrefix(source, "agent-") {
+	c.answered = false
+	if isPerson(m) || c.Chain != "" && strings.HasPrefix(source, "agent-") {
 		c.Prompted(text)
 		c.User(content)
 	} else {
@@ -261,7 +264,8 @@ func (c *converter) answer(data agents.Object) {
 			a.Thinking(other, nil)
 		}
 	}
-	if c.thoughts = nil; thought.IsString() && !thought.Is("") {
+	c.thoughts = nil
+	if thought.IsString() && !thought.Is("") {
 		a.Thinking(thought, data.AnyOf("reasoningOpaque", "encryptedContent"))
 	}
 	a.Text(data.Member("content"))
@@ -292,7 +296,8 @@ func (c *converter) result(call string, data agents.Object) {
 		details = agents.AppendMember(details, "detailedContent", detailed)
 	}
 	details = agents.AppendMember(details, "fileEdits", data.Member("fileEdits"))
-	if details = agents.AppendMember(details, "possiblePaths", c.paths[call]); len(details) > 0 {
+	details = agents.AppendMember(details, "possiblePaths", c.paths[call])
+	if len(details) > 0 {
 		details[0] = '{'
 		r.Details = append(details, '}')
 	}

@@ -80,7 +80,8 @@ func (u *usage) of(agent, call string, data agents.Object) agents.Usage {
 // calls were told. Totals that are smaller than those before, or are those of the answers since
 // then, began anew.
 func (u *usage) rest(data agents.Object) agents.Usage {
-	now, spoken := map[string]totals{}, 0.0
+	now := map[string]totals{}
+	spoken := 0.0
 	for m := range data.Member("modelMetrics").EachMember {
 		requests := m.Value.Member("requests")
 		t := totalsOf(agents.Read(m.Value.Member("usage")), requests.Member("count"), requests.Member("cost"))
@@ -102,7 +103,10 @@ func (u *usage) rest(data agents.Object) agents.Usage {
 		}
 	}
 	told := u.told
-	if u.totals, u.spoken, u.told = now, 0, false; told {
+	u.totals = now
+	u.spoken = 0
+	u.told = false
+	if told {
 		return agents.Usage{}
 	}
 	return sum.tokens()

@@ -21,7 +21,8 @@ type message struct {
 
 // userOf reads a message.
 func userOf(m agents.Object) (u message) {
-	u.content, u.display = m.Member("content"), m.Member("displayContent")
+	u.content = m.Member("content")
+	u.display = m.Member("displayContent")
 	var typed, context strings.Builder
 	agents.EachPart(u.content, func(part rawjson.Value) {
 		u.results = u.results || part.Member("functionResponse").IsObject()

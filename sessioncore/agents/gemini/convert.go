@@ -49,7 +49,8 @@ func (c *converter) record(record *agents.Record) {
 		title, _ := facts.Text()
 		c.Named(title)
 	}
-	switch messages := set.Member("messages"); {
+	messages := set.Member("messages")
+	switch {
 	case messages.IsArray():
 		c.replace(messages)
 	case r.Member("$rewindTo").IsString():
@@ -71,7 +72,9 @@ func (c *converter) record(record *agents.Record) {
 // message makes the entries of a message, unless it stands before.
 func (c *converter) message(r agents.Object) {
 	id, ok := r.Member("id").Text()
-	typ, p, said := r.Member("type"), c.places[id], saidBy(r)
+	typ := r.Member("type")
+	p := c.places[id]
+	said := saidBy(r)
 	c.copying = c.copying && r.Member("model").Missing()
 	switch {
 	case !ok || p != nil && !(typ.Is("gemini") && c.Replace(id)):
@@ -117,7 +120,8 @@ func (c *converter) user(r agents.Object, p *place) {
 	cwd := agents.Between(u.context, "I'm currently working in the directory: ", "\n")
 	c.Directory(agents.Quoted(cmp.Or(cwd, agents.Between(u.context, "- **Workspace Directories:**\n  - ", "\n"))))
 	if len(shown) > 0 {
-		kind, c.last = "gemini/content", p
+		kind = "gemini/content"
+		c.last = p
 		if isCommand {
 			c.Bash(command, output, nil)
 		} else {
@@ -144,7 +148,9 @@ func (c *converter) lateResult(part rawjson.Value) {
 
 // answer makes the entries of an answer and of the results of its calls.
 func (c *converter) answer(r agents.Object, p *place) {
-	content, hasThoughts, hasCalls := r.Member("content"), false, false
+	content := r.Member("content")
+	hasThoughts := false
+	hasCalls := false
 	agents.EachPart(content, func(part rawjson.Value) { // they can stand among the parts
 		hasThoughts = hasThoughts || agents.IsThought(part)
 		hasCalls = hasCalls || part.Member("functionCall").IsObject()
@@ -188,7 +194,8 @@ func thoughtOf(t rawjson.Value) rawjson.Value {
 // result makes an entry of the result of a call, once it has one.
 func (c *converter) result(call agents.Object) {
 	id, ok := call.Member("id").Text()
-	result, status := call.Member("result"), call.Member("status")
+	result := call.Member("result")
+	status := call.Member("status")
 	failed := status.Is("error") || status.Is("cancelled")
 	if !ok || result.Missing() && !failed && !status.Is("success") {
 		return
@@ -209,7 +216,8 @@ func (c *converter) result(call agents.Object) {
 // person, which the client may have taken out of the conversation.
 func (c *converter) failed(r agents.Object, id string) {
 	text := agents.Quoted(agents.TextIn(r.Member("content")))
-	p, at := c.last, c.At()
+	p := c.last
+	at := c.At()
 	if a := c.Open(); a != nil && a.ID == p.id && !p.failed {
 		a.Error(text)
 		p.failed = true

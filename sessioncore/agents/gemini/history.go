@@ -9,7 +9,8 @@ import (
 
 // note notes the hash of a message's text.
 func (c *converter) note(p *place, said uint64) {
-	p.said, p.all = said, p.before.all
+	p.said = said
+	p.all = p.before.all
 	if said != 0 {
 		p.all = p.all*31 + said
 		c.known[p.all] = p
@@ -37,7 +38,8 @@ func (c *converter) rewind(to rawjson.Value) {
 // isCopy reports whether a message is a copy. The client records all messages once more when a call
 // is rejected, long results are left out or a checkpoint is loaded.
 func (c *converter) isCopy(r agents.Object, id string, said uint64) bool {
-	isBegin, at := false, c.live
+	isBegin := false
+	at := c.live
 	if !c.copying {
 		at = c.root
 		isBegin = c.live != at && r.Member("type").Is("user") && startsWith(userOf(r).context, contexts[:2]...)
@@ -54,7 +56,8 @@ func (c *converter) isCopy(r agents.Object, id string, said uint64) bool {
 		}
 		return false
 	default:
-		c.begins, c.copying = false, true
+		c.begins = false
+		c.copying = true
 	}
 	c.places[id] = p
 	c.follow(p)
@@ -88,7 +91,8 @@ func (c *converter) replace(list rawjson.Value) {
 		c.places[id], copies = c.live, append(copies, c.live)
 	})
 	last := c.live
-	if c.copying = false; summary != nil {
+	c.copying = false
+	if summary != nil {
 		c.compress(summary, old, copies)
 	}
 	c.follow(last)

@@ -35,7 +35,9 @@ func newHome(files storage.Files) *home {
 		Provider: agents.Provider{API: "google-gemini-cli", Name: "google-gemini-cli", Model: "gemini"},
 		HasTitle: func(line []byte) bool { return agents.HasAny(line, `"summary"`, `"user"`) },
 	}}
-	h.Raw, h.Copied, h.Cwd = files, h.copied, h.cwd
+	h.Raw = files
+	h.Copied = h.copied
+	h.Cwd = h.cwd
 	h.Init()
 	return h
 }

@@ -93,7 +93,8 @@ func (c Imitation) Start(t testing.TB) (pid int, end func()) {
 	}
 	if c.Control != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, c.Control)
-		cmd.SysProcAttr.Setctty, cmd.SysProcAttr.Ctty = true, 4
+		cmd.SysProcAttr.Setctty = true
+		cmd.SysProcAttr.Ctty = 4
 	}
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -104,7 +104,8 @@ func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 			c.open = true
 			break
 		}
-		if want *= 2; want > KeepBuffer {
+		want *= 2
+		if want > KeepBuffer {
 			return r.fillLong(ctx, c)
 		}
 	}
@@ -120,7 +121,10 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 		return err
 	}
 	if size > r.limit && (open || size > r.limit+1) { // the newline is not a part of the line
-		c.tooLong, c.skipped, c.open, c.buf = true, size, open, c.buf[:0]
+		c.tooLong = true
+		c.skipped = size
+		c.open = open
+		c.buf = c.buf[:0]
 		if !open {
 			c.newlines = 1
 		}
@@ -137,7 +141,8 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 		longLines.Release(weight)
 	}
 	have := copy(buf, c.buf)
-	c.buf, c.open = buf, open
+	c.buf = buf
+	c.open = open
 	if err = storage.ReadFull(r.obj, buf[have:], r.next+int64(have)); err == nil && !open && buf[size-1] != '\n' {
 		err = errLineChanged
 	}
@@ -187,7 +192,8 @@ func lastNewline(b []byte) int {
 // collects the members of records.
 func (c *chunk) classify(s *rawjson.Scanner, inner string) {
 	notes := &c.notes
-	if notes.key = inner; inner == "" {
+	notes.key = inner
+	if inner == "" {
 		notes = nil
 	}
 	if c.tooLong {
@@ -197,10 +203,12 @@ func (c *chunk) classify(s *rawjson.Scanner, inner string) {
 	for at := 0; at < len(c.buf); {
 		line, _, ended := bytes.Cut(c.buf[at:], []byte("\n"))
 		info := LineInfo{start: uint32(at), number: uint32(c.newlines), length: uint32(len(line))}
-		if classify(s, line, notes, &info); info.class != lineBlank {
+		classify(s, line, notes, &info)
+		if info.class != lineBlank {
 			c.lines = append(c.lines, info)
 		}
-		if at += len(line) + 1; ended {
+		at += len(line) + 1
+		if ended {
 			c.newlines++
 		}
 	}
@@ -264,7 +272,8 @@ func (b *buffers) start() {
 func (b *buffers) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.readers--; b.readers == 0 {
+	b.readers--
+	if b.readers == 0 {
 		b.pooled = nil
 	}
 }

@@ -95,11 +95,14 @@ func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 		out.class = lineLoose
 		return
 	}
-	out.value, out.Flags, out.class = part{uint32(start), uint32(end)}, s.Flags, lineOther
+	out.value = part{uint32(start), uint32(end)}
+	out.Flags = s.Flags
+	out.class = lineOther
 	if line[start] != '{' {
 		return
 	}
-	if out.class = lineObject; n == nil {
+	out.class = lineObject
+	if n == nil {
 		out.noteText(line[start:end])
 		out.rebase(uint32(start))
 	}
@@ -135,7 +138,10 @@ func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, r
 
 // scanMessage validates the value of an entry's key "message" and sets the fields of out about it.
 func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end int, st rawjson.Status) {
-	out.Role, out.Tool, out.Cost, out.Payload = part{}, part{}, part{}, false // of repeated keys, the last one counts
+	out.Role = part{}
+	out.Tool = part{}
+	out.Cost = part{}
+	out.Payload = false // of repeated keys, the last one counts
 	if text[start] == '{' {
 		end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
 			end, st := s.SkipValue(text, i)
@@ -168,7 +174,8 @@ func memberStart(text []byte, start int, key []byte, value int) uint32 {
 	for text[at-1] != '"' { // blanks and the colon
 		at--
 	}
-	if at -= len(key); at <= start || !bytes.Equal(text[at:at+len(key)], key) {
+	at -= len(key)
+	if at <= start || !bytes.Equal(text[at:at+len(key)], key) {
 		return uint32(start + 1)
 	}
 	return uint32(at)

@@ -119,7 +119,8 @@ func LoadRecords(
 }
 
 func (l *loader) load(ctx context.Context, from Position) (Position, error) {
-	obj, size := l.obj, l.size
+	obj := l.obj
+	size := l.size
 	l.chunk = ChunkSize
 	l.resume = Position{Off: from.Off, Lines: from.Lines}
 	if size-from.Off > ChunkSize {
@@ -279,7 +280,8 @@ func (l *loader) merge(c *chunk, linesBefore int64) error {
 			return err
 		}
 	}
-	switch end := c.off + int64(len(c.buf)) + c.skipped; {
+	end := c.off + int64(len(c.buf)) + c.skipped
+	switch {
 	case l.settled:
 	case c.open:
 		l.settleOpenLine(c, linesBefore+c.newlines, end)

@@ -62,7 +62,8 @@ func (l *loader) emitLoose(line, off int64) error {
 	if rawjson.SkipSpace(r.text, 0) == len(r.text) { // a blank line is not loose
 		return errLineChanged
 	}
-	st, end := rawjson.Short, 0
+	st := rawjson.Short
+	end := 0
 	for l.work < looseWork+looseWorkRatio*off {
 		info = LineInfo{}
 		l.work += int64(len(r.text))

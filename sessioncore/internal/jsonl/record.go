@@ -23,7 +23,8 @@ func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInf
 		if string(key) != n.key {
 			return s.SkipValue(text, i)
 		}
-		if out.inner = (part{}); text[i] != '{' { // of a repeated member the last one counts
+		out.inner = (part{})
+		if text[i] != '{' { // of a repeated member the last one counts
 			return s.SkipValue(text, i)
 		}
 		out.inner, end, st = scanRecord(s, text, i, &n.inner, func(_ []byte, i int) (int, rawjson.Status) {

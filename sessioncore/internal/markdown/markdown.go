@@ -16,7 +16,8 @@ func Append(dst, text []byte) []byte {
 	c := copier{out: dst, tags: tag.Match(text), labels: bytes.Contains(text, []byte("]:"))}
 	if bytes.Contains(text, []byte("#")) { // keep the relative levels of headings
 		var first copier
-		if first.lines(text); first.lowest > 0 {
+		first.lines(text)
+		if first.lowest > 0 {
 			c.deeper = max(0, ourHeadings+1-first.lowest)
 		}
 	}
@@ -137,11 +138,13 @@ func (c *copier) line(src []byte) {
 		return
 	}
 	line, n, at, spaces := c.begin(line, n, at)
-	lead, text := line[:at], line[at:]
+	lead := line[:at]
+	text := line[at:]
 	if bytes.Equal(bytes.TrimLeft(src, " \t"), text) {
 		lead = src[:len(src)-len(text)] // with the original tabs
 	}
-	switch below := c.last == paragraph && n == len(c.open); {
+	below := c.last == paragraph && n == len(c.open)
+	switch {
 	case len(text) == 0:
 		c.close(n)
 		c.put(src)
@@ -155,7 +158,8 @@ func (c *copier) line(src []byte) {
 		c.heading(lead, text)
 	case fence.Match(text):
 		c.close(n)
-		c.last, c.fence = fenced, text[:RunLength(text, text[0])]
+		c.last = fenced
+		c.fence = text[:RunLength(text, text[0])]
 		c.margin = markers.ReplaceAll(lead, []byte(" "))
 		// Some programs take a line with bars for the head of a table, not for a fence.
 		c.out = append(c.out, lead...)
@@ -193,7 +197,8 @@ func (c *copier) enter(line []byte) (wide []byte, n, at int) {
 		var text, spaces int
 		line, text, spaces = indent(line, at)
 		blank := text == len(line)
-		switch margin := c.open[n]; {
+		margin := c.open[n]
+		switch {
 		case margin == 0 && !blank && spaces < 4 && line[text] == '>':
 			line, _, spaces = indent(line, text+1)
 			at = text + 1 + min(spaces, 1)
@@ -221,7 +226,8 @@ func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces
 			return line, n, text, spaces
 		}
 		width := rawjson.SkipDigits(rest, 0) + 1
-		quote, empty := rest[0] == '>', len(bytes.TrimLeft(rest[width:], " \t")) == 0
+		quote := rest[0] == '>'
+		empty := len(bytes.TrimLeft(rest[width:], " \t")) == 0
 		if n == maxNesting || opened && empty && !quote {
 			return slices.Insert(bytes.Clone(line), text+width-1, '\\'), n, text, spaces
 		}
@@ -230,14 +236,18 @@ func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces
 		line, _, spaces = indent(line, text+width)
 		switch {
 		case quote:
-			margin, spaces = 0, min(spaces, 1)
+			margin = 0
+			spaces = min(spaces, 1)
 		case spaces > 4 || empty: // followed by code, or by nothing
-			margin, spaces = margin+1, min(spaces, 1)
+			margin = margin + 1
+			spaces = min(spaces, 1)
 		default:
 			margin += spaces
 		}
-		c.open, c.empty = append(c.open, margin), empty && !quote
-		n, at = n+1, text+width+spaces
+		c.open = append(c.open, margin)
+		c.empty = empty && !quote
+		n = n + 1
+		at = text + width + spaces
 	}
 }
 

@@ -12,7 +12,8 @@ func (c *copier) heading(lead, text []byte) {
 		c.lowest = level
 	}
 	c.out = append(append(c.out, lead...), "######"[:min(c.deeper, deepestHeading-level)]...)
-	c.table, c.unsure = true, false // some programs take it for the head of a table
+	c.table = true
+	c.unsure = false // some programs take it for the head of a table
 	c.escape(text)
 }
 
@@ -31,7 +32,9 @@ func (c *copier) text(src, lead, text []byte, n int) {
 	first := c.last != paragraph
 	if first {
 		c.close(n)
-		c.last, c.table, c.unsure = paragraph, false, false
+		c.last = paragraph
+		c.table = false
+		c.unsure = false
 	} else if c.table && (marker.Match(text) || len(lead) >= 4) {
 		// A list or code can begin below the head of a table but not below text, and programs
 		// disagree on which this is.
@@ -71,7 +74,8 @@ func (c *copier) escape(text []byte) {
 		return
 	}
 	done := 0
-	for i := 0; ; {
+	i := 0
+	for {
 		signs := "<`]\\"
 		if c.unsure {
 			signs = "<"
@@ -91,7 +95,8 @@ func (c *copier) escape(text []byte) {
 			c.out = append(c.out, text[done:i-1]...)
 			// In some programs, a backslash at the end of a line escapes the first character of the
 			// next one.
-			if done = i; c.unsure && i == 1 || i > 1 && text[i-2] == '\\' || inAddress(text[:i-1]) {
+			done = i
+			if c.unsure && i == 1 || i > 1 && text[i-2] == '\\' || inAddress(text[:i-1]) {
 				c.out = append(c.out, "&lt;"...)
 			} else {
 				c.out = append(c.out, `\<`...)
@@ -121,14 +126,16 @@ func (c *copier) escape(text []byte) {
 // codeSpan returns the code span at the start of text that begins with n backticks, nil if it does
 // not end in text.
 func codeSpan(text []byte, n int) []byte {
-	for i := n; ; {
+	i := n
+	for {
 		next := bytes.IndexByte(text[i:], '`')
 		if next < 0 {
 			return nil
 		}
 		i += next
 		run := RunLength(text[i:], '`')
-		if i += run; run == n {
+		i += run
+		if run == n {
 			return text[:i]
 		}
 	}

@@ -41,7 +41,8 @@ func Visible(text []byte) []byte {
 		dst = append(dst, text[:i]...)
 		text = text[i:]
 		n := 1
-		switch c := text[0]; {
+		c := text[0]
+		switch {
 		case c == '\r':
 			dst = append(dst, '\n')
 			if len(text) > 1 && text[1] == '\n' {
@@ -53,7 +54,8 @@ func Visible(text []byte) []byte {
 			dst = append(dst, "␡"...)
 		default:
 			var r rune
-			if r, n = rawjson.DecodeRune(text); Obeyed(r) {
+			r, n = rawjson.DecodeRune(text)
+			if Obeyed(r) {
 				dst = fmt.Appendf(dst, "{U+%04X}", r)
 			} else {
 				dst = utf8.AppendRune(dst, r) // a surrogate is written as U+FFFD
@@ -73,7 +75,8 @@ func Obeyed(r rune) bool {
 // AppendLine appends visible text as one line of at most characters characters. Runs of white space
 // become one blank. If the text is cut, an ellipsis is added.
 func AppendLine(dst, text []byte, characters int) []byte {
-	begin, space := len(dst), false
+	begin := len(dst)
+	space := false
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
 		switch {
@@ -83,7 +86,8 @@ func AppendLine(dst, text []byte, characters int) []byte {
 			return append(dst, "…"...)
 		default:
 			if space {
-				dst, space = append(dst, ' '), false
+				dst = append(dst, ' ')
+				space = false
 			}
 			dst = append(dst, text[:n]...)
 			characters--
@@ -152,7 +156,8 @@ func AppendFenced(dst []byte, info string, text []byte) []byte {
 	fence := bytes.Repeat([]byte{'`'}, max(3, longestRun(text, '`')+1))
 	dst = append(append(append(dst, fence...), info...), '\n')
 	if len(text) > 0 {
-		if dst = append(dst, text...); text[len(text)-1] != '\n' {
+		dst = append(dst, text...)
+		if text[len(text)-1] != '\n' {
 			dst = append(dst, '\n')
 		}
 	}

@@ -60,12 +60,14 @@ func (l Edits) Object(object Value, base int, add string, drop func(Member) bool
 				l = append(l, Edit{Start: base + open, End: base + m.start})
 				open = -1
 			}
-			kept, keptEnd = true, m.End
+			kept = true
+			keptEnd = m.End
 		case kept:
 			l = append(l, Edit{Start: base + keptEnd, End: base + m.End})
 			keptEnd = m.End
 		case open < 0:
-			open, keptEnd = m.start, m.End
+			open = m.start
+			keptEnd = m.End
 		default:
 			keptEnd = m.End
 		}

@@ -180,7 +180,8 @@ func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
 func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 	var st Status
 	for {
-		if i = SkipSpace(b, i); i >= len(b) {
+		i = SkipSpace(b, i)
+		if i >= len(b) {
 			return i, Short
 		}
 		// A value begins here.
@@ -189,7 +190,8 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			s.noteString(b[i+1:])
 			i, st = s.SkipString(b, i+1)
 		case c == '{':
-			if i = SkipSpace(b, i+1); i >= len(b) {
+			i = SkipSpace(b, i+1)
+			if i >= len(b) {
 				return i, Short
 			}
 			if b[i] == '}' {
@@ -197,12 +199,14 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 				break
 			}
 			open.push(1)
-			if i, st = s.skipKey(b, i); st != OK {
+			i, st = s.skipKey(b, i)
+			if st != OK {
 				return i, st
 			}
 			continue
 		case c == '[':
-			if i = SkipSpace(b, i+1); i >= len(b) {
+			i = SkipSpace(b, i+1)
+			if i >= len(b) {
 				return i, Short
 			}
 			if b[i] == ']' {
@@ -226,7 +230,8 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			if open.depth == 0 {
 				return i, OK
 			}
-			if i = SkipSpace(b, i); i >= len(b) {
+			i = SkipSpace(b, i)
+			if i >= len(b) {
 				return i, Short
 			}
 			c := b[i]
@@ -235,10 +240,12 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 				if !open.inObject() {
 					break
 				}
-				if i = SkipSpace(b, i); i >= len(b) {
+				i = SkipSpace(b, i)
+				if i >= len(b) {
 					return i, Short
 				}
-				if i, st = s.skipKey(b, i); st != OK {
+				i, st = s.skipKey(b, i)
+				if st != OK {
 					return i, st
 				}
 				break
@@ -261,7 +268,8 @@ func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
 	if st != OK {
 		return i, st
 	}
-	if i = SkipSpace(b, i); i >= len(b) {
+	i = SkipSpace(b, i)
+	if i >= len(b) {
 		return i, Short
 	}
 	if b[i] != ':' {
@@ -274,7 +282,8 @@ func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
 // calls visit with the key, quoted and with escapes decoded, and the offset of the value. visit
 // must scan the value and return the offset after it.
 func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) (int, Status)) (int, Status) {
-	if i = SkipSpace(text, i+1); i >= len(text) {
+	i = SkipSpace(text, i+1)
+	if i >= len(text) {
 		return i, Short
 	}
 	if text[i] == '}' {
@@ -287,13 +296,16 @@ func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) 
 		if st != OK {
 			return valueAt, st
 		}
-		if i = SkipSpace(text, valueAt); i >= len(text) {
+		i = SkipSpace(text, valueAt)
+		if i >= len(text) {
 			return i, Short
 		}
-		if i, st = visit(plainKey(text[key:]), i); st != OK {
+		i, st = visit(plainKey(text[key:]), i)
+		if st != OK {
 			return i, st
 		}
-		if i = SkipSpace(text, i); i >= len(text) {
+		i = SkipSpace(text, i)
+		if i >= len(text) {
 			return i, Short
 		}
 		if text[i] == '}' {
@@ -302,7 +314,8 @@ func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) 
 		if text[i] != ',' {
 			return i, Bad
 		}
-		if i = SkipSpace(text, i+1); i >= len(text) {
+		i = SkipSpace(text, i+1)
+		if i >= len(text) {
 			return i, Short
 		}
 	}
@@ -417,7 +430,8 @@ func (s *Scanner) skipSpecial(b []byte, i int) (int, Status) {
 
 // skipSpecialByte skips the ASCII character at b[i]: an escape, the closing quote, or any other.
 func skipSpecialByte(b []byte, i int) (int, Status) {
-	switch c := b[i]; {
+	c := b[i]
+	switch {
 	case c == '"':
 		return i + 1, OK
 	case c == '\\':

@@ -34,7 +34,8 @@ func AppendDecoded(dst, body []byte) []byte {
 		} else {
 			dst = AppendUTF8(dst, body[:n])
 		}
-		if body = body[n:]; len(body) == 0 {
+		body = body[n:]
+		if len(body) == 0 {
 			break
 		}
 		if r, size := ReadEscape(body); size > 0 {
@@ -101,7 +102,8 @@ func AppendUTF8(dst, raw []byte) []byte {
 	for len(raw) > 0 {
 		n := ValidPrefix(raw)
 		dst = append(dst, raw[:n]...)
-		if raw = raw[n:]; len(raw) == 0 {
+		raw = raw[n:]
+		if len(raw) == 0 {
 			break
 		}
 		dst = append(dst, Replacement...)
@@ -160,7 +162,8 @@ func AppendQuoted(dst []byte, text string) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(text); i++ {
-		c, length := text[i], 1
+		c := text[i]
+		length := 1
 		if c >= 0x20 && c != '"' && c != '\\' && (c != 0xED || !IsSurrogate([]byte(text[i:min(i+3, len(text))]))) {
 			continue
 		}

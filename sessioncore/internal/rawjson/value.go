@@ -120,7 +120,8 @@ func (s *Scanner) eachMember(v Value, i int, f func(Member) bool) int {
 		if !f(m) {
 			break
 		}
-		if i = SkipSpace(v, m.End); v[i] == ',' {
+		i = SkipSpace(v, m.End)
+		if v[i] == ',' {
 			i = SkipSpace(v, i+1)
 		}
 	}
@@ -150,7 +151,8 @@ func (v Value) EachObject(memory []Member, f func(element Value, members []Membe
 			return
 		}
 		memory = members
-		if i = SkipSpace(v, i); v[i] == ',' {
+		i = SkipSpace(v, i)
+		if v[i] == ',' {
 			i = SkipSpace(v, i+1)
 		}
 	}
@@ -168,7 +170,8 @@ func (v Value) EachElement(f func(element Value, offset int) bool) {
 		if !f(v[i:end], i) {
 			return
 		}
-		if i = SkipSpace(v, end); v[i] == ',' {
+		i = SkipSpace(v, end)
+		if v[i] == ',' {
 			i = SkipSpace(v, i+1)
 		}
 	}
@@ -417,7 +420,8 @@ func AppendDate(dst []byte, v Value) []byte {
 			}
 			only = element
 		}
-		v, inList = only, true
+		v = only
+		inList = true
 	}
 	switch {
 	case inList && v.IsNumber():
@@ -464,7 +468,8 @@ func ReadOperatorTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 			form = timeFraction
 		}
 	}
-	if f = math.Round(f); math.Abs(f) > maxTime {
+	f = math.Round(f)
+	if math.Abs(f) > maxTime {
 		return 0, 0, false
 	}
 	return int64(f), form, true
@@ -472,7 +477,8 @@ func ReadOperatorTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 
 // textForm returns the form of a time in a string, by the text after the time of day.
 func textForm(text string) TimeForm {
-	switch at := strings.IndexByte(text, 'T'); {
+	at := strings.IndexByte(text, 'T')
+	switch {
 	case strings.HasSuffix(text, "Z"):
 		return TimeZulu
 	case at >= 0 && !strings.ContainsAny(text[at:], "+-"):

@@ -45,7 +45,8 @@ func (p Pool) Mixed(data []byte, seed uint64) []byte {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	lines := bytes.Split(data, []byte("\n"))
 	for range rnd.IntN(8) {
-		i, j := rnd.IntN(len(lines)), rnd.IntN(len(lines))
+		i := rnd.IntN(len(lines))
+		j := rnd.IntN(len(lines))
 		switch rnd.IntN(7) {
 		case 0:
 			lines[i], lines[j] = lines[j], lines[i]

@@ -243,7 +243,8 @@ func pwriteAll(fd int, p []byte, off int64) error {
 		if err != nil {
 			return err
 		}
-		p, off = p[n:], off+int64(n)
+		p = p[n:]
+		off = off + int64(n)
 	}
 	return nil
 }

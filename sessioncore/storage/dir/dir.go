@@ -68,7 +68,8 @@ func (s *Storage) Sub(name string) (*Storage, error) {
 		return nil, err
 	}
 	sub := newStorage(resolved)
-	sub.above, sub.sharing = s, s.sharing
+	sub.above = s
+	sub.sharing = s.sharing
 	return sub, nil
 }
 
@@ -133,7 +134,8 @@ func (s *Storage) statRoot() (storage.Stat, error) {
 		st, err := fstat(root)
 		if err == nil && s.above == nil {
 			last := st
-			last.Device, last.Inode = 0, 0
+			last.Device = 0
+			last.Inode = 0
 			s.last.Store(&last)
 		}
 		return st, err
@@ -265,7 +267,8 @@ func resolvePath(path string) (string, error) {
 			return resolved, err
 		}
 		dir, base := filepath.Split(path)
-		if dir, err = resolvePath(filepath.Clean(dir)); err != nil {
+		dir, err = resolvePath(filepath.Clean(dir))
+		if err != nil {
 			return "", err
 		}
 		path = filepath.Join(dir, base)

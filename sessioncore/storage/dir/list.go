@@ -54,7 +54,8 @@ func listOnly(at *string, only []string, state func() (storage.Stat, error), f f
 	var st storage.Stat
 	known := func() (storage.Stat, error) { return st, nil }
 	for _, *at = range only {
-		if st, err = state(); storage.IsMissing(err) {
+		st, err = state()
+		if storage.IsMissing(err) {
 			continue
 		}
 		if err != nil || !f(storage.Item{Name: *at, Kind: st.Kind, State: known}) {

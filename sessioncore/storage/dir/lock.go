@@ -135,7 +135,8 @@ func (s *Storage) lock(ctx context.Context, name string) (*lockFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.parent, locked = parent.Token, true
+	l.parent = parent.Token
+	locked = true
 	if l.shared() {
 		p.refresh()
 	}
@@ -230,7 +231,8 @@ func (l *lockFile) take(ctx context.Context) error {
 			return err
 		default:
 			var stale bool
-			if held, stale = l.inspect(); stale {
+			held, stale = l.inspect()
+			if stale {
 				sawStale = true
 				if l.breakStale() {
 					continue
@@ -263,7 +265,9 @@ func (l *lockFile) create() error {
 		_ = unix.Close(fd)
 		return err
 	}
-	l.fd, l.id, l.text = fd, st.Token, fmt.Sprintf("%d:%d\n", os.Getpid(), time.Now().UnixMilli())
+	l.fd = fd
+	l.id = st.Token
+	l.text = fmt.Sprintf("%d:%d\n", os.Getpid(), time.Now().UnixMilli())
 	_ = l.giveToOwner(fd) // a lock of root's works as well; it exists for milliseconds
 	n, err := kernel.writeOnce(fd, []byte(l.text))
 	if err == nil && n < len(l.text) {

@@ -67,7 +67,8 @@ func (l *lockFile) holderOf(text string, modified time.Time) holder {
 			return h
 		}
 	}
-	switch age := time.Since(modified); {
+	age := time.Since(modified)
+	switch {
 	case age > lockYoung:
 		return holderGone
 	case age < 0: // the clocks differ

@@ -41,7 +41,8 @@ func (s *Storage) Move(name, to, suffix string) error {
 	if err := into.free(); err != nil {
 		return err
 	}
-	dir, newDir := from.without(suffix), into.without(suffix)
+	dir := from.without(suffix)
+	newDir := into.without(suffix)
 	err = dir.checkKind(storage.KindDir, unix.ENOTDIR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return from.moveTo(into)
@@ -63,7 +64,8 @@ func (s *Storage) Move(name, to, suffix string) error {
 
 // without returns the name without its ending, which is closed with p.
 func (p nameAt) without(suffix string) nameAt {
-	p.base, p.name = strings.TrimSuffix(p.base, suffix), strings.TrimSuffix(p.name, suffix)
+	p.base = strings.TrimSuffix(p.base, suffix)
+	p.name = strings.TrimSuffix(p.name, suffix)
 	return p
 }
 

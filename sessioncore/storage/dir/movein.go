@@ -156,7 +156,8 @@ func (t *temporary) carryOver(from int64) {
 	if t.old < 0 {
 		return
 	}
-	for start, checks := time.Now(), 0; ; checks++ {
+	start := time.Now()
+	for checks := 0; ; checks++ {
 		// The lease comes before the read: a program that has closed the file writes no more.
 		state := lease(t.old, t.remote())
 		last := checks > carryOpen && (state != storage.WritersPresent || time.Since(start) > carryLimit)
@@ -189,7 +190,8 @@ func (t *temporary) carry(from int64, all bool) (done int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if more = more[:n]; !all {
+	more = more[:n]
+	if !all {
 		more = more[:bytes.LastIndexByte(more, '\n')+1]
 	}
 	w := descriptorWriter{t.storage.sys, t.fd}

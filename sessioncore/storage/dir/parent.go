@@ -32,7 +32,8 @@ type nameAt struct {
 // there is none; links are not followed.
 func (s *Storage) openDir(name string) (fd int, err error) {
 	path := filepath.Join(s.path, name)
-	if fd, err = s.openat(unix.AT_FDCWD, path, oPath|unix.O_DIRECTORY); err != nil {
+	fd, err = s.openat(unix.AT_FDCWD, path, oPath|unix.O_DIRECTORY)
+	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	if !s.existed.Load() {
@@ -173,7 +174,8 @@ func (p nameAt) confirm(was storage.Token) (storage.Stat, error) {
 	if err == nil && st.SameObject(was) {
 		return st, nil
 	}
-	if st, err = p.statSame(was); err == nil {
+	st, err = p.statSame(was)
+	if err == nil {
 		err = p.checkDir()
 	}
 	return st, err
@@ -221,7 +223,8 @@ func (s *Storage) mkdirRoot() error {
 		return err
 	}
 	now := time.Now().UnixNano()
-	if s.missing.CompareAndSwap(0, now); s.existed.Load() && now-s.missing.Load() < int64(maxAbsence) {
+	s.missing.CompareAndSwap(0, now)
+	if s.existed.Load() && now-s.missing.Load() < int64(maxAbsence) {
 		const why = "%w: the directory %s went away a moment ago and may be about to be put back, " +
 			"so it is not made anew yet"
 		return fmt.Errorf(why, storage.ErrStale, s.path)

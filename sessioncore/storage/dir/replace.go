@@ -115,7 +115,8 @@ func (t *temporary) complete(expect storage.Token, ready storage.Ready) (now sto
 // expect fails with ErrStale unless the name has a token.
 func (p nameAt) expect(token storage.Token) error {
 	now, err := p.stat()
-	switch isNew := token == (storage.Token{}); {
+	isNew := token == (storage.Token{})
+	switch {
 	case errors.Is(err, fs.ErrNotExist) && isNew:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):

@@ -84,7 +84,8 @@ func (a *serverLookup) expired(name string) bool {
 	if a.name == name && time.Since(a.at) < lookupLifetime {
 		return false
 	}
-	a.name, a.at = name, time.Now()
+	a.name = name
+	a.at = time.Now()
 	return true
 }
 
@@ -137,7 +138,8 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 		return storage.ErrStale
 	}
 	dropCache(fresh)
-	if st, err = statNow(fresh, ""); err == unix.ENOSYS {
+	st, err = statNow(fresh, "")
+	if err == unix.ENOSYS {
 		st, err = fstat(fresh)
 	}
 	if err != nil {

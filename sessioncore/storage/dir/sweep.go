@@ -19,7 +19,8 @@ const maxSwept = 1000
 
 // sweepAtTimes sweeps the directory of the name, now and then.
 func (p nameAt) sweepAtTimes() {
-	swept, name := p.storage.swept, storage.Dir(p.name)
+	swept := p.storage.swept
+	name := storage.Dir(p.name)
 	if last, ok := swept.Get(name); ok && time.Since(last) < sweepEvery {
 		return
 	}

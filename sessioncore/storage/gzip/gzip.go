@@ -103,7 +103,8 @@ func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) meas
 	}
 	if obj == nil {
 		var err error
-		if obj, err = s.files.Open(file); err != nil {
+		obj, err = s.files.Open(file)
+		if err != nil {
 			return measurement{token: st.Token} // Open reports the error
 		}
 		defer obj.Close()
@@ -168,7 +169,8 @@ func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, e
 	if m := o.known; !m.exact && m.err == nil && (m.size < st.Size || m.size > s.limitOf(st.Size)) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.known, err = o.unpack(); err != nil && o.known.err == nil {
+		o.known, err = o.unpack()
+		if err != nil && o.known.err == nil {
 			_ = obj.Close()
 			return nil, err
 		}
@@ -181,7 +183,8 @@ func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, e
 func (s *Storage) learn(file string, token storage.Token, size int64, err error) measurement {
 	m := measurement{token: token, size: size, exact: err == nil}
 	if _, ok := errors.AsType[*brokenError](err); ok {
-		m.size, m.err = m.size+1, err
+		m.size = m.size + 1
+		m.err = err
 	}
 	if m.exact || m.err != nil {
 		s.sizes.Add(file, m)

@@ -2,7 +2,6 @@ package gzip
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -110,12 +109,16 @@ func (f *format) unpack(obj storage.Object, token storage.Token, read func(io.Re
 	if changed == nil && (!st.SameObject(token) || st.Size != token.Size || st.Modified != token.Modified) {
 		changed = fmt.Errorf("%w: the archive was overwritten", storage.ErrStale)
 	}
-	return cmp.Or(changed, err)
+	if changed != nil {
+		return changed
+	}
+	return err
 }
 
 // Read implements io.Reader. io.EOF means that all checksums were right.
 func (u *unpacker) Read(p []byte) (n int, err error) {
-	if n, err = u.data.Read(p); err != io.EOF {
+	n, err = u.data.Read(p)
+	if err != io.EOF {
 		err = u.damage(err)
 	}
 	return n, err
@@ -135,7 +138,8 @@ type members struct {
 // Reset begins another file.
 func (m *members) Reset(in io.Reader) error {
 	m.in, _ = in.(*bufio.Reader)
-	m.within, m.end = false, nil
+	m.within = false
+	m.end = nil
 	return nil
 }
 
@@ -153,9 +157,11 @@ func (m *members) Read(p []byte) (n int, err error) {
 		}
 		n, err = m.gz.Read(p)
 		if err == io.EOF { // the end of a member
-			m.within, err = false, nil
+			m.within = false
+			err = nil
 			if magic, _ := m.in.Peek(len(member)); string(magic) != member {
-				m.end, err = io.EOF, io.EOF
+				m.end = io.EOF
+				err = io.EOF
 			}
 		}
 	}

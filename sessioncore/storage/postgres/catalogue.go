@@ -63,7 +63,8 @@ func (s *Storage) newRow(f facts) *row {
 	s.inodes++
 	r := &row{facts: f, inode: s.inodes}
 	r.changed = nextChange(0, r.modified())
-	r.content.row, r.content.s = r, s
+	r.content.row = r
+	r.content.s = s
 	s.stamp(r)
 	return r
 }
@@ -88,7 +89,8 @@ func (s *Storage) find(name string) *node {
 		if n.row != nil { // a file: rows below it are not shown
 			return nil
 		}
-		if n = n.children[part]; n == nil {
+		n = n.children[part]
+		if n == nil {
 			return nil
 		}
 	}
@@ -224,7 +226,8 @@ func (s *Storage) remove(path string) {
 // rowStat returns the state of a row. Callers must hold s.mu.
 func (s *Storage) rowStat(r *row) storage.Stat {
 	st := s.owner
-	st.Kind, st.Mode = storage.KindFile, storage.FileMode
+	st.Kind = storage.KindFile
+	st.Mode = storage.FileMode
 	st.Token = storage.Token{Device: s.device, Inode: r.inode, Size: r.size, Modified: r.modified(), Changed: r.changed}
 	return st
 }
@@ -235,7 +238,8 @@ func (s *Storage) statOf(n *node) storage.Stat {
 		return s.rowStat(n.row)
 	}
 	st := s.owner
-	st.Kind, st.Mode = storage.KindDir, storage.DirMode
+	st.Kind = storage.KindDir
+	st.Mode = storage.DirMode
 	st.Token = storage.Token{Device: s.device, Inode: n.inode, Modified: n.modified, Changed: n.changed}
 	return st
 }

@@ -56,7 +56,8 @@ type pool struct {
 func newPool(ctx context.Context, config *pgxpool.Config) (p *pool, err error) {
 	p = &pool{reading: make(chan struct{}, half), writing: make(chan struct{}, half)}
 	config.MaxConns = connections
-	config.MaxConnIdleTime, config.HealthCheckPeriod = unused/2, unused/4
+	config.MaxConnIdleTime = unused / 2
+	config.HealthCheckPeriod = unused / 4
 	// A caller that finds its connection broken gets another one.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	c := config.ConnConfig

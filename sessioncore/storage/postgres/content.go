@@ -262,7 +262,8 @@ func (c *content) readRest(text *budget.Text, f facts) (now facts, same bool, er
 		_, err := pgx.ForEachRow(rows, append(now.targets(), &sum, &piece), func() (err error) {
 			if !found {
 				found = true
-				if same, err = hasSum(text, n, sum); err != nil {
+				same, err = hasSum(text, n, sum)
+				if err != nil {
 					return err
 				}
 			}
@@ -314,7 +315,9 @@ func (c *content) keepHead(now beginning, asked int64) error {
 func (c *content) keep(text *budget.Text, now facts, asked int64) {
 	c.mu.Lock()
 	n := text.Size()
-	c.text, c.version, c.whole = text, now.version, n == now.size
+	c.text = text
+	c.version = now.version
+	c.whole = n == now.size
 	c.length.Store(n)
 	c.s.kept.use(c, text.InFile())
 	c.mu.Unlock()
@@ -341,12 +344,14 @@ func (c *content) evict(inMemory bool) (evicted, moved bool) {
 	}
 	defer c.mu.Unlock()
 	if inMemory && c.open.Load() > 0 && !budget.FilesFull() {
-		if c.text.Spill(); c.text.InFile() {
+		c.text.Spill()
+		if c.text.InFile() {
 			return true, true
 		}
 	}
 	c.text.Close()
-	c.text, c.whole = nil, false
+	c.text = nil
+	c.whole = false
 	c.length.Store(0)
 	return true, false
 }
@@ -408,9 +413,11 @@ type beginning struct {
 func (s *Storage) heads(paths []string) (found []beginning, err error) {
 	err = s.try(readLimit, func(ctx context.Context, c conn) error {
 		found = found[:0]
-		sql, args := s.sql.heads, []any{paths, headSize}
+		sql := s.sql.heads
+		args := []any{paths, headSize}
 		if s.look.noted.Load() {
-			sql, args = s.sql.notedHeads, append(args, s.quoted)
+			sql = s.sql.notedHeads
+			args = append(args, s.quoted)
 		}
 		rows, _ := c.Query(ctx, sql, args...) // rows has the error
 		var b beginning
@@ -438,7 +445,8 @@ func (s *Storage) ReadAhead(names []string) {
 	for _, name := range names {
 		path := s.PathOf(name)
 		if r := s.rows[path]; r != nil && r.content.length.Load() == 0 {
-			paths, of[path] = append(paths, path), &r.content
+			paths = append(paths, path)
+			of[path] = &r.content
 		}
 	}
 	s.mu.RUnlock()

@@ -40,7 +40,8 @@ func newKept(limit *budget.Budget, dir string) *kept {
 func (k *kept) use(c *content, inFile bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	in, other := k.memory, k.files
+	in := k.memory
+	other := k.files
 	if inFile {
 		in, other = other, in
 	}

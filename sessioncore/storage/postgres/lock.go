@@ -101,7 +101,8 @@ func (s *Storage) lockRow(ctx context.Context, name string) (*lock, error) {
 			return nil, *reason
 		}
 		var l *lock
-		if l, err = s.lockOnce(ctx, s.PathOf(name)); err == nil {
+		l, err = s.lockOnce(ctx, s.PathOf(name))
+		if err == nil {
 			return l, nil
 		}
 		switch {

@@ -80,7 +80,8 @@ func (s *Storage) startLook(asked time.Time) (running chan struct{}, until time.
 		if !s.work(func() { s.lookAsync(done) }) {
 			return nil, asked
 		}
-		l.running, l.began = done, time.Now()
+		l.running = done
+		l.began = time.Now()
 	}
 	if l.slow && asked.Before(l.at.Add(recent)) {
 		return l.running, asked
@@ -118,7 +119,9 @@ func (s *Storage) lookNow(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	took := time.Since(began)
-	l.at, l.good, l.slow = began, began.Add(max(s.opts.Fresh, rest*took)), took > slowLook
+	l.at = began
+	l.good = began.Add(max(s.opts.Fresh, rest*took))
+	l.slow = took > slowLook
 	if l.noted.Load() {
 		fresh := freshNoted
 		if s.pool.unprepared.Load() {
@@ -169,7 +172,8 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	case since != "" && (now.truncate || now.server != l.server || breaks != l.breaks):
 		return false, nil
 	}
-	l.server, l.breaks = now.server, breaks
+	l.server = now.server
+	l.breaks = breaks
 	l.noted.Store(noted)
 	return s.store(now, asked, since == ""), nil
 }
@@ -214,7 +218,8 @@ func (s *Storage) store(now changeSet, asked int64, all bool) (complete bool) {
 		}
 	}
 	for _, path := range now.gone {
-		switch r := s.rows[path]; {
+		r := s.rows[path]
+		switch {
 		case r == nil:
 		case r.stored <= asked:
 			s.remove(path)

@@ -74,7 +74,8 @@ func (p *people) name(path string, isRow bool) string {
 	if at < 0 {
 		return ""
 	}
-	prefix, rest := path[:at+len(inSessions)], path[at+len(inSessions):]
+	prefix := path[:at+len(inSessions)]
+	rest := path[at+len(inSessions):]
 	p.mu.RLock()
 	who := p.nameOf[prefix]
 	p.mu.RUnlock()

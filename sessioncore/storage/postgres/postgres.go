@@ -76,7 +76,8 @@ func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 	s.table, s.quoted, s.prefix = src.Table, src.table, src.Prefix
 	s.device = xxhash.Sum64String("sessionfs " + src.Shown)
 	var err error
-	if s.pool, err = newPool(ctx, src.pool.Copy()); err != nil {
+	s.pool, err = newPool(ctx, src.pool.Copy())
+	if err != nil {
 		return nil, unreachable(err)
 	}
 	if err = s.begin(ctx, src); err != nil {
@@ -94,7 +95,8 @@ func newStorage(o Options) *Storage {
 		onLost: func(error) {}, onBack: func() {},
 	}
 	s.ctx, s.close = context.WithCancel(context.Background())
-	s.owner.UID, s.owner.GID = uint32(os.Geteuid()), uint32(os.Getegid())
+	s.owner.UID = uint32(os.Geteuid())
+	s.owner.GID = uint32(os.Getegid())
 	s.root.touch(time.Now().UnixNano())
 	s.kept = newKept(o.Memory, o.Temporary)
 	return s

@@ -79,13 +79,15 @@ func ParseSource(text string) (*Source, error) {
 	src.Table = strings.Join(parts, ".")
 	src.table = pgx.Identifier(parts).Sanitize()
 	shown := *u
-	shown.Fragment, shown.RawFragment = "", ""
+	shown.Fragment = ""
+	shown.RawFragment = ""
 	src.Shown = shown.String()
 
 	query.Del("table")
 	query.Del("prefix")
 	u.RawQuery = query.Encode()
-	if src.pool, err = pgxpool.ParseConfig(u.String()); err != nil {
+	src.pool, err = pgxpool.ParseConfig(u.String())
+	if err != nil {
 		return nil, fmt.Errorf("the URL cannot be used: %w", err) // pgx leaves passwords out
 	}
 	return src, nil

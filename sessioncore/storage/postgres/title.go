@@ -49,7 +49,8 @@ func (t title) line() []byte {
 	if t.updated == nil || *t.updated == "" {
 		return nil
 	}
-	text, source := "", ""
+	text := ""
+	source := ""
 	if t.text != nil {
 		text = *t.text
 	}

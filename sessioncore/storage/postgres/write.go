@@ -70,7 +70,8 @@ func (s *Storage) extend(name string, r *row, before facts, data []byte, t *titl
 		args: []any{nowMs(), text, before.size}, at: before.size, data: text, title: t,
 	}
 	if t != nil {
-		c.sql, c.args = s.sql.setTitle, append(c.args, t.text, t.source, t.updated)
+		c.sql = s.sql.setTitle
+		c.args = append(c.args, t.text, t.source, t.updated)
 	}
 	after, asked, err := s.write(name, c)
 	if err != nil {
@@ -132,10 +133,12 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 		return storage.Stat{}, err
 	}
 	if o.Ready != nil {
-		if o.Expect, err = o.Ready(&content); err != nil {
+		o.Expect, err = o.Ready(&content)
+		if err != nil {
 			return storage.Stat{}, err
 		}
-		if before, err = s.expected(name, o.Expect); err != nil {
+		before, err = s.expected(name, o.Expect)
+		if err != nil {
 			return storage.Stat{}, err
 		}
 	}
@@ -171,7 +174,8 @@ func (s *Storage) expected(name string, token storage.Token) (facts, error) {
 			return facts{}, err
 		}
 	}
-	switch n := s.find(name); {
+	n := s.find(name)
+	switch {
 	case n == nil && token == storage.Token{}:
 		return facts{}, cmp.Or(s.checkPath(name), s.mayHold(storage.Dir(name)))
 	case n == nil:
@@ -254,7 +258,8 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 		return after, asked, nil
 	case errors.Is(err, pgx.ErrNoRows):
 		s.look.mu.Lock() // the catalogue is wrong: look at the table next
-		s.look.good, s.look.slow = time.Time{}, false
+		s.look.good = time.Time{}
+		s.look.slow = false
 		s.look.mu.Unlock()
 		return facts{}, asked, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
@@ -322,7 +327,8 @@ func (s *Storage) settleOnce(ctx context.Context, conn conn, c change) (facts, e
 	s.beginWrite(&batch, c.path) // it waits for a first one under way
 	batch.Queue(s.sql.written, c.path, len(c.data), c.at, sum[:])
 	err := answer(conn.SendBatch(ctx, &batch), batch.Len(), append(is.targets(), &done)...)
-	switch gone := errors.Is(err, pgx.ErrNoRows); {
+	gone := errors.Is(err, pgx.ErrNoRows)
+	switch {
 	case err != nil && !gone:
 		return facts{}, err
 	case gone && c.version == "", !gone && is.version == c.version:

@@ -32,7 +32,9 @@ func (s *Stopped) stat(name string, st storage.Stat, err error) (storage.Stat, e
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(name))
-	st.Inode, st.Changed, st.Modified = sum.Sum64(), s.At.UnixNano(), s.At.UnixNano()
+	st.Inode = sum.Sum64()
+	st.Changed = s.At.UnixNano()
+	st.Modified = s.At.UnixNano()
 	return st, nil
 }
 

@@ -130,12 +130,21 @@ func (g *generator) answer(model, tool, input string) {
 	if g.rng.IntN(4) == 0 {
 		blocks = append([]string{`{"type":"thinking","thinking":"` + g.draw(600) + `","signature":"c2ln"}`}, blocks...)
 	}
-	t := Tokens{1, int64(g.rng.IntN(50)), int64(10 + g.rng.IntN(3000)), int64(g.rng.IntN(90_000)), int64(g.rng.IntN(6000)), 0}
+	t := Tokens{
+		Answers: 1,
+		Input:   int64(g.rng.IntN(50)),
+		Output:  int64(10 + g.rng.IntN(3000)),
+		Read:    int64(g.rng.IntN(90_000)),
+		Write:   int64(g.rng.IntN(6000)),
+		Hour:    0,
+	}
 	t.Hour = t.Write * int64(g.rng.IntN(3)) / 2
 	for i, block := range blocks {
-		output, stop := t.Output, `"tool_use"`
+		output := t.Output
+		stop := `"tool_use"`
 		if i < len(blocks)-1 {
-			output, stop = 1+int64(g.rng.IntN(8)), "null"
+			output = 1 + int64(g.rng.IntN(8))
+			stop = "null"
 		}
 		g.put("assistant", fmt.Sprintf(`"requestId":"req_%08d","message":{"model":%q,"id":"msg_%08d","type":"message","role":"assistant","content":[%s],`+
 			`"stop_reason":%s,"usage":{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,`+
@@ -153,8 +162,10 @@ func (g *generator) result(text, details string) {
 
 // session writes a session of about that many bytes, with the files of its subagents.
 func (g *generator) session(i, size int) error {
-	g.id, g.cwd = fmt.Sprintf("019c6f0e-7a11-4000-8000-%012x", i), fmt.Sprintf("/home/dev/project-%d", i/20)
-	g.parent, g.agent = "", ""
+	g.id = fmt.Sprintf("019c6f0e-7a11-4000-8000-%012x", i)
+	g.cwd = fmt.Sprintf("/home/dev/project-%d", i/20)
+	g.parent = ""
+	g.agent = ""
 	g.out.Reset()
 	g.now = g.now.Add(time.Duration(g.rng.IntN(8)) * time.Hour)
 	if i%forkEvery == forkEvery-1 {
@@ -177,18 +188,22 @@ func (g *generator) session(i, size int) error {
 		output := g.draw(1 + g.rng.IntN(record))
 		g.result(output, `{"stdout":"`+output+`","stderr":"","interrupted":false}`)
 	}
-	g.last, g.lastID = append(g.last[:0], g.out.Bytes()...), g.id
+	g.last = append(g.last[:0], g.out.Bytes()...)
+	g.lastID = g.id
 	return g.write(filepath.Join("projects", strings.ReplaceAll(g.cwd, "/", "-"), g.id+".jsonl"))
 }
 
 // subagent writes a call of a subagent with its result, and the subagent's file.
 func (g *generator) subagent(model string) error {
 	g.answer(model, "Agent", `{"description":"count","prompt":"`+g.draw(100)+`","subagent_type":"general-purpose"}`)
-	call, parent, session := g.calls, g.parent, bytes.Clone(g.out.Bytes())
+	call := g.calls
+	parent := g.parent
+	session := bytes.Clone(g.out.Bytes())
 	g.files++
 	id := fmt.Sprintf("a%07x", g.files)
 	g.out.Reset()
-	g.agent, g.parent = id, ""
+	g.agent = id
+	g.parent = ""
 	g.put("user", `"message":{"role":"user","content":"`+g.draw(100)+`"}`)
 	for range 1 + g.rng.IntN(6) {
 		g.answer(models[len(models)-1], "Read", `{"file_path":"/tmp/x"}`)
@@ -198,7 +213,8 @@ func (g *generator) subagent(model string) error {
 	err := g.write(filepath.Join("projects", strings.ReplaceAll(g.cwd, "/", "-"), g.id, "subagents", "agent-"+id+".jsonl"))
 	g.out.Reset()
 	g.out.Write(session)
-	g.agent, g.parent = "", parent
+	g.agent = ""
+	g.parent = parent
 	g.put("user", fmt.Sprintf(`"message":{"role":"user",`+
 		`"content":[{"tool_use_id":"toolu_%08d","type":"tool_result","content":[{"type":"text","text":"%s"}]}]},`+
 		`"toolUseResult":{"status":"completed","agentId":%q,"totalDurationMs":5}`, call, g.draw(200), id))

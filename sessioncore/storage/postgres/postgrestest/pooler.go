@@ -44,7 +44,8 @@ func (s *Server) StartPooler(mode string, connections int) (*Pooler, error) {
 	p.cmd = s.command("psql", filepath.Join(p.dir, "ini"))
 	p.cmd.Path = path
 	var said bytes.Buffer
-	p.cmd.Stdout, p.cmd.Stderr = &said, &said
+	p.cmd.Stdout = &said
+	p.cmd.Stderr = &said
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -180,7 +180,8 @@ func (s *Server) removeAtEnd() error {
 	if err := wait.Start(); err != nil {
 		return err
 	}
-	s.stays, s.pipe = wait, pipe
+	s.stays = wait
+	s.pipe = pipe
 	return nil
 }
 

@@ -47,7 +47,8 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 			plain.WriteFile(t, name+archive.Ending, b.String())
 		}
 		s.Remove = func(t *testing.T, name string) { plain.Remove(t, name+archive.Ending) }
-		s.Files, s.Journal = archive.New(disk, nil, t.TempDir()), nil
+		s.Files = archive.New(disk, nil, t.TempDir())
+		s.Journal = nil
 		test(t, s)
 	})
 	t.Run("redact", func(t *testing.T) {
@@ -55,7 +56,9 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 		rules, err := secrets.Read("")
 		require.NoError(t, err)
 		s := onDisk(disk)
-		s.Files, s.Journal, s.Link = secrets.Mask(disk, rules), nil, nil
+		s.Files = secrets.Mask(disk, rules)
+		s.Journal = nil
+		s.Link = nil
 		test(t, s)
 	})
 }

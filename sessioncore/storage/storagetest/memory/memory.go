@@ -48,7 +48,9 @@ func (m *Storage) touch(n *node) *node {
 	if n.Inode == 0 {
 		n.Inode = uint64(m.changes)
 	}
-	n.Size, n.Changed, n.Modified = int64(len(n.data)), m.changes, time.Now().UnixNano()
+	n.Size = int64(len(n.data))
+	n.Changed = m.changes
+	n.Modified = time.Now().UnixNano()
 	return n
 }
 
