@@ -113,28 +113,39 @@ func resumeSessionCommand() *cobra.Command {
 	return cmd
 }
 
-// goOnFrom is goOn from an entry: if the session stands elsewhere, from the end of a fork.
+// goOnFrom has the agent started with a session, in its working directory, in the place of this
+// process: from an entry, if one is named. If the session stands elsewhere, that is the end of a fork.
 func (p *picker) goOnFrom(at source.Session) error {
-	if at.Entry == "" {
-		return p.goOn(at.Dir)
-	}
-	wanted, err := p.entryID(at)
+	r, err := p.startable(at.Dir)
 	if err != nil {
 		return err
 	}
-	leaf, err := p.entryID(source.Session{Dir: at.Dir})
+	if err := p.mayStart(r); err != nil { // before a session is made in vain
+		return err
+	}
+	stands, err := p.standsAt(at)
 	if err != nil {
 		return err
 	}
-	if wanted == leaf {
-		return p.goOn(at.Dir)
-	}
-	if _, err := p.startable(at.Dir); err != nil { // before a session is made in vain
-		return err
+	if stands {
+		return p.start(at.Dir)
 	}
 	forked, err := p.fork(at, "")
 	if err != nil {
 		return err
 	}
-	return p.goOn(forked)
+	return p.start(forked)
+}
+
+// standsAt reports whether a session stands at the named entry. It does where none is named.
+func (p *picker) standsAt(at source.Session) (bool, error) {
+	if at.Entry == "" {
+		return true, nil
+	}
+	wanted, err := p.entryID(at)
+	if err != nil {
+		return false, err
+	}
+	leaf, err := p.entryID(source.Session{Dir: at.Dir})
+	return wanted == leaf, err
 }

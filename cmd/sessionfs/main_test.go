@@ -79,7 +79,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	// Ordinary users start the program too, and the race detector of theirs writes here.
-	if err := os.Chmod(testRoot, 0o1777); err != nil {
+	if err := os.Chmod(testRoot, 0o777|os.ModeSticky); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"os"
 	"os/exec"
@@ -160,19 +162,70 @@ func (p *picker) startable(session string) (*resumption, error) {
 	return r, p.checkCWD(r)
 }
 
-// goOn has the agent started with a session, in its working directory, in the place of this
-// process.
-func (p *picker) goOn(session string) error {
+// start has the agent started with a session in the place of this process.
+func (p *picker) start(session string) error {
 	r, err := p.startable(session)
 	if err != nil {
 		return err
 	}
-	if owner, err := iofs.ReadFile(p.src, path.Join(session, "owner")); err == nil && len(owner) > 0 {
+	owner, err := iofs.ReadFile(p.src, path.Join(session, "owner"))
+	if err == nil && len(owner) > 0 {
 		text := names.Visible(strings.TrimSpace(string(owner)))
 		return refuse(exitFailure, "%s: a running agent has %s open: %s", p.cmd.Name(), r.id, text)
 	}
 	p.then = func() error { return r.exec(p.cmd.Name()) }
 	return nil
+}
+
+// mayStart returns an error unless the agent may be started in the directory that the session names.
+// An agent obeys files there; where others can change them, the user is asked, at a terminal.
+func (p *picker) mayStart(r *resumption) error {
+	why := source.CheckOwn(r.cwd)
+	if why == nil {
+		return nil
+	}
+	agent := r.command[0]
+	said := fmt.Sprintf("%s, and %s obeys files in %s", names.Visible(why.Error()), agent, names.Visible(r.cwd))
+	in, _ := p.cmd.InOrStdin().(io.Writer)
+	if !isTerminal(in) || !isTerminal(p.cmd.ErrOrStderr()) {
+		return refuse(exitFailure, "%s: %s; without a terminal to ask, it is not started there. If you trust them, type: %s",
+			p.cmd.Name(), said, names.VisibleLine(r.String()))
+	}
+	fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s.\nStart %s there? [y/N] ", said, agent)
+	answer, err := readAnswer(p.cmd.Context(), p.cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
+		return refuse(exitFailure, "%s: %s is not started", p.cmd.Name(), agent)
+	}
+	return nil
+}
+
+// maxAnswer bounds an answer in bytes.
+const maxAnswer = 1024
+
+// readAnswer reads a line, and nothing behind it, which is for the agent.
+func readAnswer(ctx context.Context, in io.Reader) (string, error) {
+	read := make(chan string, 1)
+	go func() {
+		var line []byte
+		b := make([]byte, 1)
+		for len(line) < maxAnswer {
+			n, err := in.Read(b)
+			line = append(line, b[:n]...)
+			if err != nil || n > 0 && b[0] == '\n' {
+				break
+			}
+		}
+		read <- string(line)
+	}()
+	select {
+	case line := <-read:
+		return line, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 // exec replaces this process by the agent.
