@@ -249,5 +249,5 @@ func (u *Unmounted) Spent(ctx context.Context, dir string) (snap *sessioncore.Sn
 	return snap, b, err
 }
 
-// Prices returns the name of the list prices for answers without a recorded cost, "" for none.
-func (u *Unmounted) Prices() string { return u.tree.view.Prices.Source() }
+// Prices returns the list prices for answers without a recorded cost.
+func (u *Unmounted) Prices() report.Prices { return u.tree.view.Prices }

@@ -56,7 +56,7 @@ func FuzzCheckValues(f *testing.F) {
 		flags := valueFlags()
 		refused := CheckValues(flags, args) != nil
 		taken := false
-		_ = flags.ParseAll(args, func(flag *pflag.Flag, value string) error {
+		_ = flags.ParseAll(args, func(_ *pflag.Flag, value string) error {
 			isWord := len(value) > 1 && value[0] == '-'
 			for _, joined := range args {
 				if strings.HasPrefix(joined, "-") && joined != value && strings.HasSuffix(joined, value) {

@@ -90,7 +90,7 @@ const maxKeyed = 64 << 20
 // options with the files that they name, and the time zone.
 func siteKey(src *tree) (string, error) {
 	hash := sha256.New()
-	fmt.Fprintln(hash, view.SiteFormat, version(), src.flags.options, src.Prices(), sessioncore.ZoneName())
+	fmt.Fprintln(hash, view.SiteFormat, version(), src.flags.options, src.Prices().Source(), sessioncore.ZoneName())
 	for _, file := range []string{src.RedactRules, src.Options.Prices} {
 		if file == "" || file == mountopts.NoPrices {
 			continue

@@ -611,7 +611,7 @@ func TestUnreadAnswers(t *testing.T) {
 			time.Sleep(c.limit - 1)
 			synctest.Wait()
 			require.False(t, taken.Load(), name)
-			time.Sleep(1)
+			time.Sleep(time.Millisecond)
 			synctest.Wait()
 			_, err := hog.Read(make([]byte, 1))
 			require.Equal(t, io.EOF, err, name)

@@ -20,8 +20,8 @@ import (
 
 // Stats are sums of costs by one or two keys, and that of all, for people.
 type Stats struct {
-	// Prices is the name of the list prices by which costs are made, "" for none.
-	Prices string
+	// Prices are the list prices by which costs are made.
+	Prices Prices
 	// Empty is the day that WriteJSON writes where there is nothing, "" for none.
 	Empty string
 
@@ -157,17 +157,36 @@ const maxNamed = 10
 func (s *Stats) notes() (notes []string) {
 	if s.total.Listed > 0 {
 		notes = append(notes, fmt.Sprintf("list prices of %s, not a bill: subscriptions cost otherwise",
-			names.Visible(s.Prices)))
+			names.Visible(s.Prices.Source())))
 	}
-	if models := slices.Sorted(maps.Keys(s.unpriced)); len(models) > 0 && s.Prices != "" {
-		more := ""
-		if len(models) > maxNamed {
-			models, more = models[:maxNamed], fmt.Sprintf(" and %d more", len(models)-maxNamed)
+	if s.Prices.Source() == "" {
+		return notes
+	}
+	var unknown, fast []string // models without a price, and those without one for fast mode
+	for _, model := range slices.Sorted(maps.Keys(s.unpriced)) {
+		if _, isKnown := s.Prices.find(model); isKnown {
+			fast = append(fast, model)
+		} else {
+			unknown = append(unknown, model)
 		}
-		notes = append(notes, fmt.Sprintf("no price is known for answers of %s%s; add one with -o prices=FILE",
-			names.Visible(strings.Join(models, ", ")), more))
+	}
+	if len(unknown) > 0 {
+		notes = append(notes, "no price is known for answers of "+namesOf(unknown)+"; add one with -o prices=FILE")
+	}
+	if len(fast) > 0 {
+		notes = append(notes, "no price for fast mode of "+namesOf(fast)+"; add one with -o prices=FILE")
 	}
 	return notes
+}
+
+// namesOf returns the names of models for a person, the first maxNamed of many.
+func namesOf(models []string) string {
+	more := ""
+	if len(models) > maxNamed {
+		more = fmt.Sprintf(" and %d more", len(models)-maxNamed)
+		models = models[:maxNamed]
+	}
+	return names.Visible(strings.Join(models, ", ")) + more
 }
 
 // list returns the lines: spans of time in their order, others by their measure.

@@ -47,11 +47,11 @@ func TestNestedContent(t *testing.T) {
 // TestManyProjects: neither the list of projects nor copies of sessions are compared with each other.
 func TestManyProjects(t *testing.T) {
 	for name, files := range map[string]func(n, i int) (project, file string){
-		"old projects": func(n, i int) (string, string) {
+		"old projects": func(_, i int) (string, string) {
 			return projectOf(fmt.Sprint("/srv/", i)), fmt.Sprintf("session-%08d", i)
 		},
-		"one project": func(n, i int) (string, string) { return projectOf("/srv/0"), fmt.Sprintf("session-%08d", i) },
-		"copies":      func(n, i int) (string, string) { return "pier", fmt.Sprintf("session-%d-a1a1a1a1", i) },
+		"one project": func(_, i int) (string, string) { return projectOf("/srv/0"), fmt.Sprintf("session-%08d", i) },
+		"copies":      func(_, i int) (string, string) { return "pier", fmt.Sprintf("session-%d-a1a1a1a1", i) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			sessiontest.LinearMemory(t, 50, func(n int) int64 {
