@@ -92,12 +92,36 @@ func costsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (sessi
 	return sessionCosts{prices.priced(records), coversOf(s, records)}, nil
 }
 
+// mayBeCut is the size of a label in bytes from which on it may be only the beginning of a tool's name.
+const mayBeCut = 28
+
+// toolOf returns the name of the tool of a result, as in path/; a long one is read from the entry.
+func toolOf(s *sessioncore.Snapshot, e sessioncore.Entry) (string, error) {
+	label := s.PathLabel(e)
+	tool := strings.TrimPrefix(label, "toolResult-")
+	if len(label) < mayBeCut {
+		return tool, nil
+	}
+	text, err := s.EntryText(e)
+	if err != nil {
+		return "", err
+	}
+	name, _ := s.Message(e, text).Member("toolName").Text()
+	if name == "" {
+		return tool, nil
+	}
+	return name, nil
+}
+
 // callsOf returns the results of tools, in file order, each as the cost of one message. Its model
-// is the name of the tool as in path/.
+// is the name of the tool.
 func callsOf(ctx context.Context, s *sessioncore.Snapshot) (calls sessionCosts, err error) {
 	for e := range sessioncore.Entry(s.Len()) {
 		if isResult(s, e) {
-			tool := strings.TrimPrefix(s.PathLabel(e), "toolResult-")
+			tool, err := toolOf(s, e)
+			if err != nil {
+				return calls, err
+			}
 			call := usage{model: tool, Sum: Sum{AssistantMessages: 1}}
 			calls.records = append(calls.records, usageRecord{
 				entry: e,
