@@ -31,3 +31,12 @@ func MountFew(limit int, rest time.Duration) func(mountopts.Options, *slog.Logge
 		return mountTree(t, door, o, log)
 	}
 }
+
+// HandleKey returns the key of the handles of NFS.
+func HandleKey() string {
+	key, err := handleKey(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return ""
+	}
+	return string(key)
+}

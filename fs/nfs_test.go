@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
@@ -266,6 +267,172 @@ func TestNFSReadOnly(t *testing.T) {
 			}
 			require.Equal(t, before, a.raw("s"))
 		})
+	}
+}
+
+// keyed is a directory of a state, with the key of handles in it.
+type keyed struct {
+	*testing.T
+	source, dir, key string
+}
+
+// newKeyed makes a key, and returns a handle that it made.
+func newKeyed(t *testing.T) (k keyed, handle []byte) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	k = keyed{T: t, source: newAgent(t).dir, dir: filepath.Join(state, "sessionfs")}
+	k.key = filepath.Join(k.dir, "nfs.key")
+	handle, log := k.serve(nil)
+	require.Empty(t, log, "the first one")
+	return k, handle
+}
+
+// serve serves, and requires that a handle is good, or not. It returns one that is good with this server, and the log.
+func (k keyed) serve(handle []byte) (root []byte, log string) {
+	var text bytes.Buffer
+	m := serveNFSWith(k.T, mountopts.Options{Source: k.source}, 0, slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	defer m.stop()
+	if handle != nil {
+		_, err := m.GetAttr(handle)
+		require.Equal(k, nfstest.Status(10001), err, "a handle of the earlier key")
+	}
+	return m.root, text.String()
+}
+
+// TestUnsafeKey: a key that another user may know or have made is made anew, without touching what was there, and the log says why.
+// That ends the handles of earlier servers; with the new key they are good again.
+func TestUnsafeKey(t *testing.T) {
+	good := strings.Repeat("k", 52)
+	onlyRoot := func(uid int) func(k keyed) {
+		return func(k keyed) {
+			if os.Geteuid() != 0 {
+				k.Skip("only root makes files of others")
+			}
+			require.NoError(k, os.Chown(k.key, uid, -1))
+		}
+	}
+	mode := func(mode os.FileMode) func(k keyed) {
+		return func(k keyed) { require.NoError(k, os.Chmod(k.key, mode)) }
+	}
+	modeOfDir := func(mode os.FileMode) func(k keyed) {
+		return func(k keyed) { require.NoError(k, os.Chmod(k.dir, mode)) }
+	}
+	elsewhere := func(k keyed) string { return filepath.Join(filepath.Dir(k.dir), "elsewhere") }
+	for why, spoil := range map[string]func(k keyed){
+		"it is a link": func(k keyed) {
+			require.NoError(k, os.Rename(k.key, elsewhere(k)))
+			require.NoError(k, os.Symlink(elsewhere(k), k.key))
+		},
+		"it is a link ": func(k keyed) { // to nothing
+			require.NoError(k, os.Remove(k.key))
+			require.NoError(k, os.Symlink(elsewhere(k)+"/nothing", k.key))
+		},
+		"it is no regular file": func(k keyed) {
+			require.NoError(k, os.Remove(k.key))
+			require.NoError(k, unix.Mkfifo(k.key, 0o600))
+		},
+		"it belongs to user 65534":     onlyRoot(65534),
+		"it has mode 0666":             mode(0o666),
+		"it has mode 0640":             mode(0o640),
+		"it has mode 0601":             mode(0o601),
+		"it has mode 0400":             mode(0o400),
+		"it has mode 04600":            mode(0o600 | os.ModeSetuid),
+		"it has 31 bytes":              func(k keyed) { require.NoError(k, os.Truncate(k.key, 31)) },
+		"it has 1073741824 bytes":      func(k keyed) { require.NoError(k, os.Truncate(k.key, 1<<30)) },
+		"its directory had mode 0770":  modeOfDir(0o770),
+		"its directory had mode 0702":  modeOfDir(0o702),
+		"its directory had mode 01777": modeOfDir(0o777 | os.ModeSticky),
+		"its directory had mode 0770 ": func(k keyed) { // and a link in it
+			modeOfDir(0o770)(k)
+			require.NoError(k, os.Rename(k.key, elsewhere(k)))
+			require.NoError(k, os.Symlink(elsewhere(k), k.key))
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			k, handle := newKeyed(t)
+			before, err := os.ReadFile(k.key)
+			require.NoError(t, err)
+			spoil(k)
+			handle, log := k.serve(handle)
+			require.Contains(t, log, "is made anew")
+			require.Contains(t, log, strings.TrimSpace(why))
+			require.Equal(t, 1, strings.Count(log, "\n"))
+			info, err := os.Lstat(k.key)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode())
+			key, err := os.ReadFile(k.key)
+			require.NoError(t, err)
+			require.NotEqual(t, before, key)
+			dir, err := os.Stat(k.dir)
+			require.NoError(t, err)
+			require.Zero(t, dir.Mode()&0o022)
+			if kept, err := os.ReadFile(elsewhere(k)); err == nil {
+				require.Equal(t, before, kept)
+			}
+			again, log := k.serve(nil)
+			require.Equal(t, handle, again)
+			require.Empty(t, log)
+			names, err := filepath.Glob(k.dir + "/*")
+			require.NoError(t, err)
+			require.Equal(t, []string{k.key}, names)
+		})
+	}
+	t.Run("good", func(t *testing.T) {
+		k, handle := newKeyed(t)
+		require.NoError(t, os.WriteFile(k.key, []byte(good), 0o600))
+		require.NoError(t, os.Chmod(k.dir, 0o755))
+		handle, log := k.serve(handle)
+		require.Empty(t, log)
+		again, log := k.serve(nil)
+		require.Equal(t, handle, again)
+		require.Empty(t, log)
+		require.Equal(t, good, string(read(t, k.key)))
+	})
+}
+
+// TestUnsafeKeyDirectory: no key is kept in, or read from, a directory that is a link or another user's.
+func TestUnsafeKeyDirectory(t *testing.T) {
+	for why, spoil := range map[string]func(k keyed){
+		"its directory is a link": func(k keyed) {
+			require.NoError(k, os.Rename(k.dir, k.dir+"2"))
+			require.NoError(k, os.Symlink(k.dir+"2", k.dir))
+		},
+		"its directory belongs to user 65534": func(k keyed) {
+			if os.Geteuid() != 0 {
+				k.Skip("only root makes directories of others")
+			}
+			require.NoError(k, os.Chown(k.dir, 65534, -1))
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			k, handle := newKeyed(t)
+			before := string(read(t, k.key))
+			spoil(k)
+			for range 2 {
+				next, log := k.serve(handle)
+				require.Contains(t, log, "is not kept")
+				require.Contains(t, log, why)
+				require.NotEqual(t, handle, next)
+				handle = next
+			}
+			require.Equal(t, before, string(read(t, k.key)))
+		})
+	}
+}
+
+// TestKeyIsMadeOnce: servers that start at the same time have the same key.
+func TestKeyIsMadeOnce(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	const servers = 8
+	keys := make([]string, servers)
+	var all sync.WaitGroup
+	for i := range keys {
+		all.Go(func() { keys[i] = fs.HandleKey() })
+	}
+	all.Wait()
+	for _, key := range keys {
+		require.Equal(t, keys[0], key)
+		require.NotEmpty(t, key)
 	}
 }
 
