@@ -170,6 +170,9 @@ func (l *Listing) scan(ctx context.Context, x extent) ([]*sessionFile, error) {
 		l.newest = newest
 		l.sessions = nil
 	}
+	if len(l.strangers) > 0 { // some may be gone
+		l.reportStrangers()
+	}
 	return stale, err
 }
 
@@ -350,6 +353,9 @@ func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error 
 		if results[i].at != 0 {
 			l.setInfo(f, results[i])
 		}
+	}
+	if slices.ContainsFunc(files, (*sessionFile).isStranger) {
+		l.reportStrangers()
 	}
 	return err
 }

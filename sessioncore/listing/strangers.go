@@ -18,12 +18,17 @@ func (l *Listing) Strangers() []string {
 	return l.strangers
 }
 
+// isStranger reports whether no known agent wrote the file.
+func (f *sessionFile) isStranger() bool {
+	return f.info == nil && f.unlisted != nil && f.unlisted.isStranger
+}
+
 // reportStrangers updates the strangers after a scan. Callers must hold l.mu.
 func (l *Listing) reportStrangers() {
 	var now []string
 	for _, dir := range l.dirs {
 		for _, f := range dir.files {
-			if f.info == nil && f.unlisted != nil && f.unlisted.isStranger {
+			if f.isStranger() {
 				now = append(now, f.name)
 			}
 		}
