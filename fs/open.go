@@ -169,6 +169,7 @@ func (o *opener) openForeign(p *place) error {
 	}
 	forker, canFork := opened.Format.(agents.Forker)
 	if canFork {
+		p.frozen = nodes.ErrForkable
 		p.forks = &forks.Home{
 			Agent: p.agent, Format: forker, Files: raw, Journal: p.forkJournal(),
 			Memory: o.memory, Temporary: temporaryDir(), Now: time.Now,

@@ -174,6 +174,8 @@ func oneLine(text string) string {
 var (
 	ErrArchived = fmt.Errorf("%w: the session is archived", sessioncore.ErrReadOnly)
 	ErrForeign  = fmt.Errorf("%w: sessions of this agent are written by it alone", sessioncore.ErrReadOnly)
+	// ErrForkable is ErrForeign where the agent goes on from forks.
+	ErrForkable = fmt.Errorf("%w", ErrForeign)
 	errMasked   = fmt.Errorf("%w: secrets are masked", sessioncore.ErrReadOnly)
 	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
 )
@@ -194,8 +196,9 @@ type kindOfError struct {
 // kindsOfError are the kinds in order of precedence: an error that wraps several is of the first.
 var kindsOfError = []kindOfError{
 	{ErrArchived, syscall.EROFS, noHint},
-	{ErrForeign, syscall.EROFS, "write an entry's id to fork, and the agent goes on from there in a new session; " +
+	{ErrForkable, syscall.EROFS, "write an entry's id to fork, and the agent goes on from there in a new session; " +
 		"sessionfs import makes an omp session of it"},
+	{ErrForeign, syscall.EROFS, "sessionfs import makes an omp session of it"},
 	{errMasked, syscall.EROFS, "mount without -o redact to write"},
 	{errDenied, syscall.EPERM, noHint},
 	{storage.ErrStale, syscall.ESTALE, "look again what is there, and then try again"},
@@ -354,7 +357,7 @@ func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 		subject = path.Base(at)
 	}
 	switch {
-	case why == ErrForeign, why == errMasked, why == sessioncore.ErrReadOnly: // their kinds have hints
+	case errors.Is(why, ErrForeign), why == errMasked, why == sessioncore.ErrReadOnly: // their kinds have hints
 	case why == ErrArchived && inSession:
 		hint = fmt.Sprintf("to change it, put it back in SOURCE: unpack archive/sessions/%[1]s.jsonl.gz to "+
 			"sessions/%[1]s.jsonl, and move the directory of its artifacts along, if it has one",

@@ -256,3 +256,11 @@ func TestReasonsAreShort(t *testing.T) {
 	require.Equal(t, 1, strings.Count(last, "\n"))
 	require.NotContains(t, last, "\x1b")
 }
+
+// TestForeignHints: only sessions of an agent that goes on from forks are said to have one.
+func TestForeignHints(t *testing.T) {
+	require.NotContains(t, hintFor("s", ErrForeign), "fork")
+	require.Contains(t, hintFor("s", ErrForkable), "to fork")
+	require.ErrorIs(t, ErrForkable, ErrForeign)
+	require.Equal(t, syscall.EROFS, Errno(ErrForkable))
+}

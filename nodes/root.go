@@ -104,7 +104,7 @@ type View struct {
 	Memory *budget.Budget
 	// Archive shows the archived sessions; nil if there are none.
 	Archive *View
-	// Frozen is the reason against all changes (ErrArchived, ErrForeign); nil if there is none.
+	// Frozen is the reason against all changes (ErrArchived, ErrForeign, ErrForkable); nil if there is none.
 	Frozen error
 	// Family are the listings in which a parent is searched, in order.
 	Family listing.Listings
