@@ -174,7 +174,7 @@ func makeAppend(d *SessionDir) Node {
 		done, err = retryIfMoved(ctx, d, func(d *SessionDir) (int, error) {
 			more, n, err := d.appendLines(ctx, lines[done:])
 			ids = append(ids, more...)
-			done = done + n
+			done += n
 			return done, err
 		})
 		return ids, done, err

@@ -400,7 +400,7 @@ func (a *answers) unread(off int64) {
 func (a *answers) read(dest []byte, off int64) int {
 	a.unread(off)
 	n := copy(dest, a.text[a.next:])
-	a.next = a.next + n
+	a.next += n
 	a.last = n
 	a.at = off
 	a.dropRead()

@@ -37,7 +37,7 @@ func unfold(obj io.ReaderAt, size int64, list string, emit func(*jsonl.Unit) err
 	at := 0 // the byte in u.Line
 	v.Member(list).EachElement(func(element rawjson.Value, _ int) bool {
 		begin := element.OffsetIn(text)
-		u.Line = u.Line + int64(bytes.Count(text[at:begin], []byte{'\n'}))
+		u.Line += int64(bytes.Count(text[at:begin], []byte{'\n'}))
 		at = begin
 		u.Text = element
 		if err == nil && element.IsObject() {

@@ -151,7 +151,7 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 			i = end
 			key = false
 		case c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n':
-			i = i + 1
+			i++
 			key = false
 		case c == '\n' || c == '\r' && i+1 < len(text) && text[i+1] == '\n':
 			// A value that spans several lines is put on one line.
@@ -293,7 +293,7 @@ func EachReference(text rawjson.Value, f func(hash string)) {
 			}
 			i = end
 		case '{', '[':
-			i = i + 1
+			i++
 			key = false
 		default:
 			i++

@@ -381,9 +381,9 @@ func (s *Stats) fit(rows [][]string, width int) (bar int) {
 		for _, row := range rows {
 			row[i] = s.cut(i, row[i], max(free/(named-i), free-rest, minBar))
 		}
-		free = free - widest(rows, i)
+		free -= widest(rows, i)
 		rest = 0
-		room = room - widest(rows, i)
+		room -= widest(rows, i)
 	}
 	return max(0, min(maxBar, room-2))
 }

@@ -155,8 +155,8 @@ func (e *encodedAt) seek(body []byte, off int) (start, end int) {
 		if off < e.text+size {
 			return e.body, e.body + n
 		}
-		e.body = e.body + n
-		e.text = e.text + size
+		e.body += n
+		e.text += size
 	}
 	return e.body, e.body
 }

@@ -65,7 +65,7 @@ func (t *total) add(files storage.Files, name string, size int64) error {
 	if t.full {
 		return errBomb
 	}
-	t.sizes = t.sizes + size
-	t.files = t.files + st.Size
+	t.sizes += size
+	t.files += st.Size
 	return nil
 }

@@ -93,7 +93,7 @@ func newSide(ctx context.Context, branch Branch) (*side, error) {
 		sum.Write(text)
 		last := &s.turns[len(s.turns)-1]
 		last.sum = sum.Sum64()
-		last.size = last.size + int64(len(text))
+		last.size += int64(len(text))
 		last.entries = append(last.entries, shown)
 	}
 	return s, nil

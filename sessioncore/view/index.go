@@ -53,7 +53,7 @@ func grouped(sessions []Linked, key func(*Linked) string) (groups []*group) {
 		}
 		g := known[name]
 		g.sessions = append(g.sessions, &sessions[i])
-		g.dollars = g.dollars + sessions[i].Dollars
+		g.dollars += sessions[i].Dollars
 	}
 	return groups
 }

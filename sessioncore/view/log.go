@@ -99,8 +99,8 @@ func (l *Log) WriteText(ctx context.Context, out *Screen, width int) error {
 		left := width
 		for i, part := range parts {
 			if i > 0 && part != "" {
-				text = text + " "
-				left = left - 1
+				text += " "
+				left--
 			}
 			if width > 0 {
 				part = cutAt(part, left)

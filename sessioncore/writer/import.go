@@ -206,8 +206,8 @@ func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err
 		var isImport, copyIsImport bool
 		from, size, isImport = importedBody(file, st.Size)
 		at, of, copyIsImport = importedBody(c, c.Size)
-		size = size - from
-		of = of - at
+		size -= from
+		of -= at
 		if !isImport || !copyIsImport {
 			return Unchanged, false, ErrOther
 		}

@@ -234,7 +234,7 @@ func (p *persister) countLines(o *object) {
 	lines := 1
 	if end, long := cutUnits(body); long {
 		body = body[:end]
-		lines = lines + noticeBreaks
+		lines += noticeBreaks
 	}
 	p.replace(count, strconv.Itoa(lines+bytes.Count(rawjson.AppendDecoded(nil, body), []byte{'\n'})))
 }

@@ -43,7 +43,7 @@ func hasUnits(body []byte, n int) bool {
 	for len(body) > 0 && n > 0 {
 		size, units, _ := nextUnits(body)
 		body = body[size:]
-		n = n - units
+		n -= units
 	}
 	return n <= 0
 }
@@ -60,8 +60,8 @@ func cutUnits(body []byte) (end int, long bool) {
 		if left < units || high && left == units {
 			return end, true
 		}
-		end = end + size
-		left = left - units
+		end += size
+		left -= units
 	}
 }
 

@@ -238,7 +238,7 @@ func (c *Client) Append(handle []byte, text string) error {
 		var n int
 		n, err = c.Write(handle, a.Size, []byte(text))
 		text = text[n:]
-		a.Size = a.Size + uint64(n)
+		a.Size += uint64(n)
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func (c *converter) split(content rawjson.Value) (parts []part, results int) {
 		switch {
 		case members.Member("type").Is("tool_result"):
 			parts = append(parts, part{result: slices.Clone(members)})
-			results = results + 1
+			results++
 			inRun = false
 		case block.IsObject() && !isEmptyText(members):
 			if !inRun {

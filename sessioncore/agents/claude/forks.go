@@ -128,7 +128,7 @@ func compare(own, theirs map[uint64]int64) (likely int) {
 	last := int64(0)
 	for uuid, ms := range own {
 		if _, ok := theirs[uuid]; ok {
-			shared = shared + 1
+			shared++
 			last = max(last, ms)
 		}
 	}

@@ -45,7 +45,7 @@ func (c *converter) isMark(r *agents.Record) bool {
 		return false
 	}
 	line := r.Line + 1 - markLines*int64(c.part+1)
-	c.part = c.part + 1
+	c.part++
 	c.mark = r.Line
 	if c.numberOf(line) == c.number { // the last record has no line break
 		c.omitted++

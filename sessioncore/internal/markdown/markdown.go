@@ -239,14 +239,14 @@ func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces
 			margin = 0
 			spaces = min(spaces, 1)
 		case spaces > 4 || empty: // followed by code, or by nothing
-			margin = margin + 1
+			margin++
 			spaces = min(spaces, 1)
 		default:
 			margin += spaces
 		}
 		c.open = append(c.open, margin)
 		c.empty = empty && !quote
-		n = n + 1
+		n++
 		at = text + width + spaces
 	}
 }

@@ -244,7 +244,7 @@ func pwriteAll(fd int, p []byte, off int64) error {
 			return err
 		}
 		p = p[n:]
-		off = off + int64(n)
+		off += int64(n)
 	}
 	return nil
 }

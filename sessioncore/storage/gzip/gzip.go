@@ -183,7 +183,7 @@ func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, e
 func (s *Storage) learn(file string, token storage.Token, size int64, err error) measurement {
 	m := measurement{token: token, size: size, exact: err == nil}
 	if _, ok := errors.AsType[*brokenError](err); ok {
-		m.size = m.size + 1
+		m.size++
 		m.err = err
 	}
 	if m.exact || m.err != nil {
