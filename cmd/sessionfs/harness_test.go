@@ -25,7 +25,7 @@ import (
 
 const (
 	// patience is how long a child process may take. A hung mount is to fail a test, not to hang it.
-	patience = 30 * time.Second
+	patience = time.Minute
 	// poll is how often something awaited is looked at.
 	poll = 5 * time.Millisecond
 	// nobody is the ordinary user that root's tests use.
