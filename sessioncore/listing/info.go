@@ -129,8 +129,8 @@ func (i *Info) compare(other *Info) int {
 // prefixes recycles buffers: lists read thousands of prefixes at once.
 var prefixes = sync.Pool{New: func() any { return new([prefixSize]byte) }}
 
-// readInfo reads the Info of a file, or nil if the client does not list it.
-func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
+// readInfo reads the Info of a file, or nil if the client does not list it. before is the last one, or nil.
+func (l *Listing) readInfo(f *sessionFile, before *Info) (*Info, storage.Stat, error) {
 	obj, err := l.store.Storage().Open(f.name)
 	if err != nil {
 		return nil, storage.Stat{}, err
@@ -167,7 +167,7 @@ func (l *Listing) readInfo(f *sessionFile) (*Info, storage.Stat, error) {
 		info.flags |= infoAgent
 	}
 	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(f.name), prefix) {
-		if err := l.readPi(obj, st, info, f.info); err != nil {
+		if err := l.readPi(obj, st, info, before); err != nil {
 			return nil, st, err
 		}
 	}

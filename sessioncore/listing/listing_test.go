@@ -19,6 +19,7 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -151,4 +152,37 @@ func TestListingTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestCancelledRead: a caller that is interrupted has its answer while the storage still works on a file, and the next
+// caller has the file.
+func TestCancelledRead(t *testing.T) {
+	files := memory.New()
+	require.NoError(t, files.WriteFile("p/a.jsonl", []byte(headerLine("a", "/w"))))
+	reading := make(chan struct{})
+	release := make(chan struct{})
+	slow := &storagetest.Hooked{Storage: files, Before: func(c storagetest.Call) error {
+		if c.Op == "Open" {
+			reading <- struct{}{}
+			<-release
+		}
+		return nil
+	}}
+	l := newListing(t, slow)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := l.Sessions(ctx)
+		failed <- err
+	}()
+	<-reading
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	close(release)
+	t.Cleanup(func() { close(reading) })
+	go func() {
+		for range reading {
+		}
+	}()
+	require.Equal(t, []string{"a"}, l.firstIDs(t, 1))
 }

@@ -335,7 +335,7 @@ type readResult struct {
 }
 
 // readPrefixes reads the prefixes of files, several at a time. It skips unreadable files until the
-// next refresh. When ctx is done, the results so far stay.
+// next refresh. When ctx is done, the results so far stay, and a read under way ends in the background.
 func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error {
 	results := make([]readResult, len(files))
 	err := parallel((len(files)+readBatch-1)/readBatch, batchesAtOnce, func(b int) error {
@@ -343,10 +343,18 @@ func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error 
 		batch := files[from:min(len(files), from+readBatch)]
 		l.readAhead(batch)
 		return parallel(len(batch), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
-			if ctx.Err() == nil {
-				results[from+i] = l.readPrefix(batch[i])
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-			return ctx.Err()
+			f := batch[i]
+			before := f.info
+			read := func() (readResult, error) { return l.readPrefix(f, before), nil }
+			result, err := storage.Await(ctx, read, func(readResult) {})
+			if err != nil {
+				return err
+			}
+			results[from+i] = result
+			return nil
 		})
 	})
 	for i, f := range files {
@@ -371,11 +379,12 @@ func (l *Listing) readAhead(files []*sessionFile) {
 	l.store.Storage().ReadAhead(names)
 }
 
-func (l *Listing) readPrefix(f *sessionFile) readResult {
+// readPrefix reads the prefix of a file, of which before was read last. It uses nothing that l.mu guards.
+func (l *Listing) readPrefix(f *sessionFile, before *Info) readResult {
 	at := time.Now().UnixNano()
-	info, st, err := l.readInfo(f)
+	info, st, err := l.readInfo(f, before)
 	if errors.Is(err, storage.ErrStale) { // it was replaced, or a compressed file states a wrong size
-		info, st, err = l.readInfo(f)
+		info, st, err = l.readInfo(f, before)
 	}
 	if err != nil {
 		return readResult{at: at}
