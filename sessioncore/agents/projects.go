@@ -17,6 +17,10 @@ import (
 type Projects struct {
 	Renamed    // Init sets all but Raw, which is nil for a file elsewhere
 	Dir, Below string
+	// Archive is a directory in BELOW with more sessions, "" for none.
+	Archive string
+	// Sides is the directory in PROJECT with the directories of subagents, "" for BELOW.
+	Sides string
 	// Session returns the session of a file, or "". Of two files the one in .jsonl counts.
 	Session func(file string) string
 	// Key returns a text common to a session and the directory of its subagents.
@@ -71,28 +75,64 @@ func (p *Projects) list(project string) (projectList, error) {
 	}
 	st = p.inner.With(p.Raw, project, st)
 	return p.lists.Of(dir, st, func() (projectList, error) {
-		list, err := p.read(dir)
-		p.inner.Set(project, list.lost.Dirs)
+		list, err := p.read(project)
+		p.inner.Set(project, slices.Concat(p.more(project), list.lost.Dirs))
 		return list, err
 	})
 }
 
-// read reads the directory of a project's sessions.
-func (p *Projects) read(dir string) (list projectList, err error) {
-	list.sessions = map[string]*projectSession{}
-	sides := map[string]string{}
-	twins := map[string][]string{}
-	items, err := storage.List(p.Raw, dir)
+// sidesDir returns the directory with the directories of a project's subagents.
+func (p *Projects) sidesDir(project string) string {
+	if p.Sides == "" {
+		return p.chats(project)
+	}
+	return path.Join(p.Dir, project, p.Sides)
+}
+
+// more returns the directories of a project, besides the one of its sessions, that change its list.
+func (p *Projects) more(project string) (dirs []string) {
+	if p.Archive != "" {
+		dirs = append(dirs, path.Join(p.chats(project), p.Archive))
+	}
+	if p.Sides != "" {
+		dirs = append(dirs, p.sidesDir(project))
+	}
+	return dirs
+}
+
+// add adds the sessions among the items of a directory.
+func (l *projectList) add(p *Projects, dir string, items []storage.Item) {
 	for _, item := range items {
 		at := path.Join(dir, item.Name)
 		session := p.Session(item.Name)
-		known := list.sessions[session]
-		switch {
-		case item.Kind == storage.KindDir:
-			sides[p.Key(item.Name)] = at
-		case item.Kind != storage.KindFile || session == "":
-		case known == nil || strings.HasSuffix(at, sessionEnding):
-			list.sessions[session] = &projectSession{file: at}
+		known := l.sessions[session]
+		isNew := known == nil || strings.HasSuffix(at, sessionEnding)
+		if item.Kind == storage.KindFile && session != "" && isNew {
+			l.sessions[session] = &projectSession{file: at}
+		}
+	}
+}
+
+// read reads the directories of a project. A session in Archive counts where no other has its name.
+func (p *Projects) read(project string) (list projectList, err error) {
+	list.sessions = map[string]*projectSession{}
+	sides := map[string]string{}
+	twins := map[string][]string{}
+	dir := p.chats(project)
+	items, err := storage.List(p.Raw, dir)
+	if p.Archive != "" {
+		archive := path.Join(dir, p.Archive)
+		archived, _ := storage.List(p.Raw, archive) // there may be none
+		list.add(p, archive, archived)
+	}
+	list.add(p, dir, items)
+	sidesDir := p.sidesDir(project)
+	if p.Sides != "" {
+		items, _ = storage.List(p.Raw, sidesDir) // there may be none
+	}
+	for _, item := range items {
+		if item.Kind == storage.KindDir {
+			sides[p.Key(item.Name)] = path.Join(sidesDir, item.Name)
 		}
 	}
 	for _, session := range slices.Sorted(maps.Keys(list.sessions)) {
@@ -107,7 +147,7 @@ func (p *Projects) read(dir string) (list projectList, err error) {
 	list.lost.Taken = func(name string) bool { return list.sessions[strings.TrimSuffix(name, sessionEnding)] != nil }
 	for _, item := range items {
 		if item.Kind == storage.KindDir && len(twins[p.Key(item.Name)]) == 0 {
-			list.lost.Add(p.Raw, path.Join(dir, item.Name), item.Name)
+			list.lost.Add(p.Raw, path.Join(sidesDir, item.Name), item.Name)
 		}
 	}
 	return list, err

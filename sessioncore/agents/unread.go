@@ -10,13 +10,16 @@ var unreadAgents = []Agent{
 	{Title: "OpenCode", Homes: []string{"$XDG_DATA_HOME/opencode", "~/.local/share/opencode"}},
 	{Title: "Kilo Code", Homes: []string{"$XDG_DATA_HOME/kilo", "~/.local/share/kilo"}},
 	{Title: "MiMo Code", Homes: []string{"$XDG_DATA_HOME/mimocode", "~/.local/share/mimocode"}},
-	{Title: "Qwen Code", Homes: []string{"$QWEN_HOME", "~/.qwen"}},
-	{Title: "Kimi Code", Homes: []string{"$KIMI_CODE_HOME", "~/.kimi-code"}},
-	{Title: "Kimi CLI", Homes: []string{"~/.kimi"}},
 	{Title: "Cursor", Homes: []string{"~/.cursor"}},
 	{Title: "Goose", Homes: []string{"$XDG_DATA_HOME/goose", "~/.local/share/goose"}},
 	{Title: "Amp", Homes: []string{"$XDG_DATA_HOME/amp", "~/.local/share/amp"}},
 	{Title: "Droid", Homes: []string{"~/.factory"}},
+}
+
+// RegisterUnread adds a known agent without a converter. Only the init of a package of a related agent
+// calls it.
+func RegisterUnread(title string, homes ...string) {
+	unreadAgents = append(unreadAgents, Agent{Title: title, Homes: homes})
 }
 
 // UnreadHome is the directory of an agent that is not read.

@@ -7,4 +7,6 @@ import (
 	_ "sessionfs/sessioncore/agents/codex"
 	_ "sessionfs/sessioncore/agents/copilot"
 	_ "sessionfs/sessioncore/agents/gemini"
+	_ "sessionfs/sessioncore/agents/kimi"
+	_ "sessionfs/sessioncore/agents/qwen"
 )

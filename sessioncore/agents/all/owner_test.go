@@ -20,6 +20,8 @@ var records = map[string]string{
 	"qwen":     `{"uuid":"u1","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Ducks"}]}}`,
 	"system":   `{"uuid":"u1","parentUuid":null,"sessionId":"s","type":"system","subtype":"ui_telemetry","systemPayload":{}}`,
 	"kimi":     `{"type":"metadata","protocol_version":"1.5","created_at":1795885836994}`,
+	"amp":      `{"role":"user","content":[{"type":"text","text":"Ducks"}],"messageId":0}`,
+	"turn":     `{"type":"turn.prompt","agentId":"main","input":[],"time":1795885836994}`,
 	"goose":    `{"working_dir":"/w","description":"Ducks","message_count":2}`,
 	"codex":    `{"type":"session_meta","payload":{"id":"s","cwd":"/w"}}`,
 	"long":     `{"type":"session_meta","payload":{"id":"s","base_instructions":"` + strings.Repeat("duck ", 2000) + `"}}`,
@@ -51,11 +53,16 @@ func TestOwner(t *testing.T) {
 		{"projects/-w/s.jsonl=torn", "claude", 0},
 		{"projects/-w/s.jsonl=empty", "claude", 0},
 		{"projects/-w/s/subagents/agent-a.jsonl=claude", "claude", 0},
-		{"projects/-w/chats/s.jsonl=qwen projects/-w/chats/t.jsonl=system", "", 2},
-		{"projects/-w/chats/s.jsonl=system tmp/h/chats/x=empty", "", 1},
-		{"projects/-w/chats/s.jsonl=qwen tmp/h/chats/session-s.json=document", "gemini", 0},
-		{"projects/-w/s.jsonl=qwen projects/-x/t.jsonl=claude", "claude", 0},
-		{"sessions/wd_w_1/session_s/agents/main/wire.jsonl=kimi", "", 1},
+		{"projects/-w/chats/s.jsonl=amp projects/-w/chats/t.jsonl=goose", "", 2},
+		{"projects/-w/chats/s.jsonl=goose tmp/h/chats/x=empty", "", 1},
+		{"projects/-w/chats/s.jsonl=amp tmp/h/chats/session-s.json=document", "gemini", 0},
+		{"projects/-w/s.jsonl=amp projects/-x/t.jsonl=claude", "claude", 0},
+		{"projects/-w/chats/s.jsonl=qwen", "qwen", 0},
+		{"projects/-w/chats/s.jsonl=system tmp/h/chats/x=empty", "qwen", 0},
+		{"projects/-w/chats/s.jsonl=qwen projects/-w/t.jsonl=claude", "claude", 0},
+		{"sessions/wd_w_1/session_s/agents/main/wire.jsonl=kimi", "kimi", 0},
+		{"sessions/wd_w_1/session_s/agents/main/wire.jsonl=turn", "kimi", 0},
+		{"sessions/wd_w_1/session_s/agents/main/wire.jsonl=goose", "", 1},
 		{"sessions/20250101_1.jsonl=goose", "", 1},
 		{"sessions/20250101_1.jsonl=empty", "", 0},
 		{"sessions/2026/05/12/rollout-s.jsonl=codex", "codex", 0},
@@ -63,22 +70,22 @@ func TestOwner(t *testing.T) {
 		{"sessions/2026/05/12/rollout-s.jsonl=bare", "codex", 0},
 		{"sessions/2026/05/12/rollout-s.jsonl=item", "codex", 0},
 		{"sessions/2026/05/12/rollout-s.jsonl.zst=damaged", "codex", 0},
-		{"sessions/2026/05/12/rollout-s.jsonl=kimi", "", 1},
+		{"sessions/2026/05/12/rollout-s.jsonl=amp", "", 1},
 		{"tmp/garden/chats/session-s.jsonl=gemini", "gemini", 0},
-		{"tmp/garden/chats/session-s.json=document tmp/garden/other.jsonl=kimi", "gemini", 0},
+		{"tmp/garden/chats/session-s.json=document tmp/garden/other.jsonl=amp", "gemini", 0},
 		{"tmp/garden/chats/session-s.json=members", "gemini", 0},
 		{"tmp/garden/chats/session-s.json=goose", "", 1},
 		{"session-state/s/events.jsonl=copilot", "copilot", 0},
 		{"session-state/s/files/ducks.jsonl=goose session-state/t/events.jsonl=copilot", "copilot", 0},
 		{"sessions/-w/s.jsonl=omp projects/-w/s.jsonl=claude", "", 0},
-		{"sessions/-w/s.jsonl=kimi projects/-w/s.jsonl=claude", "claude", 0},
+		{"sessions/-w/s.jsonl=amp projects/-w/s.jsonl=claude", "claude", 0},
 		{"sessions/-w/s.jsonl=slot", "", 0},
 		{"sessions/-w/s.jsonl=entry", "", 0},
 		{"sessions/s.jsonl=operator", "", 0},
 		{"sessions/-w/1.jsonl=damaged", "", 0},
 		{"sessions/-w/1.jsonl=damaged sessions/-w/2.jsonl=omp", "", 0},
 		{"sessions/-w/1.jsonl=goose sessions/-w/2.jsonl=omp", "", 0},
-		{"sessions/-w/1.jsonl=damaged sessions/-w/2.jsonl=kimi", "", 2},
+		{"sessions/-w/1.jsonl=damaged sessions/-w/2.jsonl=amp", "", 2},
 	} {
 		dir := t.TempDir()
 		for file := range strings.FieldsSeq(c.files) {
@@ -108,7 +115,7 @@ func TestOwnerIsBounded(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(project, name), []byte(records[kind]), 0o600))
 	}
 	for i := range 40 {
-		write(fmt.Sprintf("%02d.jsonl", i), "qwen")
+		write(fmt.Sprintf("%02d.jsonl", i), "amp")
 	}
 	write("99.jsonl", "claude")
 	require.Nil(t, agents.Of(dir), "the 41st file")
@@ -118,7 +125,7 @@ func TestOwnerIsBounded(t *testing.T) {
 	require.NoError(t, os.RemoveAll(project))
 	require.NoError(t, os.Mkdir(project, 0o700))
 	elsewhere := filepath.Join(dir, "elsewhere.jsonl")
-	require.NoError(t, os.WriteFile(elsewhere, []byte(records["qwen"]), 0o600))
+	require.NoError(t, os.WriteFile(elsewhere, []byte(records["amp"]), 0o600))
 	require.NoError(t, os.Symlink(elsewhere, filepath.Join(project, "1.jsonl")))
 	require.NotNil(t, agents.Of(dir), "a link is no record")
 	require.Zero(t, agents.Unread(dir))
@@ -127,11 +134,11 @@ func TestOwnerIsBounded(t *testing.T) {
 // TestUnderstood: a beginning is understood if an agent wrote one of its records, or if it has none.
 func TestUnderstood(t *testing.T) {
 	for kind, text := range records {
-		others := kind == "qwen" || kind == "system" || kind == "kimi" || kind == "goose"
+		others := kind == "amp" || kind == "goose"
 		whole := len(text) < 4096
 		require.Equal(t, !others, agents.IsUnderstood([]byte(text[:min(len(text), 4096)]), whole), kind)
 	}
-	require.False(t, agents.IsUnderstood([]byte(`{"type":"user","message":{"parts":[{"text":"ducks`), false), "a record that is cut tells by its type")
+	require.False(t, agents.IsUnderstood([]byte(`{"type":"user","message":{"pieces":[{"text":"ducks`), false), "a record that is cut tells by its type")
 	require.True(t, agents.IsUnderstood([]byte(`{"message":{"parts":[{"text":"ducks`), false), "or not at all")
 }
 
@@ -139,10 +146,10 @@ func TestUnderstood(t *testing.T) {
 func TestUnreadHomes(t *testing.T) {
 	home := t.TempDir()
 	getenv := func(name string) string {
-		return map[string]string{"HOME": home, "QWEN_HOME": filepath.Join(home, "q"), "XDG_DATA_HOME": filepath.Join(home, "d")}[name]
+		return map[string]string{"HOME": home, "XDG_DATA_HOME": filepath.Join(home, "d")}[name]
 	}
 	require.Empty(t, agents.UnreadHomes(getenv))
-	for _, dir := range []string{".qwen", "q", ".kimi-code", "d/opencode", ".local/share/goose", ".cursor", ".claude/projects"} {
+	for _, dir := range []string{".qwen", ".kimi", "d/opencode", ".local/share/goose", ".cursor", ".claude/projects"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(home, dir), 0o700))
 	}
 	var found []string
@@ -150,7 +157,7 @@ func TestUnreadHomes(t *testing.T) {
 		below, _ := filepath.Rel(home, h.Dir)
 		found = append(found, h.Title+" "+below)
 	}
-	require.Equal(t, []string{"OpenCode d/opencode", "Qwen Code q", "Kimi Code .kimi-code", "Cursor .cursor", "Goose .local/share/goose"}, found)
-	require.Equal(t, "Kimi Code", agents.TitleOfUnread("/x/.kimi-code"))
+	require.Equal(t, []string{"OpenCode d/opencode", "Cursor .cursor", "Goose .local/share/goose", "Kimi CLI .kimi"}, found)
+	require.Equal(t, "Kimi CLI", agents.TitleOfUnread("/x/.kimi"))
 	require.Empty(t, agents.TitleOfUnread("/x/.claude"))
 }

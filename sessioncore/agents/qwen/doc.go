@@ -1,0 +1,2 @@
+// Package qwen shows the sessions of Qwen Code (docs/format.md, Qwen Code).
+package qwen

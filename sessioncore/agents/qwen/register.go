@@ -1,0 +1,59 @@
+package qwen
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+func init() {
+	agents.Register(agents.Agent{
+		Name:  "qwen",
+		Title: "Qwen Code",
+		Homes: []string{"$QWEN_HOME", "~/.qwen"},
+		Dirs:  []string{projectsDir},
+		Detect: func(dir string) bool {
+			return agents.HasDir(filepath.Join(dir, projectsDir), "*", chatsDir)
+		},
+		Open: func(source agents.Source) (agents.Store, error) {
+			h := newHome(source.Files)
+			return agents.Store{Files: h, Format: h, Path: filepath.Join(source.Path, projectsDir)}, nil
+		},
+		NameOf:      nameOf,
+		Wrote:       wrote,
+		Alone:       func(storage.Files, rawjson.Value) (agents.Format, error) { return newHome(nil), nil },
+		IsPart:      isPart,
+		NamesAreIDs: true,
+		Resume:      []string{"qwen", "--resume"},
+		IsID:        agents.IsUUID,
+	})
+}
+
+// nameOf returns the name of a file or directory as the home shows it.
+func nameOf(_, below string) string {
+	project, rest, _ := strings.Cut(below, "/")
+	if side, isSide := strings.CutPrefix(rest, agents.Subagents+"/"); isSide {
+		session, file, _ := strings.Cut(side, "/")
+		return path.Join(project, session, agents.Subagents, file)
+	}
+	rest = strings.TrimPrefix(rest+"/", chatsDir+"/")
+	rest = strings.TrimPrefix(rest, archiveDir+"/")
+	return path.Join(project, rest)
+}
+
+// isPart reports whether a file is a subagent's, which comes with the session that called it.
+func isPart(file string) bool {
+	return path.Base(path.Dir(path.Dir(file))) == agents.Subagents && strings.HasPrefix(path.Base(file), agentPrefix)
+}
+
+// wrote reports whether a record is of Qwen Code: the envelope of a record, with parts of Google's form,
+// a payload or the name of its writer in it.
+func wrote(v rawjson.Value) bool {
+	isRecord := v.Member("uuid").IsString() && v.Member("sessionId").IsString() && v.Member("type").IsString()
+	hasParts := v.Member("message").Member("parts").IsArray()
+	return isRecord && (hasParts || v.Member("systemPayload").IsObject() || v.Member("provenance").IsString())
+}
