@@ -6,17 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"unicode"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
-	"github.com/ncruces/go-sqlite3/vfs"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage/sqlite"
 )
 
 const (
@@ -28,38 +25,6 @@ const (
 	// maxValue is the maximum length of a value in bytes. Nobody types that much.
 	maxValue = 16 << 20
 )
-
-// limits are the limits that SQLite's documentation recommends for untrusted databases (Defense
-// Against The Dark Arts).
-var limits = map[sqlite3.LimitCategory]int{
-	sqlite3.LIMIT_LENGTH:              maxValue,
-	sqlite3.LIMIT_SQL_LENGTH:          100_000,
-	sqlite3.LIMIT_COLUMN:              100,
-	sqlite3.LIMIT_EXPR_DEPTH:          10,
-	sqlite3.LIMIT_COMPOUND_SELECT:     3,
-	sqlite3.LIMIT_VDBE_OP:             25_000,
-	sqlite3.LIMIT_FUNCTION_ARG:        8,
-	sqlite3.LIMIT_ATTACHED:            0,
-	sqlite3.LIMIT_LIKE_PATTERN_LENGTH: 50,
-	sqlite3.LIMIT_VARIABLE_NUMBER:     10,
-	sqlite3.LIMIT_TRIGGER_DEPTH:       10,
-}
-
-// pragmas: no shared memory, so that the connection has its own index of the log; read-only;
-// temporary tables in memory; checks for damage.
-const pragmas = `PRAGMA locking_mode=EXCLUSIVE; PRAGMA query_only=ON; PRAGMA trusted_schema=OFF;
-PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON`
-
-// settings of the connection: the schema cannot run code, and closing writes nothing back.
-var settings = map[sqlite3.DBConfig]bool{
-	sqlite3.DBCONFIG_DEFENSIVE:        true,
-	sqlite3.DBCONFIG_ENABLE_TRIGGER:   false,
-	sqlite3.DBCONFIG_ENABLE_VIEW:      false,
-	sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE: true,
-}
-
-// connections counts the connections; the number names the file system of each.
-var connections atomic.Int64
 
 // queryWithin writes the result of a query on copied files to out. It doubles the connection's
 // memory until it suffices.
@@ -78,52 +43,25 @@ func queryWithin(ctx context.Context, c *fileCopies, match string, out *lines) e
 	}
 }
 
-// outOfMemory is the value with which the library panics when it runs out of memory.
-var outOfMemory = sync.OnceValue(func() (reason any) {
-	defer func() { reason = recover() }()
-	sqlite3.WithMaxMemory(context.Background(), -1)
-	return nil
-})
-
 // query writes the result of a query on copied files to out, with a connection of that much memory.
-func query(ctx context.Context, c *fileCopies, match string, out *lines, memory int64) (err error) {
-	var conn *sqlite3.Conn
-	defer func() {
-		if r := recover(); r != nil && r == outOfMemory() {
-			err = noMemory(memory)
-		} else if r != nil {
-			err = fmt.Errorf("%w: %v", ErrUnreadable, r)
-		}
-		defer func() { _ = recover() }() // a damaged connection may panic again
-		_ = conn.Close()
-	}()
-	name := "history-" + strconv.FormatInt(connections.Add(1), 10)
-	vfs.Register(name, copiesVFS{c})
-	defer vfs.Unregister(name)
-	conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, memory), "file:"+databaseName+"?mode=ro&vfs="+name)
-	if err != nil {
-		return readError(err)
-	}
-	conn.SetInterrupt(ctx)
-	if err := configure(conn); err != nil {
-		return readError(err)
-	}
-	return selectPrompts(conn, match, out)
-}
-
-func configure(conn *sqlite3.Conn) error {
-	for id, value := range limits {
-		conn.Limit(id, value)
-	}
-	for id, on := range settings {
-		if _, err := conn.Config(id, on); err != nil {
+func query(ctx context.Context, c *fileCopies, match string, out *lines, memory int64) error {
+	var failed error // already an error of this package
+	bounds := sqlite.Limits{Memory: memory, Value: maxValue}
+	err := sqlite.With(ctx, copiesVFS{c}, databaseName, bounds, func(conn *sqlite3.Conn) error {
+		err := fts5.Register(conn)
+		if err != nil {
 			return err
 		}
+		failed = selectPrompts(conn, match, out)
+		return nil
+	})
+	switch {
+	case errors.Is(err, sqlite.ErrNoMemory):
+		return noMemory(memory)
+	case err != nil:
+		return readError(err)
 	}
-	if err := conn.Exec(pragmas); err != nil {
-		return err
-	}
-	return fts5.Register(conn)
+	return failed
 }
 
 // readError wraps an error of the library as text: its errno could be mistaken for one of ours.

@@ -8,5 +8,6 @@ import (
 	_ "sessionfs/sessioncore/agents/copilot"
 	_ "sessionfs/sessioncore/agents/gemini"
 	_ "sessionfs/sessioncore/agents/kimi"
+	_ "sessionfs/sessioncore/agents/opencode"
 	_ "sessionfs/sessioncore/agents/qwen"
 )

@@ -1,0 +1,265 @@
+package opencode
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// converter makes the entries of a session's text (docs/format.md, OpenCode).
+type converter struct {
+	*agents.Builder
+	created    int64             // of the session, in ms: what is older is a copy
+	before     map[string]string // the entries on which messages hang
+	live       string            // the entry on which the next message hangs that was not removed
+	isRemoved  bool              // the last message was removed
+	isCommand  bool              // the next answer is a command that the person ran
+	compaction agents.Usage      // tokens of a summary before the first answer
+}
+
+func newConverter(b *agents.Builder) func(*agents.Record) {
+	b.InnerKey = "info"
+	b.Named(b.About.Title)
+	c := &converter{Builder: b, before: map[string]string{}}
+	return c.record
+}
+
+// record makes the entries of a line.
+func (c *converter) record(r *agents.Record) {
+	session := r.Member("session")
+	revert := r.Member("revert")
+	switch {
+	case session.IsObject():
+		c.begin(agents.Read(session))
+	case revert.IsString():
+		id, _ := revert.Text()
+		at, ok := c.before[id]
+		if ok {
+			c.Hang(at)
+		}
+	case r.Inner.Member("role").IsString():
+		c.message(r)
+	}
+}
+
+// timeOf returns the JSON text of a time in ms, nil for 0.
+func timeOf(ms int64) rawjson.Value {
+	if ms <= 0 {
+		return nil
+	}
+	return agents.Quoted(time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
+}
+
+// begin makes the header.
+func (c *converter) begin(session agents.Object) {
+	c.created = agents.Count(session.Member("created"))
+	h := agents.Header{
+		ID:      session.Member("id"),
+		Time:    timeOf(c.created),
+		Cwd:     session.Member("directory"),
+		Version: session.Member("version"),
+	}
+	if c.Side {
+		h.Subagent = agents.Quoted("subagent")
+	}
+	c.Begin(h)
+}
+
+// message makes the entries of a message. Those that were removed are a branch, which ends before the next
+// message that was not.
+func (c *converter) message(r *agents.Record) {
+	id, _ := r.Member("id").Text()
+	isRemoved := r.Member("removed").Truthy()
+	switch {
+	case isRemoved && !c.isRemoved:
+		c.live = c.At()
+	case !isRemoved && c.isRemoved:
+		c.Hang(c.live)
+	}
+	c.isRemoved = isRemoved
+	c.before[id] = c.At()
+	at := agents.Count(r.Inner.Member("time").Member("created"))
+	c.From(id, timeOf(at))
+	if r.Inner.Member("role").Is("user") {
+		c.user(r.Member("parts"))
+		return
+	}
+	c.answer(r, id, at)
+}
+
+// eachPart calls f for each part of a message that is not only shown for a moment.
+func eachPart(parts rawjson.Value, f func(id rawjson.Value, kind string, data agents.Object)) {
+	for p := range parts.EachElement {
+		data := agents.Read(p.Member("data"))
+		kind, _ := data.Member("type").Text()
+		if !data.Member("metadata").Member("kilocode.lifecycle").Is("transient") {
+			f(p.Member("id"), kind, data)
+		}
+	}
+}
+
+// executed begins the words of the client for a command that the person ran.
+const executed = "The following tool was executed by the user"
+
+// user makes the entries of a prompt, and of what the client added to it. A message that only starts a
+// compaction, or a command of the person, has none.
+func (c *converter) user(parts rawjson.Value) {
+	var shown, added agents.Blocks
+	prompt := ""
+	c.isCommand = false
+	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
+		text := data.Member("text")
+		said, _ := text.Text()
+		switch {
+		case kind == "text" && data.Member("synthetic").Truthy() && strings.HasPrefix(said, executed):
+			c.isCommand = true
+		case kind == "text" && data.Member("synthetic").Truthy():
+			added.Text(text)
+		case kind == "text":
+			prompt += said
+			shown.Text(text)
+		case kind == "file":
+			shown.ImageURL(data.Member("url"))
+		}
+	})
+	if len(shown) > 0 {
+		c.Prompted(prompt)
+		c.User(shown)
+	}
+	if len(added) > 0 {
+		c.Custom("opencode/context", added, false)
+	}
+}
+
+// answer makes the entries of an answer and of the results of its calls, of a summary, or of a command.
+func (c *converter) answer(r *agents.Record, id string, at int64) {
+	parts := r.Member("parts")
+	usage := usageOf(r.Inner.Member("tokens"))
+	if at < c.created {
+		usage = agents.Usage{} // it counts in the session of which this is a fork
+	}
+	switch {
+	case c.isCommand && c.command(parts):
+		return
+	case r.Inner.Member("summary").Truthy():
+		c.summary(parts, usage)
+		return
+	}
+	c.Model(r.Inner.Member("modelID"))
+	a := c.Answer(id)
+	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
+		switch kind {
+		case "reasoning":
+			a.Thinking(data.Member("text"), nil)
+		case "text":
+			a.Text(data.Member("text"))
+		case "tool":
+			a.Call(data.Member("callID"), data.Member("tool"), data.Member("state").Member("input"))
+		}
+	})
+	a.Count(usage.Plus(c.compaction))
+	c.compaction = agents.Usage{}
+	c.cost(a, r.Inner.Member("cost"), at)
+	c.fail(a, agents.Read(r.Inner.Member("error")))
+	eachPart(parts, func(id rawjson.Value, kind string, data agents.Object) {
+		if kind == "tool" {
+			c.result(id, data)
+		}
+	})
+}
+
+// cost sets the recorded cost of an answer. 0 is none: of a subscription, or of a model without a price.
+func (c *converter) cost(a *agents.Answer, cost rawjson.Value, at int64) {
+	dollars, err := strconv.ParseFloat(string(cost), 64)
+	if err == nil && dollars > 0 && at >= c.created {
+		a.Cost(append(append([]byte(`"cost":{"total":`), cost...), '}'))
+	}
+}
+
+// fail ends an answer with an error, if it has one.
+func (c *converter) fail(a *agents.Answer, failure agents.Object) {
+	if len(failure) == 0 {
+		return
+	}
+	a.Error(failure.Member("data").Member("message"))
+	if failure.Member("name").Is("MessageAbortedError") {
+		a.Abort()
+	}
+}
+
+// usageOf returns the tokens of an answer. Its input is without those of the cache, and its output without
+// the thoughts.
+func usageOf(tokens rawjson.Value) agents.Usage {
+	count := func(key string) int64 { return agents.Count(tokens.Member(key)) }
+	cache := tokens.Member("cache")
+	u := agents.Usage{
+		Input:      count("input"),
+		Output:     count("output") + count("reasoning"),
+		CacheRead:  agents.Count(cache.Member("read")),
+		CacheWrite: agents.Count(cache.Member("write")),
+	}
+	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
+	return u
+}
+
+// result makes the entry of the result of a call, once it has one.
+func (c *converter) result(id rawjson.Value, data agents.Object) {
+	state := agents.Read(data.Member("state"))
+	hasFailed := state.Member("status").Is("error")
+	if !hasFailed && !state.Member("status").Is("completed") {
+		return
+	}
+	name, _ := id.Text()
+	c.From(name, timeOf(agents.Count(state.Member("time").Member("end"))))
+	shown := agents.Result{
+		Call:    data.Member("callID"),
+		Details: state.Member("metadata"),
+		IsError: hasFailed || data.Member("tool").Is("invalid"),
+	}
+	side, _ := state.Member("metadata").Member("sessionId").Text()
+	if agents.IsSubagent(side) {
+		shown.Session = agents.Subagents + "/" + side + ending
+	}
+	shown.Content.Text(state.AnyOf("output", "error"))
+	for file := range state.Member("attachments").EachElement {
+		shown.Content.ImageURL(file.Member("url"))
+	}
+	c.Tool(data.Member("callID"), data.Member("tool"))
+	c.Result(shown)
+}
+
+// command makes the entry of a command that the person ran, and reports whether there is one.
+func (c *converter) command(parts rawjson.Value) (ok bool) {
+	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
+		state := data.Member("state")
+		command, isCommand := state.Member("input").Member("command").Text()
+		if kind != "tool" || !isCommand || ok {
+			return
+		}
+		ok = true
+		output, _ := state.Member("output").Text()
+		c.Bash(command, output, state.Member("metadata").Member("exit"))
+		c.Prompted("! " + command)
+	})
+	return ok
+}
+
+// summary makes the entry of a compaction. Its tokens go to the answer before it.
+func (c *converter) summary(parts rawjson.Value, usage agents.Usage) {
+	text := ""
+	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
+		if kind == "text" {
+			said, _ := data.Member("text").Text()
+			text += said
+		}
+	})
+	if a := c.Open(); a != nil {
+		a.Count(usage)
+	} else {
+		c.compaction = c.compaction.Plus(usage)
+	}
+	c.Compaction(agents.Quoted(text), "", usage.Input+usage.CacheRead+usage.CacheWrite)
+}

@@ -1,0 +1,426 @@
+package opencode
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/sqlite"
+)
+
+const (
+	databaseEnding = ".db"
+	documentsDir   = "storage"
+	sessionDir     = "session"
+	idPrefix       = "ses_"
+	ending         = ".jsonl"
+	// inMemory bounds a session's text in memory, in bytes. Longer ones go to a nameless file.
+	inMemory = 1 << 20
+	// small is the size up to which a text is not worth a file, in bytes.
+	small = 16 << 10
+)
+
+// home shows the sessions as DIRECTORY/ID.jsonl, where DIRECTORY is the working directory with - for each
+// slash, and those of subagents as DIRECTORY/ID/subagents/ID.jsonl.
+type home struct {
+	name      string // the agent's
+	files     storage.Files
+	databases []*sqlite.Database
+	documents *documents
+	texts     budget.Room
+
+	mu    sync.Mutex // guards the fields below
+	state storage.Token
+	list  *list
+	sizes map[string]textSize // of texts that were made, by session
+	forks map[string]string   // the sessions of which others are forks; "" where none is known
+}
+
+// textSize is the size of a session's text in one version, in bytes.
+type textSize struct {
+	version int64
+	size    int64
+}
+
+// session has the facts of a session outside its messages.
+type session struct {
+	id, parent, directory, title, revert, version string
+
+	created, updated int64 // ms
+	count            int64 // of its events: it changes with the session
+	database         *sqlite.Database
+	from             string // the directory of its project among the documents, if it is one of them
+}
+
+// state returns a number that changes with the session.
+func (s *session) state() int64 { return s.updated<<20 + s.count&(1<<20-1) }
+
+// list is all sessions at one moment.
+type list struct {
+	sessions map[string]*session
+	top      map[string][]string // sessions of no other session, by the names of their directories
+	below    map[string][]string // sessions of subagents, by the session that called each
+}
+
+func newHome(source agents.Source, name, database string) *home {
+	h := &home{
+		name:      name,
+		files:     source.Files,
+		documents: &documents{files: source.Files},
+		texts:     budget.Room{Limit: source.Memory, Memory: source.Memory.Kept(), Most: inMemory, Free: small, Dir: source.Temporary},
+		sizes:     map[string]textSize{},
+		forks:     map[string]string{},
+	}
+	items, _ := storage.List(source.Files, "") // it may be missing
+	for _, item := range items {
+		base, isDatabase := strings.CutSuffix(item.Name, databaseEnding)
+		if isDatabase && (base == database || strings.HasPrefix(base, database+"-")) {
+			h.databases = append(h.databases, &sqlite.Database{Files: source.Files, Name: item.Name})
+		}
+	}
+	return h
+}
+
+// sessions returns all sessions. It reads them again when a database or the documents changed.
+func (h *home) sessions() (*list, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	state := h.documents.state()
+	for _, d := range h.databases {
+		token, err := d.State()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		state = state.With(token)
+	}
+	if h.list != nil && h.state == state {
+		return h.list, nil
+	}
+	l := &list{sessions: map[string]*session{}, top: map[string][]string{}, below: map[string][]string{}}
+	for _, d := range h.databases {
+		err := readSessions(d, l)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	h.documents.readSessions(l)
+	l.sort()
+	h.list = l
+	h.state = state
+	return l, nil
+}
+
+// add adds a session unless it is known.
+func (l *list) add(s *session) {
+	if l.sessions[s.id] == nil && storage.CheckName(s.id) == nil && strings.HasPrefix(s.id, idPrefix) {
+		l.sessions[s.id] = s
+	}
+}
+
+// sort makes the names of directories. A subagent whose session is gone is a session of its own.
+func (l *list) sort() {
+	for id, s := range l.sessions {
+		if s.parent != "" && l.sessions[s.parent] != nil {
+			l.below[s.parent] = append(l.below[s.parent], id)
+			continue
+		}
+		dir := nameOfDirectory(s.directory)
+		l.top[dir] = append(l.top[dir], id)
+	}
+	for _, ids := range l.top {
+		slices.Sort(ids)
+	}
+	for _, ids := range l.below {
+		slices.Sort(ids)
+	}
+}
+
+// maxName bounds the name of a directory, in bytes.
+const maxName = 200
+
+// nameOfDirectory returns the name under which the sessions of a working directory lie.
+func nameOfDirectory(directory string) string {
+	name := strings.NewReplacer("/", "-", `\`, "-", ":", "-", "\x00", "-").Replace(directory)
+	if name == "" || len(name) > maxName || name[0] == '.' {
+		sum := fnv.New64a()
+		_, _ = sum.Write([]byte(directory))
+		name = fmt.Sprintf("-%s-%x", name[:min(len(name), maxName-20)], sum.Sum64())
+	}
+	return name
+}
+
+// find returns the session of a shown name, nil for the name of none.
+func (l *list) find(name string) *session {
+	dir, file, _ := strings.Cut(name, "/")
+	id, isFile := strings.CutSuffix(path.Base(name), ending)
+	s := l.sessions[id]
+	if !isFile || s == nil {
+		return nil
+	}
+	owner, rest, isBelow := strings.Cut(file, "/")
+	switch {
+	case !isBelow && slices.Contains(l.top[dir], id):
+		return s
+	case isBelow && path.Dir(rest) == agents.Subagents && slices.Contains(l.top[dir], owner) && slices.Contains(l.all(owner), id):
+		return s
+	}
+	return nil
+}
+
+// all returns the sessions of subagents of a session, and of those.
+func (l *list) all(id string) (ids []string) {
+	seen := map[string]bool{id: true}
+	waiting := []string{id}
+	for len(waiting) > 0 {
+		next := waiting[0]
+		waiting = waiting[1:]
+		for _, below := range l.below[next] {
+			if !seen[below] {
+				seen[below] = true
+				ids = append(ids, below)
+				waiting = append(waiting, below)
+			}
+		}
+	}
+	return ids
+}
+
+// names returns the names in a directory, and whether it is one.
+func (l *list) names(dir string) (items []storage.Item, ok bool) {
+	add := func(kind storage.Kind, name string) { items = append(items, storage.Item{Name: name, Kind: kind}) }
+	parts := strings.Split(dir, "/")
+	switch {
+	case dir == "":
+		for name := range l.top {
+			add(storage.KindDir, name)
+		}
+		return items, true
+	case len(parts) == 1:
+		for _, id := range l.top[dir] {
+			add(storage.KindFile, id+ending)
+			if len(l.below[id]) > 0 {
+				add(storage.KindDir, id)
+			}
+		}
+		return items, l.top[dir] != nil
+	case len(l.below[parts[1]]) == 0 || !slices.Contains(l.top[parts[0]], parts[1]):
+		return nil, false
+	case len(parts) == 2:
+		add(storage.KindDir, agents.Subagents)
+		return items, true
+	case len(parts) == 3 && parts[2] == agents.Subagents:
+		for _, id := range l.all(parts[1]) {
+			add(storage.KindFile, id+ending)
+		}
+		return items, true
+	}
+	return nil, false
+}
+
+// List implements storage.Files.
+func (h *home) List(dir string, only []string, f func(storage.Item) bool) error {
+	if only != nil {
+		return storage.ListOnly(h, dir, only, f)
+	}
+	l, err := h.sessions()
+	if err != nil {
+		return err
+	}
+	items, ok := l.names(dir)
+	if !ok {
+		return missing(dir)
+	}
+	for _, item := range items {
+		item.State = func() (storage.Stat, error) { return h.stat(l, path.Join(dir, item.Name)) }
+		if !f(item) {
+			break
+		}
+	}
+	return nil
+}
+
+func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }
+
+// Stat implements storage.Files.
+func (h *home) Stat(name string) (storage.Stat, error) {
+	l, err := h.sessions()
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	return h.stat(l, name)
+}
+
+// stat returns the state of a name. A directory changes with the list.
+func (h *home) stat(l *list, name string) (storage.Stat, error) {
+	s := l.find(name)
+	if s != nil {
+		return h.stateOf(s), nil
+	}
+	items, ok := l.names(name)
+	if !ok {
+		return storage.Stat{}, missing(name)
+	}
+	st := storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}
+	st.Inode = hashOf("/" + name)
+	for _, item := range items {
+		st.Changed ^= int64(hashOf(item.Name) >> 1)
+	}
+	return st, nil
+}
+
+func hashOf(text string) uint64 {
+	sum := fnv.New64a()
+	_, _ = io.WriteString(sum, text)
+	return sum.Sum64()
+}
+
+// guessedSize is the size of a session whose text was not made yet, in bytes.
+const guessedSize = 4096
+
+// stateOf returns the state of a session.
+func (h *home) stateOf(s *session) storage.Stat {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st := storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}
+	st.Inode = hashOf(s.id)
+	st.Modified = s.updated * 1e6
+	st.Changed = s.state()
+	st.Size = guessedSize
+	known := h.sizes[s.id]
+	if known.version == s.state() {
+		st.Size = known.size
+	}
+	return st
+}
+
+// Open implements storage.Files. The object is the text of the session in its present state.
+func (h *home) Open(name string) (storage.Object, error) {
+	l, err := h.sessions()
+	if err != nil {
+		return nil, err
+	}
+	s := l.find(name)
+	if s == nil {
+		return nil, missing(name)
+	}
+	text := h.texts.New()
+	if s.database == nil {
+		err = h.documents.write(s, text)
+	} else {
+		err = writeRows(context.Background(), s, text)
+	}
+	if err != nil {
+		text.Close()
+		return nil, err
+	}
+	h.mu.Lock()
+	h.sizes[s.id] = textSize{version: s.state(), size: text.Size()}
+	h.mu.Unlock()
+	return &object{Text: text, stat: h.stateOf(s)}, nil
+}
+
+// ReadAhead implements storage.Files.
+func (h *home) ReadAhead([]string) {}
+
+// object is an open session.
+type object struct {
+	*budget.Text
+	stat storage.Stat
+}
+
+// Stat implements storage.Object.
+func (o *object) Stat() (storage.Stat, error) { return o.stat, nil }
+
+// Close implements storage.Object.
+func (o *object) Close() error {
+	o.Text.Close()
+	return nil
+}
+
+var _ agents.FactsFormat = (*home)(nil)
+
+// IsSession implements agents.Format.
+func (h *home) IsSession(name string) bool {
+	return strings.HasPrefix(path.Base(name), idPrefix) && strings.HasSuffix(name, ending)
+}
+
+// FactsAbout implements agents.FactsFormat.
+func (h *home) FactsAbout(name string) agents.About {
+	isSide := path.Base(path.Dir(name)) == agents.Subagents
+	return agents.About{ID: strings.TrimSuffix(path.Base(name), ending), Side: isSide}
+}
+
+// About implements agents.Format.
+func (h *home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
+	about := h.FactsAbout(name)
+	if h.files != nil {
+		l, err := h.sessions()
+		if err != nil {
+			return about, err
+		}
+		if s := l.find(name); s != nil {
+			about.Title = titleOf(s.title)
+			about.Parent = h.origin(l, s)
+		}
+	}
+	if !listed || about.Title != "" {
+		return about, nil
+	}
+	var err error
+	about.Title, err = h.Converter(about, obj).FindTitle(obj, size, func([]byte) bool { return true })
+	return about, err
+}
+
+// forkMark is in the title of a fork, behind that of its origin. Nothing else names the origin.
+const forkMark = " (fork #"
+
+// origin returns the session that called a subagent, or of which a session is a fork, "" for none.
+func (h *home) origin(l *list, s *session) string {
+	if s.parent != "" || s.database == nil || !strings.Contains(s.title, forkMark) {
+		return s.parent
+	}
+	h.mu.Lock()
+	origin, isKnown := h.forks[s.id]
+	h.mu.Unlock()
+	if isKnown {
+		return origin
+	}
+	origin, err := findOrigin(context.Background(), l, s)
+	if err != nil {
+		return "" // the text cannot be read either
+	}
+	h.mu.Lock()
+	h.forks[s.id] = origin
+	h.mu.Unlock()
+	return origin
+}
+
+// titleOf returns the title of a session, "" for one that the client made before the first answer.
+func titleOf(title string) string {
+	if strings.HasPrefix(title, "New session - ") || strings.HasPrefix(title, "Child session - ") {
+		return ""
+	}
+	return agents.FirstLine(title)
+}
+
+// Converter implements agents.Format.
+func (h *home) Converter(about agents.About, _ storage.Object) *agents.Builder {
+	provider := agents.Provider{API: h.name, Name: h.name, Model: "unknown"}
+	return agents.NewBuilder(about, provider, newConverter)
+}
+
+// byTime orders messages as the client does.
+func byTime(a, b *line) int {
+	return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id))
+}

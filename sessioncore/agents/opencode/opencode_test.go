@@ -1,0 +1,202 @@
+package opencode
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	_ "github.com/ncruces/go-sqlite3/driver" // its file system
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/agentstest"
+	"sessionfs/sessioncore/internal/sessiontest"
+)
+
+// schema makes the tables of the client that are read, with the columns that are.
+const schema = `PRAGMA journal_mode=WAL;
+CREATE TABLE session (id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER, revert TEXT);
+CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, data TEXT);
+CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, data TEXT);
+CREATE TABLE event_sequence (aggregate_id TEXT PRIMARY KEY, seq INTEGER);
+CREATE TABLE event (aggregate_id TEXT, seq INTEGER, type TEXT, data TEXT);`
+
+// database is a client's database in a home, open for writing.
+type database struct {
+	*agentstest.Home
+	conn *sqlite3.Conn
+}
+
+// newDatabase returns a home with a database, which a client has open.
+func newDatabase(t *testing.T, tables string) *database {
+	dir := t.TempDir()
+	conn, err := sqlite3.Open("file:" + filepath.Join(dir, "opencode.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.Exec(tables))
+	return &database{Home: agentstest.Open(t, "opencode", dir, sessiontest.OpenDir(t, dir)), conn: conn}
+}
+
+// insert writes a row.
+func (d *database) insert(table string, row map[string]any) {
+	var columns, values []string
+	for name, value := range row {
+		columns = append(columns, name)
+		text := strings.ReplaceAll(fmt.Sprint(value), "'", "''")
+		values = append(values, "'"+text+"'")
+	}
+	sql := fmt.Sprintf("INSERT OR REPLACE INTO %s (%s) VALUES (%s)", table, strings.Join(columns, ", "), strings.Join(values, ", "))
+	require.NoError(d.T, d.conn.Exec(sql))
+}
+
+// session writes the row of a session that changed at a time.
+func (d *database) session(id, title string, updated int) {
+	d.insert("session", map[string]any{"id": id, "directory": "/srv/pond", "title": title, "time_created": 1000, "time_updated": updated})
+}
+
+// message writes a message with one part.
+func (d *database) message(session, id string, at int, role, text string) {
+	info := fmt.Sprintf(`{"role":%q,"time":{"created":%d}}`, role, at)
+	d.insert("message", map[string]any{"id": id, "session_id": session, "time_created": at, "data": info})
+	part := fmt.Sprintf(`{"type":"text","text":%q}`, text)
+	d.insert("part", map[string]any{"id": "prt_" + id, "message_id": id, "session_id": session, "data": part})
+}
+
+// TestRows: rows of a client's database are the sessions in the expected text: prompts, answers, calls, errors, a
+// compaction, a command, files, a revert, removed messages, a fork and a subagent.
+func TestRows(t *testing.T) {
+	sample := filepath.Join(sessiontest.TestData(t), "agents", "opencode", "rows.jsonl")
+	text, err := os.ReadFile(sample)
+	require.NoError(t, err)
+	d := newDatabase(t, schema)
+	require.NoError(t, d.conn.Exec("BEGIN"))
+	for line := range strings.Lines(string(text)) {
+		var r struct {
+			Table string
+			Row   map[string]any
+		}
+		decoder := json.NewDecoder(strings.NewReader(line))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&r))
+		d.insert(r.Table, r.Row)
+	}
+	require.NoError(t, d.conn.Exec("COMMIT"))
+	got := ""
+	for _, name := range d.Sessions("") {
+		read := d.Read(name)
+		agentstest.Entries(t, read)
+		got += name + "\n" + read
+	}
+	if os.Getenv("SESSIONFS_UPDATE_WANTS") != "" {
+		require.NoError(t, os.WriteFile(sample+".want", []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(sample + ".want")
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+// TestLive: sessions, messages and titles that a client adds are seen at the next look, and an open session stays as it was.
+func TestLive(t *testing.T) {
+	d := newDatabase(t, schema)
+	require.Empty(t, d.Sessions(""))
+	d.session("ses_1", "New session - 2026-11-29T02:06:39.000Z", 1)
+	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
+	name := "-srv-pond/ses_1.jsonl"
+	require.Equal(t, []string{name}, d.Sessions(""))
+	first := d.Read(name)
+	require.Contains(t, first, `"title":"Count the herons"`)
+	obj, err := d.Open(name)
+	require.NoError(t, err)
+	defer obj.Close()
+	before, err := d.Stat(name)
+	require.NoError(t, err)
+
+	d.message("ses_1", "msg_2", 1002, "assistant", "Two herons")
+	d.session("ses_1", "Herons", 2)
+	require.Contains(t, d.Read(name), `"title":"Herons"`)
+	require.Contains(t, d.Read(name), "Two herons")
+	after, err := d.Stat(name)
+	require.NoError(t, err)
+	require.NotEqual(t, before.Token, after.Token)
+	d.session("ses_2", "Frogs", 3)
+	require.Len(t, d.Sessions(""), 2)
+	require.NoError(t, d.conn.Exec("DELETE FROM session WHERE id = 'ses_1'"))
+	require.Len(t, d.Sessions(""), 1)
+}
+
+// TestOldTables: a database without the newer columns and tables is read, one that is empty has no sessions, and a view
+// in the place of a table is not asked.
+func TestOldTables(t *testing.T) {
+	d := newDatabase(t, `CREATE TABLE session (id TEXT, directory TEXT, title TEXT, time_created INTEGER, time_updated INTEGER);
+CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT)`)
+	d.session("ses_1", "Herons", 1)
+	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
+	d.insert("message", map[string]any{"id": "msg_2", "session_id": "ses_1", "time_created": 1002, "data": "damaged"})
+	d.session("other", "no session", 1)
+	d.session("ses_../up", "no name", 1)
+	require.Equal(t, []string{"-srv-pond/ses_1.jsonl"}, d.Sessions(""))
+	require.Contains(t, d.Read("-srv-pond/ses_1.jsonl"), "Count the herons")
+	require.Empty(t, newDatabase(t, "CREATE TABLE other (id TEXT)").Sessions(""))
+	require.Empty(t, newDatabase(t, "CREATE TABLE t (id, directory, title); CREATE VIEW session AS SELECT * FROM t").Sessions(""))
+}
+
+// TestDocuments: documents of old clients are sessions, unless the database has a session of that id.
+func TestDocuments(t *testing.T) {
+	d := newDatabase(t, schema)
+	d.session("ses_2", "In the database", 5)
+	for _, id := range []string{"ses_1", "ses_2"} {
+		d.Put("storage/session/p/"+id+".json", "{\n\"id\":\""+id+"\",\"directory\":\"/srv/pond\",\"title\":\"A document\",\"time\":{\"created\":1000,\"updated\":2000}}")
+		d.Put("storage/message/"+id+"/msg_1.json", "{\n\"role\":\"user\",\"time\":{\"created\":1001}}")
+		d.Put("storage/part/msg_1/prt_1.json", "{\n\"type\":\"text\",\"text\":\"Count the herons\"}")
+	}
+	d.Put("storage/session_diff/ses_1.json", "[]")
+	require.Equal(t, []string{"-srv-pond/ses_1.jsonl", "-srv-pond/ses_2.jsonl"}, d.Sessions(""))
+	require.Contains(t, d.Read("-srv-pond/ses_1.jsonl"), "Count the herons")
+	require.Contains(t, d.Read("-srv-pond/ses_1.jsonl"), "A document")
+	require.Contains(t, d.Read("-srv-pond/ses_2.jsonl"), "In the database")
+}
+
+// TestDirectories: the names of working directories are names of directories, whatever is in them.
+func TestDirectories(t *testing.T) {
+	require.Equal(t, "-srv-pond", nameOfDirectory("/srv/pond"))
+	require.Equal(t, "C--pond", nameOfDirectory(`C:\pond`))
+	for _, directory := range []string{"", ".hidden", "/" + strings.Repeat("x", 300)} {
+		name := nameOfDirectory(directory)
+		require.Less(t, len(name), 256)
+		require.NotContains(t, name, "/")
+		require.NotEqual(t, byte('.'), name[0])
+	}
+}
+
+// FuzzText checks that a text of any lines gives a tree of whole entries, and the same one where it grew.
+func FuzzText(f *testing.F) {
+	kinds := []string{
+		`{"session":{"id":"ses_1","directory":"/w","created":1000}}`,
+		`{"id":"ID","info":{"role":"user","time":{"created":1001}},"parts":[{"id":"pID","data":{"type":"text","text":"TEXT"}}]}`,
+		`{"id":"ID","removed":true,"info":{"role":"user"},"parts":[{"id":"pID","data":{"type":"text","text":"TEXT"}}]}`,
+		`{"id":"ID","info":{"role":"user"},"parts":[{"id":"p","data":{"type":"text","synthetic":true,"text":"TEXT"}}]}`,
+		`{"id":"ID","info":{"role":"user"},"parts":[{"data":{"type":"text","synthetic":true,"text":"` + executed + `"}}]}`,
+		`{"id":"ID","info":{"role":"assistant","cost":0.5,"tokens":{"input":7,"cache":{"read":1}}},"parts":[{"data":{"type":"reasoning","text":"TEXT"}}]}`,
+		`{"id":"ID","info":{"role":"assistant"},"parts":[{"id":"pID","data":{"type":"tool","callID":"c","tool":"bash",` +
+			`"state":{"status":"completed","input":{"command":"TEXT"},"output":"TEXT"}}}]}`,
+		`{"id":"ID","removed":true,"info":{"role":"assistant","error":{"name":"MessageAbortedError","data":{"message":"TEXT"}}},"parts":[]}`,
+		`{"id":"ID","info":{"role":"assistant","summary":true},"parts":[{"data":{"type":"text","text":"TEXT"}}]}`,
+		`{"revert":"ID"}`,
+	}
+	f.Add([]byte("\x00\x01\x05\x02\x07\x01\x03\x06\x04\x06\x08\x01\x09"))
+	f.Fuzz(func(t *testing.T, plan []byte) {
+		var text strings.Builder
+		for i, n := range plan[:min(len(plan), 30)] {
+			id := fmt.Sprint("m", int(n)/len(kinds)%6)
+			line := strings.NewReplacer("ID", id, "TEXT", fmt.Sprint("t", i%3)).Replace(kinds[int(n)%len(kinds)])
+			text.WriteString(line + "\n")
+		}
+		converter := func() *agents.Builder { return (&home{}).Converter(agents.About{ID: "s"}, nil) }
+		agentstest.Prefixes(t, converter, text.String())
+	})
+}

@@ -1,0 +1,319 @@
+package opencode
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/sqlite"
+)
+
+// line is a message with its parts, as they become a line of a session's text.
+type line struct {
+	id        string
+	created   int64 // ms
+	info      []byte
+	parts     []part
+	isRemoved bool // the client removed it: it is on a branch that was left
+}
+
+// part is a part of a message.
+type part struct {
+	id   string
+	data []byte
+}
+
+// readSessions adds the sessions in a database to a list.
+func readSessions(d *sqlite.Database, l *list) error {
+	var found []*session
+	err := d.Read(context.Background(), func(conn *sqlite3.Conn) error {
+		found = nil
+		query, err := sessionQuery(conn)
+		if err != nil || query == "" {
+			return err
+		}
+		return sqlite.EachRow(conn, query, nil, func(row *sqlite3.Stmt) error {
+			found = append(found, &session{
+				id:        row.ColumnText(0),
+				directory: row.ColumnText(1),
+				title:     row.ColumnText(2),
+				created:   row.ColumnInt64(3),
+				updated:   row.ColumnInt64(4),
+				version:   row.ColumnText(5),
+				parent:    row.ColumnText(6),
+				revert:    row.ColumnText(7),
+				count:     row.ColumnInt64(8),
+				database:  d,
+			})
+			return nil
+		})
+	})
+	for _, s := range found {
+		l.add(s)
+	}
+	return err
+}
+
+// sessionQuery returns a query for the columns of all sessions, "" if the client has not made the table
+// yet. Old databases lack some columns, and the table of events, whose last numbers are counts.
+func sessionQuery(conn *sqlite3.Conn) (string, error) {
+	columns, err := columnsOf(conn, "session")
+	if err != nil || !columns["id"] {
+		return "", err
+	}
+	events, err := columnsOf(conn, "event_sequence")
+	if err != nil {
+		return "", err
+	}
+	var wanted []string
+	for _, name := range []string{"id", "directory", "title", "time_created", "time_updated", "version", "parent_id", "revert"} {
+		if !columns[name] {
+			name = "NULL"
+		}
+		wanted = append(wanted, name)
+	}
+	count := "NULL"
+	if events["aggregate_id"] && events["seq"] {
+		count = "(SELECT seq FROM event_sequence WHERE aggregate_id = session.id)"
+	}
+	return "SELECT " + strings.Join(append(wanted, count), ", ") + " FROM session", nil
+}
+
+// columnsOf returns the names of a table's columns, none for a view, a table with computed columns, or
+// no table.
+func columnsOf(conn *sqlite3.Conn, table string) (map[string]bool, error) {
+	columns := map[string]bool{}
+	isTable := false
+	const schema = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1 AND sql LIKE 'create table%'"
+	err := sqlite.EachRow(conn, schema, []string{table}, func(*sqlite3.Stmt) error {
+		isTable = true
+		return nil
+	})
+	if err != nil || !isTable {
+		return nil, err
+	}
+	isPlain := true
+	const names = "SELECT name, hidden FROM pragma_table_xinfo(?1)"
+	err = sqlite.EachRow(conn, names, []string{table}, func(row *sqlite3.Stmt) error {
+		columns[row.ColumnText(0)] = true
+		isPlain = isPlain && row.ColumnInt(1) == 0
+		return nil
+	})
+	if !isPlain {
+		return nil, err
+	}
+	return columns, err
+}
+
+// writeRows writes the text of a session in a database, in one transaction.
+func writeRows(ctx context.Context, s *session, out io.Writer) error {
+	var lines []*line
+	err := s.database.Read(ctx, func(conn *sqlite3.Conn) error {
+		var err error
+		lines, err = readMessages(conn, s.id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.write(lines, out)
+}
+
+// readMessages returns the messages of a session, in no order, with those that were removed.
+func readMessages(conn *sqlite3.Conn, id string) ([]*line, error) {
+	known := map[string]*line{}
+	for _, table := range []string{"message", "part"} {
+		columns, err := columnsOf(conn, table)
+		if err != nil || !columns["session_id"] || !columns["data"] {
+			return nil, err
+		}
+	}
+	const messages = "SELECT id, time_created, data FROM message WHERE session_id = ?1"
+	err := sqlite.EachRow(conn, messages, []string{id}, func(row *sqlite3.Stmt) error {
+		m := &line{id: row.ColumnText(0), created: row.ColumnInt64(1), info: bytes.Clone(row.ColumnRawText(2))}
+		known[m.id] = m
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	const parts = "SELECT message_id, id, data FROM part WHERE session_id = ?1"
+	err = sqlite.EachRow(conn, parts, []string{id}, func(row *sqlite3.Stmt) error {
+		m := known[row.ColumnText(0)]
+		if m != nil {
+			m.parts = append(m.parts, part{id: row.ColumnText(1), data: bytes.Clone(row.ColumnRawText(2))})
+		}
+		return nil
+	})
+	if err == nil {
+		err = addRemoved(conn, id, known)
+	}
+	var lines []*line
+	for _, m := range known {
+		lines = append(lines, m)
+	}
+	return lines, err
+}
+
+// addRemoved adds the messages that the client removed, in their last states, from the log of events.
+func addRemoved(conn *sqlite3.Conn, id string, known map[string]*line) error {
+	columns, err := columnsOf(conn, "event")
+	if err != nil || !columns["aggregate_id"] || !columns["data"] || !columns["type"] || !columns["seq"] {
+		return err
+	}
+	removed := map[string]*line{}
+	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND type LIKE 'message.removed.%'"
+	err = sqlite.EachRow(conn, removals, []string{id}, func(row *sqlite3.Stmt) error {
+		message, _ := valid(row.ColumnRawText(0)).Member("messageID").Text()
+		if message != "" && known[message] == nil {
+			removed[message] = &line{id: message, isRemoved: true}
+		}
+		return nil
+	})
+	if err != nil || len(removed) == 0 {
+		return err
+	}
+	const states = "SELECT data FROM event WHERE aggregate_id = ?1 AND (type LIKE 'message.updated.%' OR type LIKE 'message.part.updated.%') ORDER BY seq"
+	err = sqlite.EachRow(conn, states, []string{id}, func(row *sqlite3.Stmt) error {
+		data := valid(bytes.Clone(row.ColumnRawText(0)))
+		addState(removed, data.Member("info"), data.Member("part"))
+		return nil
+	})
+	for message, m := range removed {
+		if len(m.info) > 0 {
+			known[message] = m
+		}
+	}
+	return err
+}
+
+// addState sets the state of a removed message, or of a part of it.
+func addState(removed map[string]*line, info, state rawjson.Value) {
+	id, _ := info.Member("id").Text()
+	if m := removed[id]; m != nil {
+		m.info = info
+		m.created = agents.Count(info.Member("time").Member("created"))
+	}
+	owner, _ := state.Member("messageID").Text()
+	id, _ = state.Member("id").Text()
+	m := removed[owner]
+	if m == nil {
+		return
+	}
+	at := slices.IndexFunc(m.parts, func(p part) bool { return p.id == id })
+	if at < 0 {
+		m.parts = append(m.parts, part{id: id, data: state})
+		return
+	}
+	m.parts[at].data = state
+}
+
+// valid returns a JSON object in a column, or nil.
+func valid(data []byte) rawjson.Value {
+	v := rawjson.Value(bytes.TrimSpace(data))
+	if !rawjson.IsValidObject(v) {
+		return nil
+	}
+	return v
+}
+
+// write writes the text of a session: a line of its facts, one of each message, and one of its last state.
+func (s *session) write(lines []*line, out io.Writer) error {
+	slices.SortFunc(lines, byTime)
+	text := []byte(`{"session":{"id":`)
+	text = rawjson.AppendQuoted(text, s.id)
+	text = rawjson.AppendQuoted(append(text, `,"directory":`...), s.directory)
+	text = rawjson.AppendQuoted(append(text, `,"version":`...), s.version)
+	text = strconv.AppendInt(append(text, `,"created":`...), s.created, 10)
+	text = append(text, "}}\n"...)
+	for _, m := range lines {
+		text = m.appendTo(text)
+		if len(text) < inMemory {
+			continue
+		}
+		_, err := out.Write(text)
+		if err != nil {
+			return err
+		}
+		text = text[:0]
+	}
+	if revert := valid([]byte(s.revert)); revert.Member("messageID").IsString() {
+		text = append(append(append(text, `{"revert":`...), revert.Member("messageID")...), "}\n"...)
+	}
+	_, err := out.Write(text)
+	return err
+}
+
+// appendTo appends the line of a message, nothing for one that is damaged.
+func (m *line) appendTo(dst []byte) []byte {
+	info := valid(m.info)
+	if info == nil {
+		return dst
+	}
+	slices.SortFunc(m.parts, func(a, b part) int { return strings.Compare(a.id, b.id) })
+	dst = rawjson.AppendQuoted(append(dst, `{"id":`...), m.id)
+	dst = strconv.AppendBool(append(dst, `,"removed":`...), m.isRemoved)
+	dst = append(appendOneLine(append(dst, `,"info":`...), info), `,"parts":[`...)
+	isFirst := true
+	for _, p := range m.parts {
+		data := valid(p.data)
+		if data == nil {
+			continue
+		}
+		if !isFirst {
+			dst = append(dst, ',')
+		}
+		isFirst = false
+		dst = append(rawjson.AppendQuoted(append(dst, `{"id":`...), p.id), `,"data":`...)
+		dst = append(appendOneLine(dst, data), '}')
+	}
+	return append(dst, "]}\n"...)
+}
+
+// appendOneLine appends a JSON object, in which line feeds stand between values alone.
+func appendOneLine(dst []byte, v rawjson.Value) []byte {
+	return append(dst, bytes.ReplaceAll(v, []byte{'\n'}, []byte{' '})...)
+}
+
+// findOrigin returns the session of which another one is a fork: the one begun last before it, in its
+// directory and database, that has a message of the time of its first one, which is a copy.
+func findOrigin(ctx context.Context, l *list, s *session) (origin string, err error) {
+	var candidates []*session
+	for _, c := range l.sessions {
+		if c.id != s.id && c.database == s.database && c.directory == s.directory && c.created <= s.created {
+			candidates = append(candidates, c)
+		}
+	}
+	slices.SortFunc(candidates, func(a, b *session) int { return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(b.id, a.id)) })
+	const first = "SELECT min(time_created) FROM message WHERE session_id = ?1"
+	const same = "SELECT 1 FROM message WHERE session_id = ?1 AND time_created = CAST(?2 AS INTEGER) LIMIT 1"
+	err = s.database.Read(ctx, func(conn *sqlite3.Conn) error {
+		origin = ""
+		begun := ""
+		err := sqlite.EachRow(conn, first, []string{s.id}, func(row *sqlite3.Stmt) error {
+			if copied := row.ColumnInt64(0); copied > 0 && copied < s.created {
+				begun = row.ColumnText(0)
+			}
+			return nil
+		})
+		for _, c := range candidates {
+			if err != nil || begun == "" || origin != "" {
+				break
+			}
+			err = sqlite.EachRow(conn, same, []string{c.id, begun}, func(*sqlite3.Stmt) error {
+				origin = c.id
+				return nil
+			})
+		}
+		return err
+	})
+	return origin, err
+}

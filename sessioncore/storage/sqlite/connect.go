@@ -1,0 +1,131 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+
+	"sessionfs/sessioncore/budget"
+)
+
+// limits are the limits that SQLite's documentation recommends for untrusted databases (Defense
+// Against The Dark Arts).
+var limits = map[sqlite3.LimitCategory]int{
+	sqlite3.LIMIT_SQL_LENGTH:          100_000,
+	sqlite3.LIMIT_COLUMN:              100,
+	sqlite3.LIMIT_EXPR_DEPTH:          10,
+	sqlite3.LIMIT_COMPOUND_SELECT:     3,
+	sqlite3.LIMIT_VDBE_OP:             25_000,
+	sqlite3.LIMIT_FUNCTION_ARG:        8,
+	sqlite3.LIMIT_ATTACHED:            0,
+	sqlite3.LIMIT_LIKE_PATTERN_LENGTH: 50,
+	sqlite3.LIMIT_VARIABLE_NUMBER:     10,
+	sqlite3.LIMIT_TRIGGER_DEPTH:       10,
+}
+
+// pragmas: no shared memory, so that the connection has its own index of the log; read-only;
+// temporary tables in memory; checks for damage.
+const pragmas = `PRAGMA locking_mode=EXCLUSIVE; PRAGMA query_only=ON; PRAGMA trusted_schema=OFF;
+PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON`
+
+// settings of the connection: the schema cannot run code, and closing writes nothing back.
+var settings = map[sqlite3.DBConfig]bool{
+	sqlite3.DBCONFIG_DEFENSIVE:        true,
+	sqlite3.DBCONFIG_ENABLE_TRIGGER:   false,
+	sqlite3.DBCONFIG_ENABLE_VIEW:      false,
+	sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE: true,
+}
+
+// connections counts the connections; the number names the file system of each.
+var connections atomic.Int64
+
+// outOfMemory is the value with which the library panics when it runs out of memory.
+var outOfMemory = sync.OnceValue(func() (reason any) {
+	defer func() { reason = recover() }()
+	sqlite3.WithMaxMemory(context.Background(), -1)
+	return nil
+})
+
+// ErrNoMemory means that a connection needs more memory than it may have.
+var ErrNoMemory = fmt.Errorf("%w: the database takes too much", budget.ErrNoMemory)
+
+// errDamaged means that a database made the library panic.
+var errDamaged = errors.New("the database is damaged")
+
+// Limits bound a connection.
+type Limits struct {
+	Memory int64 // bytes of the connection
+	Value  int   // bytes of a value
+}
+
+// With calls use with a connection to a database in a file system. The connection ends with ctx. The
+// error is one of use, of the library, ErrNoMemory, or tells of damage.
+func With(ctx context.Context, files vfs.VFS, name string, bounds Limits, use func(*sqlite3.Conn) error) (err error) {
+	var conn *sqlite3.Conn
+	defer func() {
+		reason := recover()
+		switch {
+		case reason != nil && reason == outOfMemory():
+			err = ErrNoMemory
+		case reason != nil:
+			err = fmt.Errorf("%w: %v", errDamaged, reason)
+		}
+		defer func() { _ = recover() }() // a damaged connection may panic again
+		_ = conn.Close()
+	}()
+	system := "sessionfs-" + strconv.FormatInt(connections.Add(1), 10)
+	vfs.Register(system, files)
+	defer vfs.Unregister(system)
+	conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, bounds.Memory), "file:"+name+"?mode=ro&vfs="+system)
+	if err != nil {
+		return err
+	}
+	conn.SetInterrupt(ctx)
+	err = configure(conn, bounds.Value)
+	if err != nil {
+		return err
+	}
+	return use(conn)
+}
+
+// configure sets the limits and settings of a connection.
+func configure(conn *sqlite3.Conn, value int) error {
+	conn.Limit(sqlite3.LIMIT_LENGTH, value)
+	for id, limit := range limits {
+		conn.Limit(id, limit)
+	}
+	for id, on := range settings {
+		if _, err := conn.Config(id, on); err != nil {
+			return err
+		}
+	}
+	return conn.Exec(pragmas)
+}
+
+// EachRow calls f for each row of a query until f fails. arguments are the texts for its parameters.
+func EachRow(conn *sqlite3.Conn, query string, arguments []string, f func(row *sqlite3.Stmt) error) error {
+	stmt, _, err := conn.Prepare(query)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	for i, argument := range arguments {
+		err = stmt.BindText(i+1, argument)
+		if err != nil {
+			return err
+		}
+	}
+	for stmt.Step() {
+		err = f(stmt)
+		if err != nil {
+			return err
+		}
+	}
+	return stmt.Err()
+}
