@@ -81,7 +81,8 @@ func TestBeside(t *testing.T) {
 // colored.
 func TestNames(t *testing.T) {
 	lines("testdata/names.txt", func(text string) {
-		requireMasked(t, written(text), mixed(12), mixed(14), mixed(78), mixed(95), "correcthorse")
+		requireMasked(t, written(text), mixed(12), mixed(14), mixed(78), mixed(95), "correcthorse",
+			mixed(22), mixed(27), mixed(43), mixed(53), mixed(86), hexed(32), hexed(40), hexed(128), mixed(30), mixed(32))
 	})
 	object := `{"env":[{"name":"API_KEY","value":"` + mixed(14) + `"}]}`
 	requireMasked(t, []string{object}, mixed(14))

@@ -28,7 +28,7 @@ var (
 		"authress-service-client-access-key", "aws-access-token", "sendgrid-api-token", "square-access-token",
 		"twilio-api-key", "vault-service-token",
 	}
-	notAtKeyword = []string{"azure-ad-client-secret", "azure-devops-token", "new-relic-license-key"}
+	notAtKeyword = []string{"azure-ad-client-secret", "azure-devops-token", "new-relic-license-key", "go-dsn-password"}
 )
 
 // wordBegins matches an expression that begins at a word boundary.
@@ -50,7 +50,9 @@ var matchRules = []string{"jwt-base64", "microsoft-teams-webhook"}
 var vague = []string{
 	"generic-api-key", "url-password", "authorization-header", "bearer-token", "password-assignment",
 	"password-parameter", "secret-assignment", "secret-parameter", "secret-argument", "secret-pair", "command-password",
-	"password-argument",
+	"password-argument", "url-token", "proxy-password", "go-dsn-password", "curl-proxy-password", "cookie", "cookies", "cookie-value",
+	"cookie-file", "quoted-argument", "tool-argument", "login-password", "bind-password", "pass-variable", "sql-password",
+	"pgpass-password",
 	"json-web-token", "sk-api-key",
 }
 

@@ -148,6 +148,8 @@ func TestHostileText(t *testing.T) {
 	for _, piece := range []string{
 		"password=", `password="`, "://a:b@", "Bearer 0a", "SECRET=a(", "api_key: ", "eyJ0aaaaaaaaaa.", "sk-a0-", `"token":"`,
 		"-----BEGIN PRIVATE KEY-----\n", "machine a login b password ", `\"`, `\u0022`, "TOKEN='<", "ghp" + "_" + mixed(36),
+		"Cookie: a=b0c0d0e0;", "curl -u a:b0c ", "docker login -p a0b ", "machine a login b ", "$1$a$$6$", "--password=a",
+		":5432:a:b:", "{SSHA}", "TRUE\t/\t",
 	} {
 		text := []byte(strings.Repeat(piece, 64<<10/len(piece)))
 		var known values
