@@ -6,12 +6,42 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/agents/claude/claudetest"
+	reports "sessionfs/sessioncore/report"
+	"sessionfs/source"
+	"sessionfs/testdata"
 )
+
+// TestSameBytes: a store of several agents has the same sums each time, in whatever order its sessions are read.
+func TestSameBytes(t *testing.T) {
+	s := newStore(t, user{"user", os.Geteuid()})
+	require.NoError(t, source.Unpack(testdata.Demo(), s.mkdir(".omp/agent")))
+	require.NoError(t, source.Unpack(testdata.DemoOf("claude"), s.mkdir(".claude")))
+	require.NoError(t, source.Unpack(testdata.DemoOf("codex"), s.mkdir(".codex")))
+	commands := [][]string{{"cat", "-s", "all", "usage.jsonl"}, {"cat", "-s", "all", "lost.tsv"}, {"search", "-s", "all", "--json", "the"}}
+	for _, by := range slices.Concat(reports.Keys, []string{"day,model", "agent,tool"}) {
+		commands = append(commands, []string{"stats", "-s", "all", "--json", "--by", by})
+	}
+	for _, args := range commands {
+		first := ""
+		for range 6 {
+			cmd := s.command(program, args...)
+			cmd.Env = append(cmd.Environ(), "GOMAXPROCS=4")
+			out := s.finish(cmd).ok(t).stdout
+			require.NotEmpty(t, out)
+			require.NotRegexp(t, `\.\d{13}`, out, "noise")
+			if first == "" {
+				first = out
+			}
+			require.Equal(t, first, out, args)
+		}
+	}
+}
 
 // TestKnownBill: the bill of a made store has each answer once, with the tokens that the generator put into it, by model
 // and by day, in however many records, forks and files of subagents an answer stands.

@@ -127,7 +127,7 @@ func (src *tree) subject(ctx context.Context, at source.Session) (snap *sessionc
 		of.Tokens = reports.Short(float64(bill.TotalTokens))
 	}
 	of.Cost = bill.Dollars()
-	if bill.Listed > 0 {
+	if bill.Listed != (reports.Decimal{}) {
 		of.Cost += " by list prices"
 	}
 	return snap, of, nil

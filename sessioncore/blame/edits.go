@@ -26,22 +26,28 @@ func Edits(
 	acquire func(*search.Hit) (*sessioncore.Snapshot, error),
 ) (list []Edit, err error) {
 	of := map[string][]*search.Hit{}
+	var files []string
 	for i := range hits {
-		if h := &hits[i]; h.Entry != "" {
-			of[h.File] = append(of[h.File], h)
+		h := &hits[i]
+		if h.Entry == "" {
+			continue
 		}
+		if of[h.File] == nil {
+			files = append(files, h.File)
+		}
+		of[h.File] = append(of[h.File], h)
 	}
-	for _, hits := range of {
-		found, err := editsIn(hits, touched, acquire)
+	for _, file := range files {
+		found, err := editsIn(of[file], touched, acquire)
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", hits[0].Directory(), err)
+			return nil, fmt.Errorf("%s: %w", of[file][0].Directory(), err)
 		}
 		list = append(list, found...)
 	}
-	slices.SortFunc(list, func(a, b Edit) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Path(), b.Path())) })
+	slices.SortStableFunc(list, func(a, b Edit) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Path(), b.Path())) })
 	return list, nil
 }
 

@@ -232,7 +232,7 @@ type rowKey struct {
 const (
 	// rowSize, accountSize and coverSize are the sizes of a row, an account and a cover in memory,
 	// in bytes.
-	rowSize     = 184
+	rowSize     = 240
 	accountSize = 288
 	coverSize   = 24
 )

@@ -115,7 +115,7 @@ func (g *generator) tick() string {
 // entry returns a new entry. Ids are few, so that sessions share some.
 func (g *generator) entry() madeEntry {
 	n := func(most int) amount { return amount(g.rnd.IntN(most)) }
-	dollars := func() amount { return n(1000) / 1024 }
+	dollars := func() Decimal { return decimalOf(float64(n(1000) / 1024)) }
 	e := madeEntry{id: fmt.Sprintf("%04x", g.rnd.IntN(1<<16)), at: g.tick()}
 	if g.rnd.IntN(50) == 0 {
 		e.at = ""
@@ -124,7 +124,7 @@ func (g *generator) entry() madeEntry {
 	if e.model = models[g.rnd.IntN(len(models))]; e.model == "" {
 		return e
 	}
-	e.Sum = Sum{Input: n(1000), Output: n(1000), CacheRead: n(100_000), CacheWrite: n(1000), PremiumRequests: n(2),
+	e.Sum = Sum{Input: n(1000), Output: n(1000), CacheRead: n(100_000), CacheWrite: n(1000), PremiumRequests: decimalOf(float64(n(2))),
 		Cost: usageCost{Input: dollars(), Output: dollars(), CacheRead: dollars(), CacheWrite: dollars(), Total: dollars()}}
 	e.TotalTokens = e.Input + e.Output + e.CacheRead + e.CacheWrite
 	if e.model != subagentsModel && e.model != "p/tiny" {
@@ -157,7 +157,7 @@ func (g *generator) grow(n int) {
 			switch g.rnd.IntN(4) {
 			case 0:
 				for i := range s.entries {
-					s.entries[i].Cost, s.entries[i].PremiumRequests = usageCost{}, 0
+					s.entries[i].Cost, s.entries[i].PremiumRequests = usageCost{}, Decimal{}
 				}
 			case 1:
 				s.entries = slices.DeleteFunc(s.entries, func(madeEntry) bool { return g.rnd.IntN(2) == 0 })

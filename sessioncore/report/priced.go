@@ -43,12 +43,15 @@ func (p Prices) priced(records []usageRecord) []usageRecord {
 
 // charge gives a usage the cost that its tokens have by some rates, so many times.
 func (u *usage) charge(at rates, times amount) {
+	dollars := func(cost amount) Decimal { return decimalOf(float64(times * cost)) }
 	c := usageCost{
-		known: true, Input: times * u.Input * at.input, Output: times * u.Output * at.output,
-		CacheRead:  times * u.CacheRead * at.cacheRead,
-		CacheWrite: times * ((u.CacheWrite-u.hour)*at.cacheWrite + u.hour*at.hour),
+		known:      true,
+		Input:      dollars(u.Input * at.input),
+		Output:     dollars(u.Output * at.output),
+		CacheRead:  dollars(u.CacheRead * at.cacheRead),
+		CacheWrite: dollars((u.CacheWrite-u.hour)*at.cacheWrite + u.hour*at.hour),
 	}
-	c.Total = c.Input + c.Output + c.CacheRead + c.CacheWrite
+	c.Total = c.Input.Add(c.Output).Add(c.CacheRead).Add(c.CacheWrite)
 	u.Cost = c
 	u.Unpriced = 0
 }
@@ -61,8 +64,8 @@ var weights = rates{input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25, hour:
 func (u *usage) weight() amount {
 	charged := *u
 	charged.charge(weights, 1)
-	if charged.Cost.Total > 0 {
-		return charged.Cost.Total
+	if charged.Cost.Total.isPositive() {
+		return amount(charged.Cost.Total.Float())
 	}
 	return max(0, u.TotalTokens)
 }
@@ -86,12 +89,15 @@ func shareSessionCosts(records []usageRecord) []usageRecord {
 		if says == nil {
 			continue
 		}
-		if says.total < before.total { // the client began anew
+		if says.total.minus(before.total).isNegative() { // the client began anew
 			before = sessionCost{}
 		}
 		for _, model := range slices.Sorted(maps.Keys(says.models)) {
-			cost := says.models[model] - before.models[model]
-			if !share(shared[begin:], model, max(0, cost)) && cost > 0 {
+			cost := says.models[model].minus(before.models[model])
+			if cost.isNegative() {
+				cost = Decimal{}
+			}
+			if !share(shared[begin:], model, cost) && cost.isPositive() {
 				shared = append(shared, records[i].ofAnother(model, cost))
 			}
 		}
@@ -102,7 +108,7 @@ func shareSessionCosts(records []usageRecord) []usageRecord {
 }
 
 // ofAnother returns a record of the same entry with the cost of a model that has no usage.
-func (r *usageRecord) ofAnother(model string, cost amount) usageRecord {
+func (r *usageRecord) ofAnother(model string, cost Decimal) usageRecord {
 	other := usageRecord{entry: r.entry, time: r.time, usage: usage{model: model}}
 	other.Cost = usageCost{Total: cost, known: true}
 	if r.copy != 0 {
@@ -112,7 +118,8 @@ func (r *usageRecord) ofAnother(model string, cost amount) usageRecord {
 }
 
 // share shares a cost among the usages of a model that have none. It reports whether there are any.
-func share(records []usageRecord, model string, cost amount) bool {
+// The parts are those of the cost's growth over the usages, and so have the cost as their sum.
+func share(records []usageRecord, model string, cost Decimal) bool {
 	var with []*usageRecord
 	all := amount(0)
 	for i := range records {
@@ -124,10 +131,15 @@ func share(records []usageRecord, model string, cost amount) bool {
 	if all <= 0 {
 		return false
 	}
+	dollars := amount(cost.Float())
+	weight := amount(0)
+	given := Decimal{}
 	for _, r := range with {
-		part := cost * (r.weight() / all)
-		r.charge(weights, cost/all)
-		r.Cost.Total = part
+		weight += r.weight()
+		upTo := decimalOf(float64(dollars * (weight / all)))
+		r.charge(weights, dollars/all)
+		r.Cost.Total = upTo.minus(given)
+		given = upTo
 	}
 	return true
 }

@@ -176,9 +176,9 @@ func readPrices(text []byte) (priceTable, error) {
 		return nil, fmt.Errorf("it is not a JSON object with a member for each model: %w", err)
 	}
 	t := priceTable{}
-	for name, text := range models {
+	for _, name := range slices.Sorted(maps.Keys(models)) { // of those that differ in a dot alone the last counts
 		var members map[string]json.RawMessage
-		err := json.Unmarshal(text, &members)
+		err := json.Unmarshal(models[name], &members)
 		if err == nil {
 			err = t.add(name, members)
 		}

@@ -155,7 +155,7 @@ const maxNamed = 10
 
 // notes returns the lines below the sums: the source of the prices, and the models without a price.
 func (s *Stats) notes() (notes []string) {
-	if s.total.Listed > 0 {
+	if s.total.Listed.isPositive() {
 		notes = append(notes, fmt.Sprintf("list prices of %s, not a bill: subscriptions cost otherwise",
 			names.Visible(s.Prices.Source())))
 	}
@@ -217,9 +217,11 @@ func (s *Stats) last(groups []*group) (shown []*group, note string) {
 	if len(s.firsts) <= lastShown || !slices.Contains([]string{ByDay, byHour, bySession}, s.by[0]) {
 		return groups, ""
 	}
-	byAge := func(a, b *group) int { return b.latest.compare(a.latest) }
-	recent := slices.SortedFunc(maps.Values(s.firsts), byAge)[:lastShown]
-	shown = slices.DeleteFunc(groups, func(g *group) bool { return !slices.Contains(recent, g.first) })
+	byAge := func(a, b string) int {
+		return cmp.Or(s.firsts[b].latest.compare(s.firsts[a].latest), cmp.Compare(a, b))
+	}
+	recent := slices.SortedFunc(maps.Keys(s.firsts), byAge)[:lastShown]
+	shown = slices.DeleteFunc(groups, func(g *group) bool { return !slices.Contains(recent, g.names[0]) })
 	return shown, fmt.Sprintf("the last %d of %d %ss; --since shows more, and total is that of all\n",
 		lastShown, len(s.firsts), s.by[0])
 }
@@ -229,8 +231,8 @@ func (s *Stats) measure() (name string, of func(*group) float64) {
 	switch {
 	case s.OfTools():
 		return "calls", func(g *group) float64 { return float64(g.AssistantMessages) }
-	case s.total.Cost.Total > 0:
-		return "cost", func(g *group) float64 { return float64(g.Cost.Total) }
+	case s.total.Cost.Total.isPositive():
+		return "cost", func(g *group) float64 { return g.Cost.Total.Float() }
 	}
 	return "tokens", func(g *group) float64 { return float64(g.TotalTokens) }
 }
@@ -299,9 +301,9 @@ func (u *Sum) Dollars() string {
 	case u.Cost.IsZero():
 		return ""
 	case u.Unpriced > 0:
-		return fmt.Sprintf("$%.2f+", float64(u.Cost.Total))
+		return fmt.Sprintf("$%.2f+", u.Cost.Total.Float())
 	}
-	return fmt.Sprintf("$%.2f", float64(u.Cost.Total))
+	return fmt.Sprintf("$%.2f", u.Cost.Total.Float())
 }
 
 // Short returns a number that is not negative in at most five characters, such as 1.2k.

@@ -180,7 +180,7 @@ func (r *usageRecord) beyond(covers []cover) (left Sum, ok bool) {
 			return Sum{}, false
 		}
 		left.Cost = usageCost{known: true}
-		left.Listed = 0
+		left.Listed = Decimal{}
 		left.Unpriced = 0
 	}
 	return left, true

@@ -10,21 +10,21 @@ type Sum struct {
 	CacheRead         amount    `json:"cacheRead"`
 	CacheWrite        amount    `json:"cacheWrite"`
 	TotalTokens       amount    `json:"totalTokens"`
-	PremiumRequests   amount    `json:"premiumRequests"`
+	PremiumRequests   Decimal   `json:"premiumRequests"`
 	Cost              usageCost `json:"cost,omitzero"` // in dollars
 	// Listed is the part of Cost.Total that is made of list prices, as no client recorded it.
-	Listed amount `json:"listed,omitzero"`
+	Listed Decimal `json:"listed,omitzero"`
 	// Unpriced is how many usages with tokens have no cost. Without any that has one the sum has
 	// none either.
 	Unpriced int `json:"unpriced,omitempty"`
 }
 
 type usageCost struct {
-	Input      amount `json:"input"`
-	Output     amount `json:"output"`
-	CacheRead  amount `json:"cacheRead"`
-	CacheWrite amount `json:"cacheWrite"`
-	Total      amount `json:"total"`
+	Input      Decimal `json:"input"`
+	Output     Decimal `json:"output"`
+	CacheRead  Decimal `json:"cacheRead"`
+	CacheWrite Decimal `json:"cacheWrite"`
+	Total      Decimal `json:"total"`
 
 	known, unknown bool // some usage has a recorded cost; some usage has none
 }
@@ -32,7 +32,7 @@ type usageCost struct {
 // IsZero omits the cost from JSON where it is unknown.
 func (c usageCost) IsZero() bool { return c.unknown && !c.known }
 
-// amount is a number of tokens or dollars. A sum that overflows is written as null, as JavaScript
+// amount is a number of tokens, or the price of one. A sum that overflows is written as null, as JavaScript
 // does.
 type amount float64
 
@@ -45,17 +45,21 @@ func (u *Sum) Add(v *Sum) {
 	u.Unpriced += v.Unpriced
 	u.Cost.known = u.Cost.known || v.Cost.known
 	u.Cost.unknown = u.Cost.unknown || v.Unpriced > 0
-	more := v.amounts()
-	for i, n := range u.amounts() {
-		*n += *more[i]
+	u.Input += v.Input
+	u.Output += v.Output
+	u.CacheRead += v.CacheRead
+	u.CacheWrite += v.CacheWrite
+	u.TotalTokens += v.TotalTokens
+	more := v.decimals()
+	for i, n := range u.decimals() {
+		*n = n.Add(*more[i])
 	}
 }
 
-func (u *Sum) amounts() [12]*amount {
+func (u *Sum) decimals() [7]*Decimal {
 	c := &u.Cost
-	return [...]*amount{
-		&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.TotalTokens, &u.PremiumRequests, &u.Listed,
-		&c.Input, &c.Output, &c.CacheRead, &c.CacheWrite, &c.Total,
+	return [...]*Decimal{
+		&u.PremiumRequests, &u.Listed, &c.Input, &c.Output, &c.CacheRead, &c.CacheWrite, &c.Total,
 	}
 }
 

@@ -41,8 +41,8 @@ type usage struct {
 // sessionCost is the cost of a whole session up to an entry, where the client recorded that: in
 // total, and by model.
 type sessionCost struct {
-	total  amount
-	models map[string]amount
+	total  Decimal
+	models map[string]Decimal
 }
 
 // seed is random in each process, so that no file can be made to have hashes that collide.
@@ -95,9 +95,8 @@ func sumUsage(records []usageRecord) usageSums {
 }
 
 // Usage returns usage.json (docs/design.md section 1). The branch ends in leaf, which may be
-// NoEntry; parent is nil if there is none; subagents is the sum of their sessions. Numbers are
-// added as doubles, in file order and in the order of the branch. Usages without a cost get one by
-// prices.
+// NoEntry; parent is nil if there is none; subagents is the sum of their sessions. Tokens
+// are added as doubles, dollars as Decimals. Usages without a cost get one by prices.
 func Usage(
 	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, parent *sessioncore.Snapshot, prices Prices,
 	subagents Sum,

@@ -205,7 +205,7 @@ func usageOf(model string, v rawjson.Value) usage {
 			u.TotalTokens = countOf(m.Value)
 			hasTotal = m.Value.IsNumber()
 		case "premiumRequests":
-			u.PremiumRequests = countOf(m.Value)
+			u.PremiumRequests = decimalAt(m.Value)
 		case "speed":
 			u.fast = m.Value.Is("fast")
 		case "ended":
@@ -230,15 +230,15 @@ func costOf(v rawjson.Value) (c usageCost) {
 	for m := range v.EachMember {
 		switch string(m.CamelName()) {
 		case "input":
-			c.Input = countOf(m.Value)
+			c.Input = decimalAt(m.Value)
 		case "output":
-			c.Output = countOf(m.Value)
+			c.Output = decimalAt(m.Value)
 		case "cacheRead":
-			c.CacheRead = countOf(m.Value)
+			c.CacheRead = decimalAt(m.Value)
 		case "cacheWrite":
-			c.CacheWrite = countOf(m.Value)
+			c.CacheWrite = decimalAt(m.Value)
 		case "total":
-			c.Total = countOf(m.Value)
+			c.Total = decimalAt(m.Value)
 		case "unrecorded":
 			c.known = c.known && string(m.Value) != "true"
 		}
@@ -264,23 +264,31 @@ func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 		return nil
 	}
 	provider, _, _ := strings.Cut(model, "/")
-	c := &sessionCost{models: map[string]amount{}}
+	c := &sessionCost{models: map[string]Decimal{}}
 	for m := range v.Member("models").EachMember {
 		name, _ := m.Key.Bytes()
 		name, _, _ = bytes.Cut(name, []byte("[")) // a context's length
-		of := max(0, countOf(m.Value))
-		c.models[provider+"/"+markdown.Line(name, maxModelName)] += of
-		c.total += of
+		of := decimalAt(m.Value)
+		if of.isNegative() {
+			of = Decimal{}
+		}
+		model := provider + "/" + markdown.Line(name, maxModelName)
+		c.models[model] = c.models[model].Add(of)
+		c.total = c.total.Add(of)
 		if len(c.models) >= maxParts {
 			break
 		}
 	}
-	if total := countOf(v.Member("total")); total > c.total {
-		c.models[model] += total - c.total
-		c.total = total
+	rest := decimalAt(v.Member("total")).minus(c.total)
+	if rest.isPositive() {
+		c.models[model] = c.models[model].Add(rest)
+		c.total = c.total.Add(rest)
 	}
 	return c
 }
+
+// decimalAt returns v as a Decimal, 0 if v is not a number or overflows float64.
+func decimalAt(v rawjson.Value) Decimal { return decimalOf(float64(countOf(v))) }
 
 // countOf returns v as a double, 0 if v is not a number or overflows float64.
 func countOf(v rawjson.Value) amount {

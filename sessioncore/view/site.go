@@ -328,11 +328,12 @@ func (s *SiteDir) page(ctx context.Context, at stalePage) error {
 // addUp adds up the costs of all sessions, as stats does.
 func (s *SiteDir) addUp(ctx context.Context) error {
 	sums := map[string]report.Sum{}
-	days := map[string]float64{}
+	days := map[string]report.Decimal{}
 	total := report.Sum{}
 	err := s.source.EachCost(ctx, func(r report.Row) {
 		total.Add(r.Sum)
-		days[r.Day.Format(time.DateOnly)] += float64(r.Sum.Cost.Total)
+		day := r.Day.Format(time.DateOnly)
+		days[day] = days[day].Add(r.Sum.Cost.Total)
 		name := nameOfPage(r.Session)
 		sum := sums[name]
 		sum.Add(r.Sum)
@@ -342,10 +343,13 @@ func (s *SiteDir) addUp(ctx context.Context) error {
 		page.Cost = ""
 		page.Dollars = 0
 		if sum, ok := sums[name]; ok {
-			page.Cost, page.Dollars = sum.Dollars(), float64(sum.Cost.Total)
+			page.Cost, page.Dollars = sum.Dollars(), sum.Cost.Total.Float()
 		}
 	}
-	s.state.Days = days
+	s.state.Days = make(map[string]float64, len(days))
+	for day, sum := range days {
+		s.state.Days[day] = sum.Float()
+	}
 	s.state.Total = total.Dollars()
 	return err
 }

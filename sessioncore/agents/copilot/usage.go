@@ -1,6 +1,9 @@
 package copilot
 
 import (
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 
 	"sessionfs/sessioncore/agents"
@@ -40,7 +43,8 @@ func totalsOf(usage agents.Object, requests, billed rawjson.Value) (t totals) {
 // tokens returns the tokens as a session has them.
 func (t totals) tokens() agents.Usage {
 	count := func(n float64) int64 { return int64(max(0, n)) }
-	u := agents.Usage{Input: count(t[1] - t[3] - t[4]), Output: count(t[2]), Premium: max(0, t[5])}
+	billed := math.Round(max(0, t[5])*1e9) / 1e9 // differences of doubles have noise
+	u := agents.Usage{Input: count(t[1] - t[3] - t[4]), Output: count(t[2]), Premium: billed}
 	u.CacheRead, u.CacheWrite = count(t[3]), count(t[4])
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
 	return u
@@ -97,9 +101,9 @@ func (u *usage) rest(data agents.Object) agents.Usage {
 		clear(u.totals)
 	}
 	sum := totals{2: -u.spoken}
-	for model, t := range now {
+	for _, model := range slices.Sorted(maps.Keys(now)) {
 		for i := range sum {
-			sum[i] += t[i] - u.totals[model][i]
+			sum[i] += now[model][i] - u.totals[model][i]
 		}
 	}
 	told := u.told
