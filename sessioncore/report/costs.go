@@ -208,12 +208,14 @@ func (c *Costs) dayOf(at time.Time) time.Time {
 
 // account is the part of a session's costs that counts there.
 type account struct {
-	// copies has the keys of its entries by which copies are known, each once.
+	// copies has the keys of its entries by which copies are known, each once, and tokens has as
+	// many of each entry.
 	copies []uint64
+	tokens []uint32
 	// covers are the spans for which it has its subagents' costs.
 	covers []cover
 	// dependencies is a hash of all that rows depend on besides the file: the copies that were left out of
-	// them, as sessions that began earlier have them, and the covers of its callers.
+	// them, as sessions that began earlier have them, with their tokens, and the covers of its callers.
 	dependencies uint64
 	rows         []row
 }
@@ -233,12 +235,12 @@ const (
 	// rowSize, accountSize and coverSize are the sizes of a row, an account and a cover in memory,
 	// in bytes.
 	rowSize     = 240
-	accountSize = 288
+	accountSize = 312
 	coverSize   = 24
 )
 
 func (a account) size() int {
-	return accountSize + 8*cap(a.copies) + rowSize*len(a.rows) + coverSize*cap(a.covers)
+	return accountSize + 8*cap(a.copies) + 4*cap(a.tokens) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }
 
 // addUp calls each with the costs of the sessions that were not counted yet. Those of subagents
@@ -266,8 +268,8 @@ func (c *Costs) addUp(
 				return err
 			}
 		}
-		for _, key := range a.copies {
-			seen[bytesOf(key)] = true
+		for i, key := range a.copies {
+			seen.add(key, a.tokens[i])
 		}
 		if len(seen) > maxKeys {
 			return fmt.Errorf("%w: there are more than %d answers; add up fewer sessions at once",
@@ -293,19 +295,36 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 	})
 }
 
-// keySet has keys of answers. A map of integers, which are aligned, takes twice the memory.
-type keySet map[[8]byte]bool
+// keySet has keys of answers with their tokens. A map of integers, which are aligned, takes more
+// memory.
+type keySet map[[8]byte][4]byte
+
+// add adds a key. Of its copies the one with the most tokens counts.
+func (s keySet) add(key uint64, tokens uint32) {
+	if known, ok := s.tokens(key); ok {
+		tokens = max(tokens, known)
+	}
+	var text [4]byte
+	binary.NativeEndian.PutUint32(text[:], tokens)
+	s[bytesOf(key)] = text
+}
+
+// tokens returns the tokens of a key, and whether the set has it.
+func (s keySet) tokens(key uint64) (tokens uint32, ok bool) {
+	text, ok := s[bytesOf(key)]
+	return binary.NativeEndian.Uint32(text[:]), ok
+}
 
 func bytesOf(key uint64) (b [8]byte) {
 	binary.NativeEndian.PutUint64(b[:], key)
 	return b
 }
 
-// dependenciesOf returns a hash of copies in seen, and of the covers of the callers.
+// dependenciesOf returns a hash of copies in seen, with the tokens there, and of the covers of the callers.
 func dependenciesOf(copies []uint64, seen keySet, above []cover) (sum uint64) {
 	for _, key := range copies {
-		if seen[bytesOf(key)] {
-			sum += key
+		if tokens, ok := seen.tokens(key); ok {
+			sum += maphash.Comparable(seed, [2]uint64{key, uint64(tokens)})
 		}
 	}
 	for _, of := range above {
@@ -315,21 +334,32 @@ func dependenciesOf(copies []uint64, seen keySet, above []cover) (sum uint64) {
 }
 
 // newAccount returns the costs of a session that were not counted yet, in itself or, by above, in
-// the sessions that called it. An entry that stands in the file twice counts once.
+// the sessions that called it. An entry that stands in the file twice counts once. Of a copy the
+// tokens count that those before lack: a client may have copied an answer that was complete.
 func (c *Costs) newAccount(of *sessionCosts, seen keySet, above []cover) account {
-	a := account{copies: make([]uint64, 0, len(of.records)), covers: of.covers}
+	a := account{
+		copies: make([]uint64, 0, len(of.records)),
+		tokens: make([]uint32, 0, len(of.records)),
+		covers: of.covers,
+	}
 	rows := map[rowKey]*Sum{}
 	own := make(map[uint64]bool, len(of.records))
 	for i := range of.records {
-		r := &of.records[i]
+		r := of.records[i]
 		if r.copy != 0 {
 			if own[r.copy] {
 				continue
 			}
 			own[r.copy] = true
+			tokens := uint32(max(0, min(r.TotalTokens, math.MaxUint32)))
 			a.copies = append(a.copies, r.copy)
-			if seen[bytesOf(r.copy)] {
+			a.tokens = append(a.tokens, tokens)
+			counted, isCopy := seen.tokens(r.copy)
+			if isCopy && tokens <= counted {
 				continue
+			}
+			if isCopy {
+				r.Sum = r.beyondCopy(amount(counted))
 			}
 		}
 		at := time.UnixMilli(r.time)

@@ -213,3 +213,38 @@ func TestRacyTimes(t *testing.T) {
 		require.Equal(t, racy, answers[0] == nil)
 	}
 }
+
+// TestLargestCopy: of copies of an answer the one with the most tokens counts, in whichever session it stands.
+func TestLargestCopy(t *testing.T) {
+	small := answer(1, "a", "anthropic/claude-opus-4-5", `{"input":10,"output":1,"cacheRead":100}`)
+	large := answer(1, "a", "anthropic/claude-opus-4-5", `{"input":10,"output":401,"cacheRead":100}`)
+	none := answer(1, "a", "anthropic/claude-opus-4-5", `{"input":0}`)
+	for _, texts := range [][3]string{{small, large, none}, {none, small, large}, {large, none, small}, {none, large, small}} {
+		s := newTestStore(t)
+		head := `{"type":"session","version":3,"id":"%s","timestamp":"2026-01-05T08:00:00.000Z","cwd":"/w"}` + "\n"
+		names := []string{"p/s.jsonl", "p/s/subagents/x.jsonl", "p/s/subagents/y.jsonl"}
+		for i, text := range texts {
+			s.put(names[i], fmt.Sprintf(head, names[i])+text)
+		}
+		costs := NewCosts(s.store, ListPrices)
+		for range 2 { // the second time of what is known
+			lines := s.lines(costs)
+			require.Len(t, lines, 1)
+			for _, sum := range lines {
+				require.EqualValues(t, 1, sum.AssistantMessages)
+				require.EqualValues(t, []amount{10, 401, 100, 511}, []amount{sum.Input, sum.Output, sum.CacheRead, sum.TotalTokens})
+				require.InEpsilon(t, 10*5e-6+401*25e-6+100*0.5e-6, sum.Cost.Total.Float(), 1e-12)
+				require.Equal(t, sum.Cost.Total, sum.Listed)
+				require.Zero(t, sum.Unpriced)
+			}
+		}
+		s.put(names[2], fmt.Sprintf(head, names[2])+strings.Replace(large, "401", "801", 1))
+		for _, sum := range s.lines(costs) {
+			require.EqualValues(t, 801, sum.Output)
+		}
+		s.put(names[0], fmt.Sprintf(head, names[0])+strings.Replace(large, "401", "901", 1))
+		for _, sum := range s.lines(costs) {
+			require.EqualValues(t, 901, sum.Output)
+		}
+	}
+}

@@ -55,6 +55,9 @@ func (d Decimal) Add(other Decimal) Decimal {
 // minus returns the difference of d and other.
 func (d Decimal) minus(other Decimal) Decimal { return d.Add(other.negative()) }
 
+// share returns a part of d, from 0 to 1.
+func (d Decimal) share(part float64) Decimal { return decimalOf(d.Float() * part) }
+
 func (d Decimal) negative() Decimal {
 	if d == tooLarge {
 		return d

@@ -70,3 +70,29 @@ func addTo[K comparable](sums map[K]*Sum, key K, v *Sum) {
 	}
 	sums[key].Add(v)
 }
+
+// beyondCopy returns the part of a usage that a copy with fewer tokens lacks. As a rule the copy was
+// made while the answer was written, and so lacks a part of the output alone.
+func (u *Sum) beyondCopy(counted amount) Sum {
+	more := u.TotalTokens - counted
+	left := Sum{TotalTokens: more, Cost: usageCost{known: u.Cost.known}}
+	if more <= u.Output {
+		left.Output = more
+		left.Cost.Output = u.Cost.Output.share(float64(more / u.Output))
+		left.Cost.Total = left.Cost.Output
+	} else {
+		part := more / u.TotalTokens
+		left.Input = u.Input * part
+		left.Output = u.Output * part
+		left.CacheRead = u.CacheRead * part
+		left.CacheWrite = u.CacheWrite * part
+		more := left.decimals()
+		for i, of := range u.decimals() {
+			*more[i] = of.share(float64(part))
+		}
+	}
+	if u.Listed.isPositive() {
+		left.Listed = left.Cost.Total
+	}
+	return left
+}

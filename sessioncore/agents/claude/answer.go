@@ -22,6 +22,7 @@ type answer struct {
 	key     string // the ids of message and request or, of several answers, of the record
 	removed bool   // it is not sent any more
 	usage   []byte // of the last record that has one
+	total   int64  // the tokens of its largest usage
 
 	id, request string   // of the message, and of the request that it answers
 	records     []string // the uuids of its records
@@ -73,12 +74,6 @@ func (c *converter) assistant(r *record) {
 	}
 	c.send()
 	c.Close()
-	if c.closed[key] {
-		learn(c, c.learned.last, key, r.line)
-	}
-	if key != "" {
-		c.closed[key] = true
-	}
 	parent := c.parentOf(r)
 	c.hangOn(parent)
 	*a = answer{

@@ -26,10 +26,10 @@ type converter struct {
 	missed  map[string]bool   // missing records on which others hang
 	calls   map[string]call   // by the id of a tool call
 	side    chains
-	answer  answer          // the open one
-	cost    []byte          // the session's cost recorded while no answer was open
-	closed  map[string]bool // the keys of answers
-	bound   *boundary       // the compaction whose summary follows
+	answer  answer             // the open one
+	cost    []byte             // the session's cost recorded while no answer was open
+	counted map[string]counted // by the key of an answer: its part with the largest usage
+	bound   *boundary          // the compaction whose summary follows
 	// compacted has the records of compactions.
 	compacted map[string]bool
 	queue     queue
@@ -83,7 +83,7 @@ func newConverter(about agents.About, projects *Projects, path string) *converte
 		}
 		*c = converter{
 			Builder: b, learned: known, projects: projects, places: map[string]*place{},
-			passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]call{}, closed: map[string]bool{},
+			passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]call{}, counted: map[string]counted{},
 			compacted: map[string]bool{},
 			ofBlock:   make(agents.Object, 0, 16), side: newChains(), end: &place{},
 			queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},

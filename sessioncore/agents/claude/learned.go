@@ -7,7 +7,7 @@ type learned struct {
 	removed  map[string]int64  // the line that removes a record, or answers, from the context
 	replaced map[string]string // the sent JSON text of a replaced result, by its call
 	queued   map[int64]bool    // lines of prompts that came as messages of their own, not with a result
-	last     map[string]int64  // the first line of the last part of an answer that another one interrupts
+	last     map[string]int64  // the first line of the part that counts of an answer that another one interrupts
 	moved    bool              // records moved, so that late and last must be found anew
 }
 

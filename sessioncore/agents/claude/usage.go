@@ -9,17 +9,44 @@ import (
 
 // This file converts the client's usage and its costs (docs/format.md, Cost).
 
-// count sets the usage of an answer by the last record with one. An answer that another one
-// interrupts is counted with its last part.
+// counted is a part of an answer that another answer interrupts.
+type counted struct{ line, total int64 } // its first line, and the tokens of its largest usage
+
+// count sets the usage of an answer by the record with the largest one, the last of equal ones. An
+// answer that another one interrupts is counted with the part that has this record.
 func (c *converter) count(a *answer, usage, model rawjson.Value) {
 	if !usage.IsObject() || string(usage) == string(a.usage) {
 		return
 	}
 	a.usage = append(a.usage[:0], usage...)
-	if a.Lines[0] >= c.learned.last[a.key] && c.Path == "" {
-		u, iterations := usageOf(usage)
+	u, iterations := usageOf(usage)
+	if u.Total < a.total || c.Path != "" {
+		return
+	}
+	a.total = u.Total
+	if c.isLargest(a) {
 		a.Set(u, callsIn(iterations, model))
 	}
+}
+
+// isLargest reports whether no other part of an answer has a larger usage. It learns of the parts
+// that have a larger one than those before.
+func (c *converter) isLargest(a *answer) bool {
+	if a.key == "" {
+		return true
+	}
+	line := a.Lines[0]
+	other, isKnown := c.counted[a.key]
+	if isKnown && other.line != line {
+		if a.total < other.total {
+			return false
+		}
+		if line > c.learned.last[a.key] {
+			learn(c, c.learned.last, a.key, line)
+		}
+	}
+	c.counted[a.key] = counted{line: line, total: a.total}
+	return line >= c.learned.last[a.key]
 }
 
 // callsIn returns the usage of other models' calls, as JSON objects with commas between them.

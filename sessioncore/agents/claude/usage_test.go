@@ -82,6 +82,11 @@ func TestAnswersOfOneID(t *testing.T) {
 			says("e", "d", "", 3)}, "1 3"},
 		"no parents": {[]string{orphan(says("a", "", "", 1)), orphan(result("b", "", "ca", "x")), orphan(says("c", "", "", 1)),
 			orphan(says("d", "", "", 2))}, "1 2"},
+		"the largest": {[]string{says("a", "", "r1", 1), says("b", "a", "r1", 9), says("c", "b", "r1", 5)}, "9"},
+		"the largest part, which is the first": {[]string{says("a", "", "r1", 9), strings.Replace(says("b", "a", "r2", 2), `"m"`, `"n"`, 1),
+			says("c", "b", "r1", 5)}, "9 2 "},
+		"the largest part, which is the second": {[]string{says("a", "", "r1", 1), strings.Replace(says("b", "a", "r2", 2), `"m"`, `"n"`, 1),
+			says("c", "b", "r1", 5), strings.Replace(says("d", "c", "r2", 1), `"m"`, `"n"`, 1), says("e", "d", "r1", 4)}, " 2 5  "},
 		"two records each": {[]string{says("a", "", "r1", 1), says("b", "a", "r1", 1), result("c", "b", "cb", "x"), says("d", "c", "r2", 5),
 			says("e", "d", "r2", 5)}, "1 5"},
 	} {
