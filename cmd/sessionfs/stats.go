@@ -67,8 +67,11 @@ func statsCommand() *cobra.Command {
 			return s.WriteJSON(out)
 		}
 		width := terminalWidth(out)
-		if width <= 0 {
-			width = tableWidth
+		switch {
+		case width < 0:
+			width = reports.NoWidth
+		case width == 0:
+			width = reports.TableWidth
 		}
 		_, err = out.Write(s.Table(width, blocksIn(os.Getenv), since == "" && isTerminal(out)))
 		return err
@@ -109,9 +112,6 @@ func spanOf(option, text string) (search.Span, error) {
 	}
 	return s, err
 }
-
-// tableWidth is the width of a table where no terminal tells its own, in characters.
-const tableWidth = 80
 
 // blocksIn returns the characters of bars: eighths of a block where the locale has them, else #.
 func blocksIn(getenv func(string) string) []string {

@@ -179,8 +179,18 @@ func TestStatsWords(t *testing.T) {
 	for n, want := range map[float64]string{0: "0", 999: "999", 999.6: "1.0k", 9949: "9.9k", 12_345: "12k", 999_500: "1.0M", 2e9: "2.0G", 3e13: "30000G"} {
 		require.Equal(t, want, Short(n))
 	}
-	require.Equal(t, "…b/c", (&Stats{by: []string{byCWD}}).cut(0, "a/b/c", 4))
-	require.Equal(t, "A t…", (&Stats{by: []string{bySession}}).cut(0, "A title", 4))
+	require.Equal(t, "a/b/c", (&Stats{by: []string{byCWD}}).cut(0, "a/b/c", 4))
+	require.Equal(t, "0198a000-01 A tit…", (&Stats{by: []string{bySession}}).cut(0, "0198a000-01 A title", 4))
+	require.Equal(t, "0198a000-01", (&Stats{by: []string{bySession}}).cut(0, "0198a000-01", 4))
+	require.Equal(t, "A t…", (&Stats{by: []string{byTool}}).cut(0, "A tool", 4))
+	require.Equal(t, "…b/c", shortened("a/b/c", 4, true))
+	cuts := &Stats{by: []string{byModel}}
+	names := [][]string{{"claude-opus-4-5"}, {"claude-opus-4-6"}, {"claude-opus-4-5-20251101"}, {"claude-opus-4-5"}}
+	require.Equal(t, 15, cuts.distinct(names, 0, 10), "claude-opus-4-5 and claude-opus-4-…")
+	require.Equal(t, 10, cuts.distinct(names[:1], 0, 10))
+	rows := [][]string{{"model"}, {"anthropic/claude-opus-4-5"}, {"openrouter/google/gemini"}, {"a/gpt"}, {"b/gpt"}, {"(subagents)"}}
+	dropProviders(rows, 0)
+	require.Equal(t, [][]string{{"model"}, {"claude-opus-4-5"}, {"gemini"}, {"a/gpt"}, {"b/gpt"}, {"(subagents)"}}, rows)
 	require.Equal(t, "██▌", drawBar(2.5, []string{"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}))
 	require.Equal(t, "###", drawBar(2.5, []string{"#"}))
 }

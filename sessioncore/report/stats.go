@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ type Stats struct {
 type group struct {
 	Sum
 	names, labels []string // of its keys, and for a person
+	id            string   // of its session, if that is a key
 	first         *group   // of those with its first key
 	sessions      map[*listing.Info]bool
 	latest        moment
@@ -132,6 +134,7 @@ func (s *Stats) newGroup(key [2]string, r *Row) *group {
 	for i, label := range g.names {
 		if s.by[i] == bySession {
 			label = cmp.Or(r.Session.DisplayName(), label)
+			g.id = names.Visible(cmp.Or(r.Session.ID, path.Base(r.Session.Path())))
 		}
 		g.labels = append(g.labels, names.Visible(label))
 	}
@@ -276,6 +279,8 @@ func (s *Stats) WriteJSON(out io.Writer) error {
 const (
 	minBar = 10
 	maxBar = 40
+	// minTitle is the number of characters that a title keeps behind its id.
+	minTitle = 6
 )
 
 // cells returns the columns of a line behind the name, as text.
@@ -320,8 +325,28 @@ func Short(n float64) string {
 	return ""
 }
 
-// Table returns the lines with bars, for so many columns. Bars are made of blocks: a whole one, and
-// parts of one by their length. A recent one has the last days, hours or sessions alone.
+// rowNames returns the first columns of a line: the names of its keys. An id stands before the
+// title of a session.
+func (s *Stats) rowNames(g *group) []string {
+	row := slices.Clone(g.labels)
+	for i, by := range s.by {
+		if by == bySession && row[i] != g.id {
+			row[i] = g.id + " " + row[i]
+		}
+	}
+	return row
+}
+
+const (
+	// NoWidth is the width of a table in which no name is cut.
+	NoWidth = 0
+	// TableWidth is the width of a table where no terminal tells its own, in characters.
+	TableWidth = 80
+)
+
+// Table returns the lines with bars, for a terminal of so many columns; for NoWidth no name is cut.
+// Bars are made of blocks: a whole one, and parts of one by their length. A recent one has the last
+// days, hours or sessions alone.
 func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	groups := s.list()
 	left := ""
@@ -334,7 +359,7 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	named := len(s.by)
 	rows := [][]string{slices.Concat(s.by, s.titles())}
 	for _, g := range groups {
-		rows = append(rows, slices.Concat(g.labels, s.cells(g)))
+		rows = append(rows, slices.Concat(s.rowNames(g), s.cells(g)))
 	}
 	rows = append(rows, slices.Concat([]string{"total", ""}[:named], s.cells(&s.total)))
 	bar := s.fit(rows, width)
@@ -367,12 +392,26 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 
 // fit cuts the names in rows so that these have so many columns with a bar, whose width it returns.
 func (s *Stats) fit(rows [][]string, width int) (bar int) {
-	named := len(s.by)
-	columns := len(rows[0])
-	room := width - 2*(columns-1)
-	for k := named; k < columns; k++ {
+	room := width
+	if width == NoWidth {
+		room = TableWidth
+	}
+	room -= 2 * (len(rows[0]) - 1)
+	for k := len(s.by); k < len(rows[0]); k++ {
 		room -= widest(rows, k)
 	}
+	if width != NoWidth {
+		s.cutNames(rows, room)
+	}
+	for k := range s.by {
+		room -= widest(rows, k)
+	}
+	return max(0, min(maxBar, room-2))
+}
+
+// cutNames cuts the names in rows so that those of a line have so much room.
+func (s *Stats) cutNames(rows [][]string, room int) {
+	named := len(s.by)
 	free := room
 	rest := widest(rows, 1) // the rest is for the other key
 	if named == 1 {
@@ -380,14 +419,56 @@ func (s *Stats) fit(rows [][]string, width int) (bar int) {
 		rest = 0
 	}
 	for i := range named {
+		most := max(free/(named-i), free-rest, minBar)
+		if s.by[i] == byModel && widest(rows, i) > most {
+			dropProviders(rows, i)
+		}
+		most = s.distinct(rows, i, most)
 		for _, row := range rows {
-			row[i] = s.cut(i, row[i], max(free/(named-i), free-rest, minBar))
+			row[i] = s.cut(i, row[i], most)
 		}
 		free -= widest(rows, i)
 		rest = 0
-		room -= widest(rows, i)
 	}
-	return max(0, min(maxBar, room-2))
+}
+
+// distinct returns the least width, of at least most, at which no two names in a column are cut to
+// the same.
+func (s *Stats) distinct(rows [][]string, column, most int) int {
+	for ; most < widest(rows, column); most++ {
+		known := map[string]string{}
+		isDouble := func(row []string) bool {
+			name := row[column]
+			short := s.cut(column, name, most)
+			other, ok := known[short]
+			known[short] = name
+			return ok && other != name
+		}
+		if !slices.ContainsFunc(rows, isDouble) {
+			break
+		}
+	}
+	return most
+}
+
+// dropProviders takes the providers from the models in a column, but for models that two providers
+// have.
+func dropProviders(rows [][]string, column int) {
+	bare := func(model string) string { return model[strings.LastIndexByte(model, '/')+1:] }
+	models := map[string]string{} // by their names without a provider; "" for several
+	for _, row := range rows {
+		name := bare(row[column])
+		if known, ok := models[name]; ok && known != row[column] {
+			models[name] = ""
+		} else {
+			models[name] = row[column]
+		}
+	}
+	for _, row := range rows {
+		if name := bare(row[column]); models[name] != "" {
+			row[column] = name
+		}
+	}
 }
 
 // shares returns how long the bars are: that of the largest group is 1.
@@ -413,17 +494,32 @@ func widest(rows [][]string, column int) (width int) {
 	return width
 }
 
-// cut shortens a key: a path at its beginning, as its end tells more, any other one at its end.
+// cut shortens the name of a key at its end, but neither a path nor the id of a session.
 func (s *Stats) cut(key int, name string, width int) string {
+	switch s.by[key] {
+	case byCWD:
+		return name
+	case bySession:
+		id, title, _ := strings.Cut(name, " ")
+		if title == "" {
+			return name
+		}
+		return id + " " + shortened(title, max(minTitle, width-utf8.RuneCountInString(id)-1), false)
+	}
+	return shortened(name, width, false)
+}
+
+// shortened returns a name in so many characters: a path without its beginning, as its end tells
+// more, any other one without its end.
+func shortened(name string, width int, isPath bool) string {
 	r := []rune(name)
 	switch {
 	case len(r) <= width:
 		return name
-	case s.by[key] == byCWD:
+	case isPath:
 		return "…" + string(r[len(r)-width+1:])
-	default:
-		return string(r[:width-1]) + "…"
 	}
+	return string(r[:width-1]) + "…"
 }
 
 func drawBar(length float64, blocks []string) string {
@@ -453,7 +549,7 @@ func (s *Stats) SVG() []byte {
 		cells := s.cells(g)
 		labels := slices.Clone(g.labels)
 		for i := range labels {
-			labels[i] = s.cut(i, labels[i], 40/len(labels))
+			labels[i] = shortened(labels[i], 40/len(labels), s.by[i] == byCWD)
 		}
 		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+15, html.EscapeString(strings.Join(labels, ", ")))
 		fmt.Fprintf(&out, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="#4a7ab5"/>`, left, y+2, length, line-4)
