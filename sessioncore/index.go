@@ -132,14 +132,32 @@ const maxEntries = math.MaxInt32
 // maxQuoted bounds the bytes of a quoted value in a problem.
 const maxQuoted = 200
 
-// whyNoObject returns the reason of a ProblemNoObject, with the value if it is a short string: a
-// session of another agent's file has such strings for unreadable parts.
-func whyNoObject(v rawjson.Value) rawjson.Text {
-	why := rawjson.Text("a JSON value that is no object is no entry")
-	if text, ok := v.Text(); ok && len(v) <= maxQuoted {
-		why += rawjson.Text(": " + text)
+// noObject returns a ProblemNoObject, with the value if it is a short string: a session of another
+// agent's file has such strings for unreadable parts.
+func noObject(u *jsonl.Unit) Problem {
+	p := Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoObject}
+	p.Why = "a JSON value that is no object is no entry"
+	if text, ok := rawjson.Value(u.Text).Text(); ok && len(u.Text) <= maxQuoted {
+		p.Why += rawjson.Text(": " + text)
+		p.own = p.inOwnFile(text)
 	}
-	return why
+	return p
+}
+
+// inOwnFile returns a ProblemNoObject as that of the line of another agent's file that a value
+// describes, nil if it describes none.
+func (p Problem) inOwnFile(value string) *Problem {
+	line, ok := jsonl.ParseLineProblem(value)
+	if !ok {
+		return nil
+	}
+	p.Line = line.Line
+	p.Size = line.Size
+	p.Why = rawjson.Text(line.Why)
+	if line.Why != jsonl.ReasonNoObject {
+		p.What = ProblemSkipped
+	}
+	return &p
 }
 
 // unitProblem records a problem of a whole unit.
@@ -164,7 +182,7 @@ func (x *index) add(u *jsonl.Unit) error {
 	}
 	x.values++
 	if u.Kind == jsonl.OtherUnit {
-		x.unitProblem(u, ProblemNoObject, whyNoObject(u.Text))
+		x.problem(noObject(u))
 		return nil
 	}
 	kind := x.dialect.TypeOf(u.Info.Type.Of(u.Text))

@@ -37,6 +37,16 @@ type Problem struct {
 	What   ProblemKind  `json:"problem"`      // its kind
 	ID     rawjson.Text `json:"id,omitempty"` // of the entry, if it has one
 	Why    rawjson.Text `json:"why"`          // for a person
+	own    *Problem     // the same in another agent's file, if a line of that may be meant
+}
+
+// InOwnFile returns the problem of a session made of another agent's file as one of that file, if it is
+// about a line of it. It keeps the place in the session.
+func (p Problem) InOwnFile() Problem {
+	if p.own == nil {
+		return p
+	}
+	return *p.own
 }
 
 // maxProblems bounds the kept problems of a file, and so their memory; others are only counted.

@@ -36,6 +36,8 @@ type Builder struct {
 	InnerKey string
 	// List is the key of the list with the records in a file of one JSON object, "" if none is one.
 	List string
+	// RawControls says that the agent writes control characters into texts as they are.
+	RawControls bool
 	// Path is the path of the records' file, if that is not the session's own.
 	Path string
 	// Pending adds the entries that a later record may change or take back, and may move the leaf.
@@ -243,13 +245,18 @@ func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byt
 		line++
 		b.Add(nil, v, line)
 	}
-	err := Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
+	h, err := headOf(obj, size)
+	if err != nil {
+		return "", err
+	}
+	h.records = b.records()
+	err = Ends(h, size, want, func(v rawjson.Value, isHead bool) {
 		b.isTail = !isHead
 		add(v)
 	})
 	b.isTail = false
 	if err == nil && b.Title() == "" {
-		err = Beyond(obj, size, want, func(v rawjson.Value) bool {
+		err = Beyond(h, size, want, func(v rawjson.Value) bool {
 			add(v)
 			return b.Title() == ""
 		})

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"io"
 	"slices"
@@ -197,18 +196,24 @@ func (c *conversion) load(
 	ctx context.Context, obj storage.Object, size int64, emit func(*jsonl.Unit) error,
 ) (jsonl.Position, error) {
 	b := c.converter
+	records := b.records()
 	var begin [len("{ \r\n")]byte
 	if b.List != "" && c.at.Off == 0 {
 		n, _ := obj.ReadAt(begin[:min(size, int64(len(begin)))], 0)
 		if isDocument(begin[:n]) {
 			isOne, err := unfold(obj, size, b.List, emit)
 			if !isOne && err == nil {
-				_, err = jsonl.LoadRecords(ctx, obj, c.at, size, maxLine, b.InnerKey, emit)
+				_, err = records.Load(ctx, obj, c.at, size, emit)
 			}
 			return jsonl.Position{Off: size, Guessed: true}, err // growth changes all
 		}
 	}
-	return jsonl.LoadRecords(ctx, obj, c.at, size, maxLine, b.InnerKey, emit)
+	return records.Load(ctx, obj, c.at, size, emit)
+}
+
+// records describes the records that the Builder takes.
+func (b *Builder) records() jsonl.Records {
+	return jsonl.Records{Limit: maxLine, Inner: b.InnerKey, RawControls: b.RawControls}
 }
 
 // state returns about the converter's memory: a place for each line, and the tail.
@@ -231,10 +236,10 @@ func OneLine(u *jsonl.Unit) []byte {
 // out.
 func appendProblem(dst []byte, u *jsonl.Unit, why string) []byte {
 	if why == "" {
-		why = "a JSON value that is no object"
+		why = jsonl.ReasonNoObject
 	}
-	dst = rawjson.AppendQuoted(dst, fmt.Sprintf("line %d, %d bytes: %s", u.Line, u.Size, why))
-	return append(dst, '\n')
+	problem := jsonl.LineProblem{Line: u.Line, Size: u.Size, Why: why}
+	return append(rawjson.AppendQuoted(dst, problem.String()), '\n')
 }
 
 // sumBefore returns a hash of the bytes before an offset.

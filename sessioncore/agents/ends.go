@@ -38,6 +38,7 @@ type head struct {
 	first   int64         // size of the beginning; the rest of text was read on
 	packed  bool          // more than text requires unpacking all of it
 	members rawjson.Value // of a file that is one object: those at both ends, or nil
+	records jsonl.Records // how they are read
 }
 
 // newHead reads the beginning of a file of size bytes.
@@ -98,8 +99,8 @@ func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v 
 	if err != nil {
 		return err
 	}
-	eachObject(h.text[:h.lines(size)], want, func(v rawjson.Value) { f(v, true) })
-	eachObject(tail[bytes.IndexByte(tail, '\n')+1:], want, func(v rawjson.Value) { f(v, false) })
+	h.eachObject(h.text[:h.lines(size)], want, func(v rawjson.Value) { f(v, true) })
+	h.eachObject(tail[bytes.IndexByte(tail, '\n')+1:], want, func(v rawjson.Value) { f(v, false) })
 	return nil
 }
 
@@ -107,7 +108,7 @@ func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v 
 func Head(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value)) error {
 	h, err := headOf(obj, size)
 	if err == nil {
-		eachObject(h.text[:h.lines(size)], want, f)
+		h.eachObject(h.text[:h.lines(size)], want, f)
 	}
 	return err
 }
@@ -145,7 +146,7 @@ func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(
 		}
 		if complete > at {
 			wanted := func(line []byte) bool { return more && want(line) }
-			eachObject(h.text[at:complete], wanted, func(v rawjson.Value) { more = f(v) })
+			h.eachObject(h.text[at:complete], wanted, func(v rawjson.Value) { more = f(v) })
 			at = complete
 		}
 	}
@@ -153,15 +154,31 @@ func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(
 }
 
 // eachObject calls f for the objects in lines.
-func eachObject(lines []byte, want func(line []byte) bool, f func(v rawjson.Value)) {
+func (h *head) eachObject(lines []byte, want func(line []byte) bool, f func(v rawjson.Value)) {
+	at := 0
 	for line := range bytes.Lines(lines) {
-		if !want(line) {
-			continue
+		if want(line) {
+			v := objectIn(line)
+			if v == nil && h.records.RawControls {
+				h.eachMended(lines[at:], want, f)
+				return
+			}
+			if v != nil {
+				f(v)
+			}
 		}
-		if v := objectIn(line); v != nil {
-			f(v)
-		}
+		at += len(line)
 	}
+}
+
+// eachMended is eachObject for lines with objects that have control characters in their texts.
+func (h *head) eachMended(lines []byte, want func(line []byte) bool, f func(v rawjson.Value)) {
+	_ = h.records.LoadFirst(context.Background(), bytes.NewReader(lines), int64(len(lines)), func(u *jsonl.Unit) error {
+		if u.Kind == jsonl.ObjectUnit && want(u.Text) {
+			f(u.Text)
+		}
+		return nil
+	})
 }
 
 // completeMembers returns an object with the complete members at the beginning of a line, or nil.
@@ -218,7 +235,7 @@ func (h *head) convert(format Format, about About, size int64) (out []byte, err 
 	var c *Builder
 	for _, limit := range limits {
 		c = format.Converter(about, h)
-		err = jsonl.LoadFirst(context.Background(), h, limit, func(u *jsonl.Unit) error {
+		err = c.records().LoadFirst(context.Background(), h, limit, func(u *jsonl.Unit) error {
 			if u.Kind == jsonl.ObjectUnit {
 				out = c.AddUnit(out, u)
 			}

@@ -36,6 +36,8 @@ type ForkRequest struct {
 	Title string
 	// Time is the time of the fork.
 	Time time.Time
+	// RawControls is that of the Builder of the session. The fork has the characters escaped.
+	RawControls bool
 }
 
 // Last returns the records of the fork's last entry.
@@ -115,7 +117,8 @@ func CopyRecords(
 		_, err = out.Write([]byte("\n"))
 		return err
 	}
-	_, err = jsonl.LoadRecords(context.Background(), obj, jsonl.Position{}, st.Size, jsonl.MaxLine, "", copyUnit)
+	records := jsonl.Records{RawControls: request.RawControls}
+	_, err = records.Load(context.Background(), obj, jsonl.Position{}, st.Size, copyUnit)
 	if err != nil && !errors.Is(err, jsonl.ErrStop) {
 		return err
 	}

@@ -19,6 +19,8 @@ type Inside struct {
 	May func(lines []byte) bool
 	// InnerKey is the key of the member for Record.Inner.
 	InnerKey string
+	// RawControls is that of the Builder of the sessions.
+	RawControls bool
 	// Share returns a function for the records of one file, in their order, that gives each one to
 	// the subagents that need it. The record is valid until it returns.
 	Share func() func(r *Record, at Place, give Give)
@@ -211,7 +213,8 @@ func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, s
 	for _, p := range f.parts {
 		p.fixed = len(p.spans)
 	}
-	at, err := jsonl.LoadRecords(context.Background(), obj, f.at, st.Size, maxLine, in.InnerKey, func(u *jsonl.Unit) error {
+	records := jsonl.Records{Limit: maxLine, Inner: in.InnerKey, RawControls: in.RawControls}
+	at, err := records.Load(context.Background(), obj, f.at, st.Size, func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.SkippedUnit && u.Reason == jsonl.ReasonTooLong {
 			u.Text = shortened(obj, u)
 		}

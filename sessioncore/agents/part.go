@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"bytes"
 	"io"
 	"sort"
 	"sync"
@@ -21,9 +20,7 @@ type Place struct {
 // placeOf returns the place of a value.
 func placeOf(u *jsonl.Unit) Place {
 	at := Place{off: u.Off, end: u.Off + u.Size, line: u.Line, lines: 1}
-	if u.Loose {
-		at.lines += int64(bytes.Count(u.Text, []byte{'\n'}))
-	}
+	at.lines += u.Breaks
 	if u.EndsLine {
 		at.end++
 	} else {

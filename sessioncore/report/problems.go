@@ -70,6 +70,10 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 // and in sessions of pi, as versions before 1.5 did not write all.
 func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, err error) {
 	list, count = s.Problems()
+	list, err = inOwnFile(s, list)
+	if err != nil {
+		return nil, 0, err
+	}
 	isOrphan := func(p sessioncore.Problem) bool { return p.What == sessioncore.ProblemOrphan }
 	isDamage := func(p sessioncore.Problem) bool {
 		return p.What == sessioncore.ProblemSkipped || p.What == sessioncore.ProblemNoObject
@@ -81,15 +85,10 @@ func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, e
 	if err != nil {
 		return nil, 0, err
 	}
-	first := sessioncore.Entry(0)
-	for int(first) < s.Len()-1 && s.Kind(first) != sessioncore.TypeMessage {
-		first++
-	}
-	begin, err := s.EntryText(first)
+	first, isForeign, err := firstMessage(s)
 	if err != nil {
 		return nil, 0, err
 	}
-	isForeign := begin.Member("origin").Member("line").IsNumber()
 	if !isForeign && s.Dialect() != sessioncore.Pi && !header.Member(s.Dialect().ParentSessionKey).IsString() {
 		return list, count, nil
 	}
@@ -106,6 +105,33 @@ func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, e
 		count -= int64(n - len(list))
 	}
 	return list, count, nil
+}
+
+// firstMessage returns the first message, or the last entry, of a session with entries, and whether it
+// is made of another agent's record.
+func firstMessage(s *sessioncore.Snapshot) (first sessioncore.Entry, isForeign bool, err error) {
+	for int(first) < s.Len()-1 && s.Kind(first) != sessioncore.TypeMessage {
+		first++
+	}
+	begin, err := s.EntryText(first)
+	return first, begin.Member("origin").Member("line").IsNumber(), err
+}
+
+// inOwnFile returns problems in which lines of another agent's file that became no entry have their
+// number, size and reason in that file.
+func inOwnFile(s *sessioncore.Snapshot, list []sessioncore.Problem) ([]sessioncore.Problem, error) {
+	isLine := func(p sessioncore.Problem) bool { return p.What == sessioncore.ProblemNoObject }
+	if s.Len() == 0 || !slices.ContainsFunc(list, isLine) {
+		return list, nil
+	}
+	_, isForeign, err := firstMessage(s)
+	if err != nil || !isForeign {
+		return list, err
+	}
+	for i := range list {
+		list[i] = list[i].InOwnFile()
+	}
+	return list, nil
 }
 
 // maxOrphans is how many tool calls without a result, and results without a call, are listed.

@@ -36,6 +36,28 @@ func TestLineOfJSON(t *testing.T) {
 `, problemsOf(t, snap, nil))
 }
 
+// TestOwnFile: a line of another agent's file that is no record has its number, size and reason in that
+// file. In a session of omp, such a value is one.
+func TestOwnFile(t *testing.T) {
+	const values = `"line 6, 60 bytes: not JSON"` + "\n" + `"line 8, 5 bytes: a JSON value that is no object"` + "\n" +
+		`"line x, 5 bytes: not JSON"` + "\n" + `"line 9"` + "\n"
+	message := strings.TrimSuffix(sessiontest.MessageLine(0, `{"role":"user","content":"a"}`), "\n")
+	ofAgent := strings.TrimSuffix(message, "}") + `,"origin":{"line":2}}`
+	problems := func(text string) (said []string) {
+		for line := range strings.Lines(problemsOf(t, snapshotOf(t, text), nil)) {
+			var p sessioncore.Problem
+			require.NoError(t, json.Unmarshal([]byte(line), &p))
+			said = append(said, fmt.Sprintf("%d %d %s %s", p.Line, p.Size, p.What, p.Why))
+		}
+		return said
+	}
+	no := "no-object a JSON value that is no object is no entry: "
+	require.Equal(t, []string{
+		"6 60 skipped not JSON", "8 5 no-object a JSON value that is no object", "5 27 " + no + "line x, 5 bytes: not JSON", "6 8 " + no + "line 9",
+	}, problems(ofAgent+"\n"+values))
+	require.Equal(t, "3 28 "+no+"line 6, 60 bytes: not JSON", problems(message + "\n" + values)[0])
+}
+
 // testBlobs has blobs of one size, all or those that are there, and counts how often they are looked at.
 type testBlobs struct {
 	size         int64

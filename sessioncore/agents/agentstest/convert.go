@@ -28,7 +28,8 @@ func Convert(t testing.TB, c *agents.Builder, file string) (whole string, states
 
 func convert(t testing.TB, c *agents.Builder, file string) (whole string, states []string) {
 	var out []byte
-	_, err := jsonl.LoadRecords(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)), jsonl.MaxLine, c.InnerKey,
+	records := jsonl.Records{Inner: c.InnerKey, RawControls: c.RawControls}
+	_, err := records.Load(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)),
 		func(u *jsonl.Unit) error {
 			if u.Kind == jsonl.ObjectUnit {
 				text := u.Text

@@ -25,7 +25,8 @@ func ConvertWork(t testing.TB, newConverter func() *agents.Builder, file string)
 				return nil
 			}
 			r := strings.NewReader(file)
-			_, err := jsonl.LoadRecords(context.Background(), r, jsonl.Position{}, r.Size(), jsonl.MaxLine, c.InnerKey, emit)
+			records := jsonl.Records{Inner: c.InnerKey, RawControls: c.RawControls}
+			_, err := records.Load(context.Background(), r, jsonl.Position{}, r.Size(), emit)
 			require.NoError(t, err)
 			out = c.Tail(out)
 		}

@@ -80,7 +80,7 @@ func readForkFile(obj storage.Object) (*forkFile, error) {
 		return nil, err
 	}
 	file := &forkFile{obj: obj, byUUID: map[string]int{}, byLine: map[int64]int{}}
-	_, err = jsonl.LoadRecords(context.Background(), obj, jsonl.Position{}, st.Size, jsonl.MaxLine, "", file.add)
+	_, err = jsonl.Records{}.Load(context.Background(), obj, jsonl.Position{}, st.Size, file.add)
 	return file, err
 }
 

@@ -44,6 +44,7 @@ func newConverter(about agents.About) (*agents.Builder, *converter) {
 	c := &converter{}
 	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
 		b.InnerKey = innerKey
+		b.RawControls = true
 		b.List = "chatMessages"
 		*c = converter{
 			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]rawjson.Value{}, uses: map[string]int{}, commands: map[string]string{},

@@ -31,6 +31,7 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		return place, err
 	}
 	defer obj.Close()
+	request.RawControls = true
 	f := &eventFork{request: request}
 	if err := agents.CopyRecords(obj, request, out, f.event); err != nil {
 		return place, err

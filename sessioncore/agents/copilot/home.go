@@ -27,6 +27,7 @@ func New(files storage.Files) *Home {
 	h.Raw = files
 	h.Inside.May = mayBeOfAgents
 	h.Inside.InnerKey = innerKey
+	h.Inside.RawControls = true
 	h.Inside.Share = newSharing
 	h.Init()
 	return h

@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -70,6 +71,22 @@ func TestNameOf(t *testing.T) {
 		{oldDir, "session_x_1.json", "history-session-state/session_x_1.jsonl"}, {oldDir, "", "history-session-state"},
 	} {
 		require.Equal(t, c[2], nameOf(c[0], c[1]))
+	}
+}
+
+// TestListedNewlines: a list finds the title in a prompt that has newlines as they are.
+func TestListedNewlines(t *testing.T) {
+	long := `{"type":"system.message","data":{"content":"` + strings.Repeat("rule ", 8000) + `"},"id":"r"}` + "\n"
+	for _, before := range []string{"", long} {
+		home, _ := counted(t, startLine+before+`{"type":"user.message","data":{"content":"Where is`+"\n\n"+`the pier?"},"id":"q"}`+"\n"+long+long)
+		obj, err := home.Open("session-state/one.jsonl")
+		require.NoError(t, err)
+		text, _, _, err := obj.(interface {
+			Beginning() ([]byte, storage.Stat, int64, error)
+		}).Beginning()
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"title":"Where is"`)
+		require.NoError(t, obj.Close())
 	}
 }
 

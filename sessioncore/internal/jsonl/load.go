@@ -50,11 +50,13 @@ type Unit struct {
 	Size   int64  // of the value or the skipped text, in bytes
 	Info   *LineInfo
 	Loose  bool // the value is not alone on its line
-	// Members and Inner are set by LoadRecords for an object that is alone on its line.
+	// Members and Inner are set by Records for an object that is alone on its line.
 	Members, Inner []rawjson.Member
 	EndsLine       bool // the byte after the text is the line's newline
 	// Trailing is the number of bytes after the value that were skipped on its last line.
 	Trailing int64
+	// Breaks is the number of newlines in a value that goes on over several lines.
+	Breaks int64
 }
 
 // Position is the end of a load, from which the next load continues when the file has grown.
@@ -79,8 +81,10 @@ type loader struct {
 	// chunk is the size of the first read. It doubles up to ChunkSize.
 	chunk int64
 	limit int64 // length of the longest line that is read
-	// inner is the key, in quotes, of the member whose members LoadRecords collects; "" for Load.
+	// inner is the key, in quotes, of the member whose members Records collects; "" for Load.
 	inner string
+	// mends says that texts may have control characters: Records.RawControls.
+	mends bool
 
 	scan rawjson.Scanner
 	// resume is the start of the next load, settled at the first unit that growth could change.
@@ -91,6 +95,7 @@ type loader struct {
 	work   int64
 	unit   Unit   // that of a line, which is reused
 	loose  []byte // buffer for loose.go
+	mended []byte // another one, for values that are mended
 	// ahead holds text that loose.go has read ahead, from aheadOff on.
 	ahead    []byte
 	aheadOff int64
@@ -109,12 +114,26 @@ func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit 
 	return l.load(ctx, from)
 }
 
-// LoadRecords is Load for records of another agent in lines of at most limit bytes. Units have no
-// Info, but their members and those of their member inner.
-func LoadRecords(
-	ctx context.Context, obj io.ReaderAt, from Position, size, limit int64, inner string, emit func(*Unit) error,
-) (Position, error) {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, limit: limit, work: from.work, inner: `"` + inner + `"`}
+// Records describes the records of another agent's file.
+type Records struct {
+	// Limit is the length of the longest line that is read, in bytes; 0 for MaxLine.
+	Limit int64
+	// Inner is the key of the member for Unit.Inner, "" for none.
+	Inner string
+	// RawControls says that the agent writes control characters into texts as they are, such as a
+	// newline. JSON has none there: a Unit has them escaped.
+	RawControls bool
+}
+
+// Load is the function Load for records. Units have no Info, but their members and those of their
+// member Inner.
+func (r Records) Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, limit: r.Limit, work: from.work}
+	if r.Limit == 0 {
+		l.limit = MaxLine
+	}
+	l.inner = `"` + r.Inner + `"`
+	l.mends = r.RawControls
 	return l.load(ctx, from)
 }
 
@@ -150,7 +169,12 @@ func (l *loader) load(ctx context.Context, from Position) (Position, error) {
 // LoadFirst is Load for the beginning of a file: it stops when emit returns ErrStop, begins with a
 // small read, and starts no goroutines. Errors are those of reading and of emit.
 func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit) error) error {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: probeChunk, limit: MaxLine}
+	return Records{}.LoadFirst(ctx, obj, size, emit)
+}
+
+// LoadFirst is the function LoadFirst for records. Units have Info, and no members.
+func (r Records) LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit) error) error {
+	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: probeChunk, limit: MaxLine, mends: r.RawControls}
 	err := l.inline(ctx, bomLen(obj), 0)
 	if errors.Is(err, ErrStop) {
 		return nil

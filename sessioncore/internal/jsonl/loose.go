@@ -32,6 +32,7 @@ const (
 	reasonTorn     = "a JSON value that is cut off"
 	ReasonTooLong  = "the line is longer than 128 MiB"
 	ReasonTrailing = "text after the value on its line"
+	ReasonNoObject = "a JSON value that is no object"
 	reasonGaveUp   = "not JSON by itself, and too much of the file is like it to look further"
 )
 
@@ -42,10 +43,12 @@ type run struct {
 
 	text  []byte // the whole lines read so far
 	lines int    // number of lines in text
-	open  bool   // the last of them has no newline
-	final bool   // no further line may belong to the value
-	long  bool   // it holds longLoose, and text is one of the buffers
-	atEnd bool   // there is no further line in the file
+	// mended is text without control characters in its strings, nil as long as text has none.
+	mended []byte
+	open   bool // the last of them has no newline
+	final  bool // no further line may belong to the value
+	long   bool // it holds longLoose, and text is one of the buffers
+	atEnd  bool // there is no further line in the file
 }
 
 // emitLoose emits the value that begins on the line at off, or else the line as skipped text.
@@ -66,9 +69,7 @@ func (l *loader) emitLoose(line, off int64) error {
 	end := 0
 	for l.work < looseWork+looseWorkRatio*off {
 		info = LineInfo{}
-		l.work += int64(len(r.text))
-		l.scan.Flags = 0
-		end, st = scanText(&l.scan, r.text, rawjson.SkipSpace(r.text, 0), &info)
+		end, st = r.scan(&info)
 		if st != rawjson.Short || r.final || r.atEnd {
 			u.Reason = reasonNotJSON
 			break
@@ -136,10 +137,16 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *run, end int) {
 		u.Kind = ObjectUnit
 	}
 	u.Off = r.off + int64(start)
-	u.Text = r.text[start:end]
 	u.Loose = true
+	if r.mended == nil {
+		u.Text = r.text[start:end]
+	} else {
+		u.Text = r.mended[start:end]
+		end = rawEnd(r.text, end)
+	}
 	u.Size = int64(end - start)
-	info.value = part{uint32(start), uint32(end)}
+	u.Breaks = int64(bytes.Count(r.text[start:end], []byte{'\n'}))
+	info.value = part{uint32(start), uint32(start + len(u.Text))}
 	info.Flags = l.scan.Flags
 	info.rebase(uint32(start))
 	info.noteText(u.Text)
@@ -185,7 +192,8 @@ func (r *run) addLine() error {
 	}
 	var info LineInfo
 	classify(&r.l.scan, bytes.TrimSuffix(r.text[before:], []byte("\n")), nil, &info)
-	if info.class == lineObject || r.lines >= maxRunLines || len(r.text) > maxRunBytes {
+	isObject := info.class == lineObject && !(r.mended != nil && bytes.IndexByte(line, '"') < 0) // else of a text
+	if isObject || r.lines >= maxRunLines || len(r.text) > maxRunBytes {
 		r.text = r.text[:before]
 		r.final = true
 		return nil

@@ -1,0 +1,75 @@
+package jsonl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/internal/sessiontest"
+)
+
+// mendedUnits returns the units of a file whose texts may have control characters.
+func mendedUnits(t *testing.T, text string) (units []string, end Position) {
+	end, err := Records{RawControls: true}.Load(context.Background(), strings.NewReader(text), Position{}, int64(len(text)), func(u *Unit) error {
+		said := string(u.Text)
+		if u.Kind == SkippedUnit {
+			said = u.Reason
+		}
+		units = append(units, fmt.Sprintf("%d %d+%d %s", u.Line, u.Off, u.Size, said))
+		return nil
+	})
+	require.NoError(t, err)
+	return units, end
+}
+
+func TestRawControls(t *testing.T) {
+	for text, want := range map[string][]string{
+		"{\"a\":\"x\ny\"}\n{\"b\":1}\n":       {`1 0+11 {"a":"x\ny"}`, `3 12+7 {"b":1}`},
+		"{\"a\":\"x\r\n\n{}\n{\t}\n\"}\n{}\n": {`1 0+19 {"a":"x\r\n\n{}\n{\t}\n"}`, `6 20+2 {}`},
+		"{\"a\":\"\x01\x1b\"}\n":              {`1 0+10 {"a":"\u0001\u001b"}`},
+		" {\"a\":\"x\ny\"} more\n{}\n":        {`1 1+11 {"a":"x\ny"}`, `3 18+2 {}`},
+		"{\"a\n\":\n1}\n":                     {`1 0+9 {"a\n":` + "\n1}"},
+		"{\"a\":\"x\n{\"b\":1}\n":             {"1 0+7 a JSON value that is cut off", `2 8+7 {"b":1}`},
+		"{\"a\":\"x\\\ny\"}\n{}\n":            {"1 0+8 not JSON", "2 9+3 not JSON", "3 13+2 {}"},
+		"{\"a\":\"x\ny":                       {"1 0+7 a JSON value that is cut off", "2 8+1 not JSON"},
+		"\"x\ny\"\n[\"\n\"]\n":                {"1 0+2 not JSON", "2 3+2 not JSON", "3 6+2 not JSON", "4 9+2 not JSON"},
+	} {
+		got, _ := mendedUnits(t, text)
+		require.Equal(t, want, got, "%q", text)
+	}
+}
+
+// TestRawControlsGrow: a value of several lines counts when its last line is there, from any length on.
+func TestRawControlsGrow(t *testing.T) {
+	text := "{\"a\":\"x\n\ny\"}\n{\"b\":\"\n\"}\n"
+	want, _ := mendedUnits(t, text)
+	for at := range text {
+		_, end := mendedUnits(t, text[:at])
+		var again []string
+		_, err := Records{RawControls: true}.Load(context.Background(), strings.NewReader(text), end, int64(len(text)), func(u *Unit) error {
+			again = append(again, fmt.Sprintf("%d %d+%d %s", u.Line, u.Off, u.Size, u.Text))
+			return nil
+		})
+		require.NoError(t, err)
+		if end.MidLine || len(again) == 0 {
+			continue
+		}
+		require.Equal(t, want[len(want)-len(again):], again, "%d bytes", at)
+	}
+}
+
+// TestRawControlsLinear: lines that seem to begin a long text are not read once more for each.
+func TestRawControlsLinear(t *testing.T) {
+	for _, form := range []string{"{\"a\":\"x\n", "{\"a\":\"x\ny\"}\n", "{\",\":\":\n", "{\"a\":\"\\\n", "{\"\n", "{\"a\":[\"\n"} {
+		sessiontest.Linear(t, 5000, func(n int) int64 {
+			text := strings.Repeat(form, n)
+			scanned := rawjson.CountWork()
+			mendedUnits(t, text)
+			return scanned()
+		})
+	}
+}
