@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -154,7 +155,10 @@ func (p Problem) inOwnFile(value string) *Problem {
 	p.Line = line.Line
 	p.Size = line.Size
 	p.Why = rawjson.Text(line.Why)
-	if line.Why != jsonl.ReasonNoObject {
+	switch {
+	case strings.HasPrefix(line.Why, jsonl.ReasonNoResume):
+		p.What = ProblemNoResume
+	case line.Why != jsonl.ReasonNoObject:
 		p.What = ProblemSkipped
 	}
 	return &p

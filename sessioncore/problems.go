@@ -24,6 +24,9 @@ const (
 	ProblemCycle     ProblemKind = "cycle"      // a cycle of parents
 	ProblemBlob      ProblemKind = "blob"       // a reference to a missing blob
 
+	// ProblemNoResume is a record for which the agent refuses to go on with the session.
+	ProblemNoResume ProblemKind = "no-resume"
+
 	ProblemOrphanCall   ProblemKind = "orphan-call"   // a tool call without a result
 	ProblemOrphanResult ProblemKind = "orphan-result" // a result without its call
 )

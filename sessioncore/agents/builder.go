@@ -43,6 +43,9 @@ type Builder struct {
 	// Pending adds the entries that a later record may change or take back, and may move the leaf.
 	// It may be nil. The Builder forgets its entries.
 	Pending func()
+	// Unresumed returns the record for which the agent refuses to go on with the session, or nil, for
+	// problems.jsonl. It may be nil.
+	Unresumed func() *jsonl.LineProblem
 	// Unique says that the ids of the agent's records are unique, and that no method needs a list of
 	// them. Pending requires it.
 	Unique bool

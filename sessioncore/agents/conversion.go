@@ -178,6 +178,7 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	if c.text.stable > 0 {
 		tail = append(tail, problems[complete:]...)
 	}
+	tail = c.appendUnresumed(tail)
 	c.text.tail.Close() // readers keep the tails of their versions
 	c.text.tail = nil
 	c.text.end = int64(len(tail))
@@ -209,6 +210,18 @@ func (c *conversion) load(
 		}
 	}
 	return records.Load(ctx, obj, c.at, size, emit)
+}
+
+// appendUnresumed appends the record for which the agent refuses to go on with the session.
+func (c *conversion) appendUnresumed(tail []byte) []byte {
+	if c.converter.Unresumed == nil || c.text.stable+int64(len(tail)) == 0 {
+		return tail
+	}
+	problem := c.converter.Unresumed()
+	if problem == nil {
+		return tail
+	}
+	return append(rawjson.AppendQuoted(tail, problem.String()), '\n')
 }
 
 // records describes the records that the Builder takes.

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"strconv"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -29,6 +30,13 @@ type Joiner interface {
 type Sharer interface {
 	// Part returns the object with the records that a session needs of a file: Inside.Part, or obj.
 	Part(name string, obj storage.Object) storage.Object
+}
+
+// CalledFormat is a Format whose subagents' sessions may hang on records of the session that called them.
+type CalledFormat interface {
+	Format
+	// InCaller returns those ids that are records of the session that called a subagent.
+	InCaller(ctx context.Context, name string, ids map[string]bool) (found map[string]bool, err error)
 }
 
 // FactsFormat is a Format that offers less than About for a bill.

@@ -42,6 +42,15 @@ func (o *object) Raw() (file storage.Object, beside string) {
 	return o.file, beside
 }
 
+// InCaller returns those ids that are records of the session that called this one.
+func (o *object) InCaller(ctx context.Context, ids map[string]bool) (found map[string]bool, err error) {
+	format, ok := o.files.format.(CalledFormat)
+	if !ok {
+		return nil, nil
+	}
+	return format.InCaller(ctx, o.name, ids)
+}
+
 // prepare joins the file and acquires the slot, unless the object is closed.
 func (o *object) prepare() (storage.Object, *slot) {
 	o.mu.Lock()

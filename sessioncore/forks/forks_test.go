@@ -268,6 +268,11 @@ func TestCodexLines(t *testing.T) {
 	require.Equal(t, strings.TrimSuffix(forked[len(forked)-len("12345678-1234-1234-1234-123456789012.jsonl"):], ".jsonl"), meta["id"])
 	require.Equal(t, "cli", meta["source"])
 	require.Equal(t, old["base_instructions"], meta["base_instructions"])
+	sessiontest.AppendTo(t, h.path(name), `{"timestamp":"2026-11-28T17:50:00.000Z","type":"response_item",`+
+		`"payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"a note"}]}}`+"\n")
+	noted := h.entries(name)
+	_, err = h.fork(name, noted[len(noted)-1], "")
+	require.ErrorContains(t, err, "has no ordinal")
 	_, err = h.fork(name, ids[0], "A name")
 	require.ErrorContains(t, err, "Codex keeps names in a file of its own")
 }

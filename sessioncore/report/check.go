@@ -242,6 +242,8 @@ var Remedies = map[string]string{
 	"skipped": "No program reads this text: a write that was cut off, or another file's. Nothing else is lost, " +
 		"and rewrites keep it.",
 	"no-object": "No program reads this line. Nothing else is lost.",
+	"no-resume": "Nothing is lost. Another program wrote that record; an agent's own program may repair it, and " +
+		"sessionfs import makes an omp session of all.",
 	"header": "Two sessions were put into one file. The second header is ignored; " +
 		"its entries are shown with the first.",
 	"no-id": "The entry has no id, so that nothing can follow it. It is shown as entries/~LINE.json.",

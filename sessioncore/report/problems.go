@@ -29,7 +29,7 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	if err := s.Confirm(ctx); err != nil {
 		return nil, err
 	}
-	list, count, err := linked(s)
+	list, count, err := linked(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +68,18 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 // damage where agents leave one out: in a session converted from another agent's file, whose first
 // message may go on from a message elsewhere; in a fork, as older versions of omp leave labels out;
 // and in sessions of pi, as versions before 1.5 did not write all.
-func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, err error) {
+func linked(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, err error) {
 	list, count = s.Problems()
 	list, err = inOwnFile(s, list)
 	if err != nil {
 		return nil, 0, err
 	}
+	all := len(list)
+	list, err = withoutCallers(ctx, s, list)
+	if err != nil {
+		return nil, 0, err
+	}
+	count -= int64(all - len(list))
 	isOrphan := func(p sessioncore.Problem) bool { return p.What == sessioncore.ProblemOrphan }
 	isDamage := func(p sessioncore.Problem) bool {
 		return p.What == sessioncore.ProblemSkipped || p.What == sessioncore.ProblemNoObject
@@ -105,6 +111,41 @@ func linked(s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, e
 		count -= int64(n - len(list))
 	}
 	return list, count, nil
+}
+
+// called is the file of a session that another session may have called.
+type called interface {
+	// InCaller returns those ids that are records of the calling session.
+	InCaller(ctx context.Context, ids map[string]bool) (found map[string]bool, err error)
+}
+
+// withoutCallers returns problems without missing parents that are in the session that called this one.
+func withoutCallers(ctx context.Context, s *sessioncore.Snapshot, list []sessioncore.Problem) ([]sessioncore.Problem, error) {
+	file, ok := s.File().(called)
+	if !ok {
+		return list, nil
+	}
+	parents := map[int64]string{} // by the offset of the problem
+	ids := map[string]bool{}
+	for _, p := range list {
+		if p.What != sessioncore.ProblemOrphan {
+			continue
+		}
+		entry, err := s.EntryText(s.EntryAt(p.Offset))
+		if err != nil {
+			return nil, err
+		}
+		id, _ := entry.Member(s.Dialect().ParentKey).Text()
+		parents[p.Offset] = id
+		ids[id] = true
+	}
+	if len(ids) == 0 {
+		return list, nil
+	}
+	found, err := file.InCaller(ctx, ids)
+	return slices.DeleteFunc(list, func(p sessioncore.Problem) bool {
+		return p.What == sessioncore.ProblemOrphan && found[parents[p.Offset]]
+	}), err
 }
 
 // firstMessage returns the first message, or the last entry, of a session with entries, and whether it

@@ -239,7 +239,8 @@ func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *cont
 		skipped := 0
 		list, _ := snap.Problems()
 		for _, p := range list {
-			if p.What == sessioncore.ProblemNoObject { // agents.Files says so of a line that is no record
+			p = p.InOwnFile() // agents.Files says so of a line that is no record
+			if p.What == sessioncore.ProblemNoObject || p.What == sessioncore.ProblemSkipped {
 				skipped++
 			}
 		}

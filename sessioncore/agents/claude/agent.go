@@ -3,11 +3,13 @@ package claude
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"path"
 	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -25,6 +27,8 @@ type Format struct {
 	// Projects are searched for a fork's original; nil for no search.
 	Projects *Projects
 }
+
+var _ agents.CalledFormat = Format{}
 
 // IsSession implements agents.Format.
 func (Format) IsSession(name string) bool {
@@ -96,6 +100,36 @@ func (a Format) About(name string, obj storage.Object, size int64, listed bool) 
 	}
 	about.Title = titles.title()
 	return about, err
+}
+
+// InCaller implements agents.CalledFormat. The subagent that makes a summary gets a part of the talk,
+// whose records hang on records that it does not get.
+func (a Format) InCaller(ctx context.Context, name string, ids map[string]bool) (found map[string]bool, err error) {
+	parts := strings.Split(name, "/")
+	if a.Projects == nil || len(parts) < 4 || parts[2] != subagents {
+		return nil, nil
+	}
+	obj, err := a.Projects.Raw.Open(path.Join(parts[0], parts[1]+ending))
+	if storage.IsMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return nil, err
+	}
+	found = map[string]bool{}
+	_, err = jsonl.Records{}.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
+		uuid, _ := agents.Object(u.Members).Member("uuid").Text()
+		if ids[uuid] {
+			found[uuid] = true
+		}
+		return nil
+	})
+	return found, err
 }
 
 // FactsAbout implements agents.FactsFormat.

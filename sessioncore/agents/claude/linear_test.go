@@ -14,6 +14,30 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
+// TestManySubagentsBeside: a look-up of a subagent of a session costs the same, however many lie beside
+// it.
+func TestManySubagentsBeside(t *testing.T) {
+	const record = `{"type":"user","uuid":"u%d","parentUuid":null,"isSidechain":%t,"sessionId":"s","version":"2.0.28",` +
+		`"timestamp":"2026-01-05T10:00:00.000Z","cwd":"/srv/x","message":{"role":"user","content":"y"}}` + "\n"
+	sessiontest.LinearMemory(t, 200, func(n int) int64 {
+		dir := t.TempDir()
+		sessiontest.WriteFile(t, filepath.Join(dir, projectsDir, "-srv-x", "s.jsonl"), fmt.Sprintf(record, 0, false))
+		for i := range n {
+			name := fmt.Sprintf("agent-%d.jsonl", i)
+			sessiontest.WriteFile(t, filepath.Join(dir, projectsDir, "-srv-x", name), fmt.Sprintf(record, i, true))
+		}
+		home := agentstest.Open(t, "claude", dir, sessiontest.OpenDir(t, dir))
+		sessions := home.Sessions("")
+		require.Len(t, sessions, n+1)
+		work := sessiontest.WorkOf(func() {
+			for _, name := range sessions {
+				require.Equal(t, storage.KindFile, storagetest.Stat(t, home, name).Kind)
+			}
+		})
+		return work.Sum()
+	})
+}
+
 // TestManySidechains: one pass shares out the records of a file of the oldest clients, however many
 // conversations of subagents it has.
 func TestManySidechains(t *testing.T) {

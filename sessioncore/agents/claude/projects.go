@@ -37,7 +37,7 @@ var errUnknown = errors.New("not known yet")
 // project is the content of a project's directory.
 type project struct {
 	agents  map[string][]string // files of subagents, by their sessions
-	moved   map[string]bool     // the names of all these files
+	owners  map[string]string   // the sessions of all these files
 	lost    agents.Lost         // subagents in the directories of sessions without a file
 	once    sync.Once
 	byFirst map[string][]string // sessions by their first record, set by once
@@ -83,14 +83,14 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	more := true
 	err = p.Raw.List(dir, nil, func(item storage.Item) bool {
 		inDir[item.Name] = true
-		more = len(parts) == 1 && in.moved[item.Name] || f(item)
+		more = len(parts) == 1 && in.isMoved(item.Name) || f(item)
 		return more
 	})
 	add := func(kind storage.Kind, names ...string) {
 		for _, name := range names {
 			if more && !inDir[name] {
 				state := func() (storage.Stat, error) {
-					if len(parts) == 1 && len(p.agents(in, dir, name)) == 0 { // mostly
+					if len(parts) == 1 && !p.hasAgents(in, dir, name) { // mostly
 						return storage.Stat{}, fs.ErrNotExist
 					}
 					return p.Stat(path.Join(dir, name))
@@ -104,7 +104,7 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	case !more || err != nil && !storage.IsMissing(err):
 	case len(parts) == 3:
 		add(storage.KindFile, p.agents(in, parts[0], parts[1])...)
-	case len(parts) == 2 && len(p.agents(in, parts[0], parts[1])) > 0:
+	case len(parts) == 2 && p.hasAgents(in, parts[0], parts[1]):
 		add(storage.KindDir, subagents)
 	case len(parts) == 1:
 		for session := range in.agents { // a list must not read them
@@ -156,7 +156,7 @@ func (p *Projects) project(name string) (*project, error) {
 		return nil, err
 	}
 	return p.projects.Of(name, st, func() (*project, error) {
-		in := &project{agents: map[string][]string{}, moved: map[string]bool{}}
+		in := &project{agents: map[string][]string{}, owners: map[string]string{}}
 		var names, dirs []string
 		err := p.Raw.List(name, nil, func(item storage.Item) bool {
 			switch base, ok := strings.CutSuffix(item.Name, ending); {
@@ -173,7 +173,8 @@ func (p *Projects) project(name string) (*project, error) {
 		for _, agent := range names {
 			owner := p.first(path.Join(name, agent), "sessionId")
 			if _, ok := in.agents[owner]; ok {
-				in.agents[owner], in.moved[agent] = append(in.agents[owner], agent), true
+				in.agents[owner] = append(in.agents[owner], agent)
+				in.owners[agent] = owner
 			}
 		}
 		in.lost = p.lost(name, dirs, names, in)
@@ -200,19 +201,42 @@ func (p *Projects) lost(project string, dirs, files []string, in *project) agent
 	return lost
 }
 
+// isMoved reports whether a file beside the sessions is shown with one of them.
+func (in *project) isMoved(file string) bool { return in.owners[file] != "" }
+
 // agents returns the names of the subagents' sessions to show with a session.
 func (p *Projects) agents(in *project, project, session string) []string {
-	beside, ok := in.agents[session]
-	file := path.Join(project, session+ending)
-	if !ok || !p.isOld(file) {
-		return beside
-	}
-	names := slices.Clone(beside)
-	chains, _ := p.inside.Subagents(p.Raw, file)
-	for _, uuid := range chains {
+	names := slices.Clone(in.agents[session])
+	for _, uuid := range p.chains(in, project, session) {
 		names = append(names, chainPrefix+uuid+ending)
 	}
 	return names
+}
+
+// hasAgents reports whether subagents' sessions are shown with a session.
+func (p *Projects) hasAgents(in *project, project, session string) bool {
+	return len(in.agents[session]) > 0 || len(p.chains(in, project, session)) > 0
+}
+
+// chains returns the conversations of subagents in a session's own file, by their first records.
+func (p *Projects) chains(in *project, project, session string) []string {
+	file := path.Join(project, session+ending)
+	if _, ok := in.agents[session]; !ok || !p.isOld(file) {
+		return nil
+	}
+	chains, _ := p.inside.Subagents(p.Raw, file)
+	return chains
+}
+
+// hasChain reports whether a name is that of one of these conversations.
+func (p *Projects) hasChain(in *project, project, session, name string) bool {
+	uuid, isChain := strings.CutPrefix(strings.TrimSuffix(name, ending), chainPrefix)
+	file := path.Join(project, session+ending)
+	if _, ok := in.agents[session]; !ok || !isChain || !strings.HasSuffix(name, ending) || !p.isOld(file) {
+		return false
+	}
+	has, _ := p.inside.Has(p.Raw, file, uuid)
+	return has
 }
 
 // isOld reports whether a session's file may have records of subagents, by its client's version.
@@ -288,18 +312,17 @@ func (p *Projects) real(name string) (file string, kind storage.Kind, err error)
 		return "", 0, err
 	case n == 2 && in.lost.Files[parts[1]] != "":
 		return in.lost.Files[parts[1]], storage.KindFile, nil
-	case n == 2 && in.moved[parts[1]]:
+	case n == 2 && in.isMoved(parts[1]):
 		return "", 0, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	names := p.agents(in, parts[0], parts[1])
 	session := path.Join(parts[0], parts[1]+ending)
 	switch {
-	case n < 4 && len(names) > 0:
+	case n < 4 && p.hasAgents(in, parts[0], parts[1]):
 		return session, storage.KindDir, nil
-	case n < 4 || !slices.Contains(names, parts[3]):
-		return name, agents.AsItIs, nil
-	case in.moved[parts[3]]:
+	case n == 4 && in.owners[parts[3]] == parts[1]:
 		return path.Join(parts[0], parts[3]), storage.KindFile, nil
+	case n == 4 && p.hasChain(in, parts[0], parts[1], parts[3]):
+		return session, storage.KindFile, nil
 	}
-	return session, storage.KindFile, nil
+	return name, agents.AsItIs, nil
 }

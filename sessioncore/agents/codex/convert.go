@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
@@ -35,6 +36,7 @@ type converter struct {
 	undecided  undecided            // messages with an author that later records tell
 	goal       goal                 // of the thread
 	prompted   uint64               // a hash of the person's last words
+	numbers    numbering            // of the records
 	early      agents.Usage         // tokens before their answer
 	earlyAt    agents.Origin        // their last record
 }
@@ -55,6 +57,7 @@ func newConverter(home *Home, about agents.About, obj storage.Object, parent fun
 		c.titled(about.ID)
 		b.InnerKey = "payload"
 		b.Pending = c.pending
+		b.Unresumed = func() *jsonl.LineProblem { return c.numbers.unresumed() }
 		b.Unique = true
 		return c.record
 	})
@@ -72,6 +75,9 @@ func (c *converter) record(r *agents.Record) {
 		c.meta(payload)
 	}
 	c.place(r)
+	if c.Path == "" { // it is in the session's own file
+		c.numbers.add(r.Object, payload, c.line, int64(len(r.Value)))
+	}
 	if len(payload) == 0 {
 		c.bare(r.Object)
 		return

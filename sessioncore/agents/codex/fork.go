@@ -36,13 +36,19 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 	}
 	defer obj.Close()
 	isFirst := true
-	return place, agents.CopyRecords(obj, request, out, func(record rawjson.Value) (rawjson.Value, error) {
+	var numbers numbering
+	err = agents.CopyRecords(obj, request, out, func(record rawjson.Value) (rawjson.Value, error) {
+		numbers.addRecord(record)
 		if !isFirst {
 			return record, nil
 		}
 		isFirst = false
 		return forkMeta(record, request)
 	})
+	if why := numbers.refusal(); err == nil && why != "" {
+		err = agents.NoFork("Codex would not resume it: %s", why)
+	}
+	return place, err
 }
 
 // openOrigin opens the rollout that has the last entry of a fork.

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// ReasonNoResume begins the reason for which an agent refuses to go on with a session.
+const ReasonNoResume = "the agent refuses to resume the session"
+
 // LineProblem describes a line of another agent's file that is no record. A session made of that file
 // has its String as a value, so that problems.jsonl lists it.
 type LineProblem struct {
