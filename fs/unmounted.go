@@ -9,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"log/slog"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -101,8 +100,10 @@ func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Import
 	if p.frozen != nil {
 		return nil, errors.New("sessions of that agent are written by it alone: name the agent directory of omp or pi")
 	}
-	if path.IsAbs(to) {
-		to, err = v.Writer.DirFor(ctx, path.Clean(to), sessioncore.OMP)
+	directory := ""
+	if transfer.IsWorkingDirectory(to) {
+		directory = transfer.CleanDirectory(to)
+		to, err = v.Writer.DirFor(ctx, directory, sessioncore.OMP)
 	} else if to != "" {
 		err = storage.CheckName(to)
 	}
@@ -111,7 +112,7 @@ func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Import
 	}
 	return &transfer.Importer{
 		Files: p.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: p.transferred(),
-		SessionsAlone: p.source == nil, To: to,
+		SessionsAlone: p.source == nil, To: to, Directory: directory,
 	}, err
 }
 

@@ -55,14 +55,23 @@ type Lost struct {
 	Files map[string]string // their files, by the names of their sessions
 	Dirs  []string          // the directories that were searched
 
-	shown map[string]bool // the files
+	names map[string]string // the names of the files' sessions
+}
+
+// Orphans are the Files of a Store that show the sessions of subagents by themselves where the session
+// is gone that called them.
+type Orphans interface {
+	storage.Files
+	// Orphan returns the name under which a subagent of such a session is shown. name is that of its
+	// file (Agent.NameOf).
+	Orphan(name string) (shown string, ok bool)
 }
 
 // Add adds the subagents in the directory of a session's subagents. owner is the session's name.
 func (l *Lost) Add(files storage.Files, dir, owner string) {
 	if l.Files == nil {
 		l.Files = map[string]string{}
-		l.shown = map[string]bool{}
+		l.names = map[string]string{}
 	}
 	l.addBelow(files, dir, owner, 0)
 }
@@ -96,10 +105,13 @@ func (l *Lost) addFile(at, name, owner string) {
 		return // it stays where it is
 	}
 	l.Files[name] = at
-	l.shown[at] = true
+	l.names[at] = name
 }
 
 func (l *Lost) isTaken(name string) bool { return l.Files[name] != "" || l.Taken(name) }
 
 // Has reports whether a file is shown elsewhere.
-func (l *Lost) Has(file string) bool { return l.shown[file] }
+func (l *Lost) Has(file string) bool { return l.names[file] != "" }
+
+// NameOf returns the name of the session of a file, "" if it is not one of them.
+func (l *Lost) NameOf(file string) string { return l.names[file] }

@@ -162,6 +162,16 @@ func (p *Projects) session(project, name string) *projectSession {
 	return nil
 }
 
+var _ Orphans = (*Projects)(nil)
+
+// Orphan implements Orphans.
+func (p *Projects) Orphan(name string) (shown string, ok bool) {
+	project, below, _ := strings.Cut(name, "/")
+	list, err := p.list(project)
+	base := list.lost.NameOf(path.Join(p.chats(project), below))
+	return path.Join(project, base), err == nil && base != ""
+}
+
 // Has reports whether a project has a session, hidden or not.
 func (p *Projects) Has(project, session string) bool {
 	list, _ := p.list(project)

@@ -60,6 +60,10 @@ func TestScopes(t *testing.T) {
 			tmp + "/.x":                     "-tmp-.x",
 			tmp + "/w/x":                    "-tmp-w-x",
 			"/srv/w":                        "--srv-w--",
+			`C:\Users\ada\pier`:             "--C--Users-ada-pier--",
+			"c:/Users/ada":                  "--c--Users-ada--",
+			`D:\`:                           "--D----",
+			`\\server\share`:                "---server-share--",
 			"/":                             "----",
 			home + "-other":                 AbsoluteScope(home + "-other"),
 		} {

@@ -44,8 +44,12 @@ func canonical(dir string) string {
 	return filepath.Clean(dir)
 }
 
-// Name returns the name of the directory for the sessions of a working directory, an absolute path.
+// Name returns the name of the directory for the sessions of a working directory, an absolute path,
+// also of Windows.
 func (s Scopes) Name(cwd string) string {
+	if !filepath.IsAbs(cwd) { // of another system
+		return AbsoluteScope(cwd)
+	}
 	cwd = canonical(cwd)
 	if below, ok := within(s.home, cwd); ok {
 		return "-" + dashed(below)
@@ -77,7 +81,12 @@ func dashed(path string) string {
 
 // AbsoluteScope returns pi's directory name for a working directory, and omp's for one outside the
 // home and temporary directories.
-func AbsoluteScope(cwd string) string { return "--" + dashed(strings.TrimPrefix(cwd, "/")) + "--" }
+func AbsoluteScope(cwd string) string {
+	if cwd != "" && (cwd[0] == '/' || cwd[0] == '\\') {
+		cwd = cwd[1:]
+	}
+	return "--" + dashed(cwd) + "--"
+}
 
 // Passing reports whether clients of omp rename the directory name when they start, or start in
 // cwd.

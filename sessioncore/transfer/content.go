@@ -34,8 +34,10 @@ type content struct {
 	storage.Object
 	writer.Copy
 	header rawjson.Value
-	torn   int64    // bytes at its end that Copy leaves out
-	blobs  []string // to which its entries refer
+	// headerAt is the offset of the header in the file, -1 if it is not known.
+	headerAt int64
+	torn     int64    // bytes at its end that Copy leaves out
+	blobs    []string // to which its entries refer
 
 	// The fields below belong to a session that is made of another agent's.
 	made  *dir.Storage // a temporary directory with it and its blobs
@@ -101,10 +103,14 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *cont
 		return nil, err
 	}
 	c := &content{Object: obj, Copy: writer.Copy{ReaderAt: &interruptible{ctx: ctx, at: obj}, Size: st.Size, Modified: st.ModTime()}, header: header}
+	c.headerAt = -1
 	seen := map[string]bool{}
 	last := jsonl.ObjectUnit
 	if _, err = jsonl.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
 		last = u.Kind
+		if c.header != nil && c.headerAt < 0 && bytes.Equal(u.Text, c.header) {
+			c.headerAt = u.Off
+		}
 		for _, found := range blob.FindAllSubmatch(u.Text, -1) {
 			seen[string(found[1])] = true
 		}

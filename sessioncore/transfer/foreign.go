@@ -89,7 +89,13 @@ func (f *Found) settle(ctx context.Context) error {
 	}
 	f.source = agent.Name
 	f.path = "/" + f.name
-	if store, name, ok := f.from.home(agent, f.name); ok {
+	store, name, ok := f.from.home(agent, f.name)
+	if shown, isOrphan := orphanIn(store, name); isOrphan {
+		name = shown
+		ok = true
+		f.isOrphan = true
+	}
+	if ok {
 		if _, err := store.Files.Stat(name); err == nil {
 			f.files = store.Files
 			f.how = store.Format
@@ -115,6 +121,24 @@ func (s *Sources) home(agent *agents.Agent, file string) (store agents.Store, na
 		s.homes[at] = store
 	}
 	return store, name, store.Files != nil && store.Format.IsSession(name)
+}
+
+// orphanIn returns the name of a subagent's session whose calling session is gone.
+func orphanIn(store agents.Store, name string) (shown string, ok bool) {
+	files, ok := store.Files.(agents.Orphans)
+	if !ok {
+		return "", false
+	}
+	return files.Orphan(name)
+}
+
+// isOrphan reports whether a file is that of a subagent whose calling session is gone.
+func (s *Sources) isOrphan(file string) bool {
+	return slices.ContainsFunc(agents.All(), func(a *agents.Agent) bool {
+		store, name, _ := s.home(a, file)
+		_, ok := orphanIn(store, name)
+		return ok
+	})
 }
 
 // openHome opens the sessions in an agent's directory.

@@ -25,6 +25,7 @@ type Importer struct {
 	Blobs         Blobs  // nil if there is no place for them
 	SessionsAlone bool   // there is no place for artifacts that are no sessions
 	To            string // the directory to which all of them go, if it is not ""
+	Directory     string // the working directory of all of them that are new, if it is not ""
 	// Rules find the secrets that are masked, nil for none. With rules, blobs and other files beside
 	// a session are left out.
 	Rules *secrets.Rules
@@ -89,6 +90,9 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 	defer c.Close()
 	name, err := im.place(ctx, f, c)
 	if err == nil {
+		err = im.setDirectory(ctx, c, name)
+	}
+	if err == nil {
 		err = im.mask(ctx, c, name)
 	}
 	if err != nil {
@@ -100,6 +104,9 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 		}
 	}
 	r.Path = sessions + "/" + name
+	if f.isOrphan {
+		r.note("a subagent whose session is gone")
+	}
 	err = im.session(ctx, f, c, name, r, func() error { return im.artifacts(ctx, f, name, r) })
 	if c.made != nil && errors.Is(err, writer.ErrOther) {
 		err = errGoneOn
@@ -196,10 +203,10 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 	case strings.Contains(f.place, "/") && c.made == nil:
 		dir, err = im.Writer.Own()
 		dir = path.Join(dir, storage.Dir(f.place))
-	case d.IsOMP() && !path.IsAbs(cwd):
+	case d.IsOMP() && !IsWorkingDirectory(cwd):
 		return "", errors.New("its header names no working directory by which to find a place for it: use --to")
 	default:
-		dir, err = im.dirFor(ctx, workplace{d, path.Clean(cwd)})
+		dir, err = im.dirFor(ctx, workplace{d, CleanDirectory(cwd)})
 	}
 	if err != nil && !(errors.Is(err, writer.ErrNotOwn) && id != "" && len(there) > 0) {
 		return "", err

@@ -35,7 +35,9 @@ type Found struct {
 	source string        // the other agent that wrote it, "" for none
 	how    agents.Format // that shows its sessions
 	path   string        // absolute, of the file
-	from   *Sources
+	// isOrphan says that it is the session of a subagent whose calling session is gone.
+	isOrphan bool
+	from     *Sources
 }
 
 // Sources are the places from which sessions are taken. It shows the files of the machine, archives
@@ -208,7 +210,7 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 			if err := s.walk(ctx, given, at, shown); err != nil {
 				s.refuse(filepath.Join(given, shown), err)
 			}
-		case item.Kind == storage.KindFile && (sessioncore.IsSessionName(item.Name) || isDocument(at)) && !agents.IsPart(at) && !s.hides(at):
+		case item.Kind == storage.KindFile && s.isWanted(item.Name, at):
 			s.addFile(filepath.Join(given, shown), at, "")
 		case item.Kind == storage.KindLink && inSessions:
 			s.refuse(filepath.Join(given, shown), errors.New("it is a link, and links are not followed: "+
@@ -218,6 +220,17 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 		}
 	}
 	return nil
+}
+
+// isWanted reports whether a file in a directory is a session by its name, and no part of another one.
+func (s *Sources) isWanted(base, at string) bool {
+	switch {
+	case !sessioncore.IsSessionName(base) && !isDocument(at):
+		return false
+	case agents.IsPart(at):
+		return s.isOrphan(at)
+	}
+	return !s.hides(at)
 }
 
 // dirsOf returns the directories of an agent directory that have sessions, nil for another

@@ -31,6 +31,8 @@ type Projects struct {
 	forks map[string]comparison
 }
 
+var _ agents.Orphans = (*Projects)(nil)
+
 // errUnknown keeps a fact out of a cache, as the file does not tell it yet.
 var errUnknown = errors.New("not known yet")
 
@@ -118,6 +120,20 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 		}
 	}
 	return err
+}
+
+// Orphan implements agents.Orphans.
+func (p *Projects) Orphan(name string) (shown string, ok bool) {
+	project, below, _ := strings.Cut(name, "/")
+	in, err := p.project(project)
+	if err != nil || !isSubagent(path.Base(name)) {
+		return "", false
+	}
+	if !strings.Contains(below, "/") {
+		return name, !in.isMoved(below)
+	}
+	base := in.lost.NameOf(name)
+	return path.Join(project, base), base != ""
 }
 
 // withoutLost returns f without the subagents in a directory that the project shows as sessions.

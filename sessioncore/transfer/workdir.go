@@ -1,0 +1,104 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
+)
+
+// IsWorkingDirectory reports whether a text is the absolute path of a directory, also of Windows.
+func IsWorkingDirectory(dir string) bool {
+	_, _, ok := names.AbsPath(dir)
+	return ok
+}
+
+// CleanDirectory returns a working directory without what is needless in it. That of Windows keeps its
+// form, as the agent wrote it.
+func CleanDirectory(dir string) string {
+	if path.IsAbs(dir) {
+		return path.Clean(dir)
+	}
+	short := strings.TrimRight(dir, `/\`)
+	if strings.HasSuffix(short, ":") { // a drive's root
+		return dir
+	}
+	return short
+}
+
+// setDirectory gives a copy the working directory that the session has in the store, else the one to
+// which all sessions go.
+func (im *Importer) setDirectory(ctx context.Context, c *content, name string) error {
+	to := im.Directory
+	if _, err := im.Files.Stat(name); err == nil {
+		to = ""
+		header, err := sessioncore.ReadHeaderOf(ctx, im.Files, name)
+		if err == nil && header != nil {
+			to, _ = header.Member("cwd").Text()
+		}
+	}
+	_, cwd := c.id()
+	switch {
+	case to == "" || to == cwd:
+		return nil
+	case c.headerAt < 0:
+		return fmt.Errorf("%w: its header changed while it was read", storage.ErrStale)
+	}
+	c.setHeader(ctx, rawjson.SetMembers(c.header, []rawjson.Field{{Key: "cwd", JSON: string(rawjson.AppendQuoted(nil, to))}}))
+	return nil
+}
+
+// setHeader replaces the header of a copy.
+func (c *content) setHeader(ctx context.Context, header rawjson.Value) {
+	o := &edited{Object: c.Object, at: c.headerAt, old: int64(len(c.header)), text: header}
+	c.Size += int64(len(header)) - o.old
+	c.Object = o
+	c.ReaderAt = &interruptible{ctx: ctx, at: o}
+	c.header = header
+}
+
+// edited is a file with another text in the place of old bytes at an offset.
+type edited struct {
+	storage.Object
+	at, old int64
+	text    []byte
+}
+
+// Stat implements storage.Object.
+func (o *edited) Stat() (storage.Stat, error) {
+	st, err := o.Object.Stat()
+	st.Size += int64(len(o.text)) - o.old
+	return st, err
+}
+
+// ReadAt implements storage.Object.
+func (o *edited) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) && err == nil {
+		var more int
+		more, err = o.readSome(p[n:], off+int64(n))
+		n += more
+	}
+	return n, err
+}
+
+// readSome reads from before the text, from it, or from behind it.
+func (o *edited) readSome(p []byte, off int64) (int, error) {
+	end := o.at + int64(len(o.text))
+	switch {
+	case off < o.at:
+		return o.Object.ReadAt(p[:min(int64(len(p)), o.at-off)], off)
+	case off < end:
+		return copy(p, o.text[off-o.at:]), nil
+	}
+	n, err := o.Object.ReadAt(p, off-end+o.at+o.old)
+	if n == 0 && err == nil && len(p) > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
