@@ -106,7 +106,8 @@ func importCommand() *cobra.Command {
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
 		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), " +
 			"what sessionfs bundle " +
-			"wrote (- for the standard input), or a directory that has such files at any depth. " +
+			"wrote, a tar archive of an agent directory (.tar, .tgz; - for the standard input), or a directory that " +
+			"has such files at any depth. " +
 			"Links are not followed. " +
 			"Of a session of " + agents.Titles() + " (a file, " + agents.All()[0].InHome() + ", a path in a mount) " +
 			"an omp session is made, which omp --resume goes on with; PATH#ID is the branch to one of its " +

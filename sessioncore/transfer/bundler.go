@@ -56,8 +56,7 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 		return err
 	}
 	beside := strings.TrimSuffix(name, sessioncore.FileEnding)
-	return eachArtifact(files, beside, "", func(rel string) error {
-		name := path.Join(beside, rel)
+	return eachArtifact(files, beside, "", func(name, rel string) error {
 		at := path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
 		if sessioncore.IsSessionName(path.Base(name)) && checkName(at) == nil {
 			if c, err := openContent(ctx, files, name); err == nil {

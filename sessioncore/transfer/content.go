@@ -151,8 +151,12 @@ func (c *content) id() (id, cwd string) {
 	return id, cwd
 }
 
-// eachArtifact calls f for each file below the directory at, with its path from there.
-func eachArtifact(files storage.Files, at, below string, f func(rel string) error) error {
+// eachArtifact calls f for each file below the directory at, with its path and that from there. Of the
+// directory of a session in a mount only the artifacts are no generated files.
+func eachArtifact(files storage.Files, at, below string, f func(file, rel string) error) error {
+	if isShown(files, at) {
+		at += "/artifacts"
+	}
 	items, err := storage.List(files, at)
 	if err != nil && !storage.IsMissing(err) {
 		return err
@@ -163,7 +167,7 @@ func eachArtifact(files storage.Files, at, below string, f func(rel string) erro
 		case item.Kind == storage.KindDir:
 			err = eachArtifact(files, at+"/"+item.Name, rel, f)
 		case !isClients(item.Name):
-			err = f(rel)
+			err = f(path.Join(at, item.Name), rel)
 		}
 		if err != nil {
 			return err

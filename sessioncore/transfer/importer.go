@@ -277,11 +277,8 @@ func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Resu
 	from := strings.TrimSuffix(f.name, sessioncore.FileEnding)
 	to := strings.TrimSuffix(name, sessioncore.FileEnding)
 	homeless := 0
-	if isShown(f.files, from) {
-		return nil // a directory of generated files
-	}
-	err := eachArtifact(f.files, from, "", func(rel string) error {
-		err := im.artifact(ctx, f, path.Join(from, rel), path.Join(to, rel), r)
+	err := eachArtifact(f.files, from, "", func(file, rel string) error {
+		err := im.artifact(ctx, f, file, path.Join(to, rel), r)
 		switch {
 		case err == nil || ctx.Err() != nil:
 			return ctx.Err()

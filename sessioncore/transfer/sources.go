@@ -146,10 +146,20 @@ func realPath(given string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-// isShown reports whether a directory is that of a session in a mount.
+// isShown reports whether a directory is that of a session in a mount, or a copy with the session's file.
 func isShown(files storage.Files, name string) bool {
+	_, err := files.Stat(name + sessioncore.FileEnding)
+	return err == nil && isGenerated(files, name)
+}
+
+// errGenerated refuses files that are made of a session.
+var errGenerated = errors.New("it is a session's directory of a mount, without the session's file beside it: " +
+	"name that file, or what sessionfs bundle writes")
+
+// isGenerated reports whether a directory is that of a session in a mount, or a copy of it.
+func isGenerated(files storage.Files, name string) bool {
 	_, err := files.Stat(name + "/context.json")
-	_, also := files.Stat(name + sessioncore.FileEnding)
+	_, also := files.Stat(name + "/header.json")
 	return err == nil && also == nil
 }
 
@@ -161,22 +171,31 @@ func withoutPath(err error) error {
 	return err
 }
 
-// addBundle unpacks a bundle and looks for sessions in it.
+// addBundle unpacks a bundle, or a tar archive of an agent directory, and looks for sessions in it.
 func (s *Sources) addBundle(ctx context.Context, given string, in io.Reader) error {
 	to, err := os.MkdirTemp(s.temporary, "sessionfs-import-")
 	if err != nil {
 		return fmt.Errorf("a bundle is unpacked into a temporary directory, for which TMPDIR can name another place: %w", err)
 	}
 	s.unpacked = append(s.unpacked, to)
-	if err := unpack(ctx, in, to); err != nil {
-		return fmt.Errorf("it is neither a session or an archive by its name (.jsonl, .jsonl.gz) nor a bundle: %w",
-			withoutPath(err))
+	left, err := unpack(ctx, in, to)
+	if err != nil {
+		return fmt.Errorf("it is neither a session or an archive by its name (.jsonl, .jsonl.gz) nor a bundle, nor a tar archive of "+
+			"an agent directory: %w", withoutPath(err))
 	}
 	to, err = filepath.EvalSymlinks(to)
 	if err != nil {
 		return err
 	}
-	return s.walk(ctx, given, strings.TrimPrefix(to, "/"), "")
+	for _, member := range left {
+		s.refuse(filepath.Join(given, member.name), member.err)
+	}
+	before := len(s.Found)
+	err = s.walk(ctx, given, strings.TrimPrefix(to, "/"), "")
+	if err == nil && len(s.Found) == before {
+		err = errors.New("no session is in it")
+	}
+	return err
 }
 
 // walk looks through a directory; below is its path below the one that was given. Of an agent
@@ -196,6 +215,9 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 			isSession[strings.TrimSuffix(item.Name, sessioncore.FileEnding)] = true
 		}
 		isDir[item.Name] = item.Kind == storage.KindDir
+	}
+	if isGenerated(s.disk, name) {
+		return errGenerated
 	}
 	only := dirsOf("/"+name, isDir)
 	for _, item := range items {
