@@ -37,13 +37,20 @@ func (*Projects) FactsAbout(name string) About {
 // About implements Format.
 func (p *Projects) About(name string, obj storage.Object, size int64, listed bool) (about About, err error) {
 	about = p.FactsAbout(name)
-	if project, _, _ := strings.Cut(name, "/"); p.Raw != nil {
-		about.Moved = p.Cwd(project)
-	}
+	about.Moved = p.CwdBeside(name)
 	if listed {
 		about.Title, err = p.builder(about).FindTitle(obj, size, p.HasTitle)
 	}
 	return about, err
+}
+
+// CwdBeside returns the working directory of a session's project, "" if only records name it.
+func (p *Projects) CwdBeside(name string) string {
+	if p.Raw == nil {
+		return ""
+	}
+	project, _, _ := strings.Cut(name, "/")
+	return p.Cwd(project)
 }
 
 // hidden reports whether a session is a copy: without a conversation beside one that has it, or

@@ -26,20 +26,40 @@ type object struct {
 	source   storage.Token // the state of the agent's file of text
 }
 
-// Raw returns the agent's file, and the title that the session has elsewhere.
-func (o *object) Raw() (file storage.Object, beside string) {
+// Beside returns the title and the working directory that the session has elsewhere than in its
+// records, else "".
+func (o *object) Beside() (title, cwd string) {
 	if format, ok := o.files.format.(interface{ Beside(name string) string }); ok {
-		beside = format.Beside(o.name)
+		title = format.Beside(o.name)
 	}
+	if format, ok := o.files.format.(interface{ CwdBeside(name string) string }); ok {
+		cwd = format.CwdBeside(o.name)
+	}
+	return title, cwd
+}
+
+// Raw returns the agent's file, joined with others. It acquires no slot, as a search reads all files
+// and converts few.
+func (o *object) Raw() storage.Object {
 	_, isJoined := o.files.format.(Joiner)
 	_, isShared := o.files.format.(Sharer)
 	if !isJoined && !isShared {
-		return o.file, beside
+		return o.file
 	}
-	if raw, _ := o.prepare(); raw != nil {
-		return raw, beside
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.join()
+	if o.raw == nil {
+		return o.file
 	}
-	return o.file, beside
+	return o.raw
+}
+
+// join joins the file with others, unless the object is closed. Callers must hold o.mu.
+func (o *object) join() {
+	if o.raw == nil && !o.closed.Load() {
+		o.raw = o.files.join(o.name, o.file)
+	}
 }
 
 // InCaller returns those ids that are records of the session that called this one.
@@ -55,8 +75,8 @@ func (o *object) InCaller(ctx context.Context, ids map[string]bool) (found map[s
 func (o *object) prepare() (storage.Object, *slot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.join()
 	if o.slot == nil && !o.closed.Load() {
-		o.raw = o.files.join(o.name, o.file)
 		o.slot = o.files.acquire(o.name)
 	}
 	return o.raw, o.slot
@@ -206,9 +226,11 @@ func (o *object) Close() error {
 	if o.text.begin != nil {
 		o.text.close()
 	}
-	if o.slot == nil {
-		return o.file.Close()
+	if o.slot != nil {
+		o.files.release(o.slot)
 	}
-	o.files.release(o.slot)
-	return o.raw.Close()
+	if o.raw != nil {
+		return o.raw.Close()
+	}
+	return o.file.Close()
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -20,17 +21,30 @@ type paths struct {
 // pathsOf returns the paths of a session with a header. ~ is the home directory above the working
 // directory, which may be another machine's, and the user's.
 func (t *Touched) pathsOf(header rawjson.Value) *paths {
-	p := &paths{Touched: t}
-	if cwd := header.Member("cwd"); len(cwd) <= message.MaxPath {
-		text, _ := cwd.Text()
-		p.cwd, p.windows, _ = names.AbsPath(text)
+	cwd := header.Member("cwd")
+	if len(cwd) > message.MaxPath {
+		return t.pathsIn("")
 	}
+	text, _ := cwd.Text()
+	return t.pathsIn(text)
+}
+
+// pathsIn is pathsOf for a working directory, which may be "".
+func (t *Touched) pathsIn(cwd string) *paths {
+	p := &paths{Touched: t}
+	p.cwd, p.windows, _ = names.AbsPath(cwd)
 	for _, home := range []string{homeAbove(p.cwd), t.home} {
 		if clean, _, ok := names.AbsPath(home); ok {
 			p.homes = append(p.homes, clean)
 		}
 	}
 	return p
+}
+
+// isEverywhere reports whether any call of the session may name the file without its name: the path is
+// the root, or the directory of the session or of a user is at or below it.
+func (p *paths) isEverywhere() bool {
+	return p.needle == nil || slices.ContainsFunc(append(p.homes, p.cwd), p.isBelow)
 }
 
 // homeAbove returns the home directory at or above a directory, by its usual names, or "".

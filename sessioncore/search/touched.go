@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"sessionfs/sessioncore"
@@ -68,7 +67,7 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 		return nil, false, err
 	}
 	paths := t.pathsOf(h)
-	if t.needle == nil || slices.ContainsFunc(append(paths.homes, paths.cwd), paths.isBelow) {
+	if paths.isEverywhere() {
 		return nil, true, nil
 	}
 	n := *t.needle

@@ -51,6 +51,12 @@ func (w *worker) search(ctx context.Context, f file, found *Found) error {
 		return nil
 	}
 	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.s.Files, found.File) }
+	if t, ok := w.m.(*Touched); ok {
+		mayTouch, err := w.mayTouch(ctx, f, t, header)
+		if err != nil || !mayTouch {
+			return err
+		}
+	}
 	needle, ok, err := w.m.Needle(w.s.agentOf(found.File), header)
 	if err != nil || !ok {
 		return err
@@ -79,6 +85,32 @@ func (w *worker) search(ctx context.Context, f file, found *Found) error {
 	return w.check(ctx, found, snap, lines)
 }
 
+// mayTouch reports whether a session may have a call that names a file. It searches the bytes of the
+// agent's file, and converts nothing.
+func (w *worker) mayTouch(ctx context.Context, f file, t *Touched, header func() (rawjson.Value, error)) (bool, error) {
+	obj, err := w.s.Files.Open(f.name)
+	if err != nil {
+		return false, err
+	}
+	defer obj.Close()
+	bytes := storage.Object(obj)
+	cwd := ""
+	if c, ok := obj.(converted); ok {
+		bytes = c.Raw()
+		_, cwd = c.Beside()
+	}
+	needle := t.inRaw(cwd, header)
+	if needle == nil {
+		return true, nil
+	}
+	st, err := storage.StatUntil(ctx, bytes)
+	if err != nil {
+		return false, err
+	}
+	lines, err := w.scanner.find(ctx, bytes, st.Size, needle)
+	return len(lines) > 0, err
+}
+
 // scan finds the needle in a session. It returns the file's state.
 func (w *worker) scan(ctx context.Context, f file, needle *Needle) (_ storage.Token, lines []candidate, err error) {
 	obj, err := w.s.Files.Open(f.name)
@@ -87,7 +119,8 @@ func (w *worker) scan(ctx context.Context, f file, needle *Needle) (_ storage.To
 	}
 	defer obj.Close()
 	if c, ok := obj.(converted); ok {
-		raw, title := c.Raw()
+		raw := c.Raw()
+		title, _ := c.Beside()
 		st, err := raw.Stat()
 		isInOutputs := false
 		if err == nil && (f.hasOutputs || ownToken(raw, st) != f.Token) {
@@ -126,9 +159,11 @@ func ownToken(obj storage.Object, st storage.Stat) storage.Token {
 }
 
 // converted is a session made of another file with the same JSON strings, which is searched first,
-// as a conversion takes longer. title is its title if that is not in the file.
+// as a conversion takes longer.
 type converted interface {
-	Raw() (file storage.Object, title string)
+	Raw() storage.Object
+	// Beside returns its title and its working directory as far as they are not in the file, else "".
+	Beside() (title, cwd string)
 }
 
 // check checks the entries in some lines, and the title.

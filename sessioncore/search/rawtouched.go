@@ -1,0 +1,130 @@
+package search
+
+import (
+	"bytes"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/names"
+)
+
+// This file finds paths in the bytes of an agent's file, before the session is converted. A wrong
+// match costs a conversion; a path that is missed costs a hit.
+
+// maxEscapes bounds how often a path in a file is escaped: arguments are JSON in strings, and may
+// have a program with strings.
+const maxEscapes = 3
+
+// breaks separate a path from other text in a string. No path with one of them, or with a backslash,
+// is searched for.
+const breaks = "\"<>;\r\n"
+
+// inRaw returns a needle in the bytes of each session that may have a call with the file, or whose
+// directory is at or below the path. It is nil if any session may. cwd is the session's directory if
+// the bytes do not have it, and header reads the header.
+func (t *Touched) inRaw(cwd string, header func() (rawjson.Value, error)) *Needle {
+	known := t.pathsIn(cwd)
+	if known.isEverywhere() || !t.needle.isInRaw() || strings.ContainsAny(t.path, breaks+`\`) {
+		return nil
+	}
+	n := t.needle.inRaw()
+	if n.or == nil {
+		r := &rawPaths{Touched: t, header: header}
+		n.accept = r.accept
+	}
+	return n
+}
+
+// rawPaths decides whether the bytes of a session may have a path. It reads the header only for
+// paths that are relative.
+type rawPaths struct {
+	*Touched
+	header  func() (rawjson.Value, error)
+	session *paths // nil if it was not read
+	decoded [2][]byte
+}
+
+// accept reports whether an occurrence of the needle at an offset may be in a path of the file.
+func (r *rawPaths) accept(b []byte, at int) bool {
+	if message.MayBePatched(b, at) {
+		return true
+	}
+	text := unquotedAround(b, at)
+	for level := range maxEscapes {
+		to := &r.decoded[level%2]
+		*to = rawjson.AppendDecoded((*to)[:0], text)
+		if level > 0 && len(*to) == len(text) {
+			return false // nothing was escaped
+		}
+		text = *to
+		if r.isIn(string(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// unquotedAround returns the text around an offset up to the next quotes, escaped or not, and at most
+// message.MaxPath bytes on each side.
+func unquotedAround(b []byte, at int) []byte {
+	least := max(0, at-message.MaxPath)
+	most := min(len(b), at+message.MaxPath)
+	start := least + bytes.LastIndexByte(b[least:at], '"') + 1
+	end := bytes.IndexByte(b[at:most], '"')
+	if end < 0 {
+		return b[start:most]
+	}
+	return bytes.TrimRight(b[start:at+end], `\`)
+}
+
+// isIn reports whether a text is a path of the file, or has it as a line or as a part between breaks,
+// perhaps behind a colon or a bullet.
+func (r *rawPaths) isIn(text string) bool {
+	if r.mayName(text) {
+		return true
+	}
+	for part := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(breaks, c) }) {
+		part = strings.TrimSpace(part)
+		_, behind, _ := strings.Cut(part, ": ")
+		if r.mayName(part) || r.mayName(behind) || r.mayName(strings.TrimPrefix(part, "- ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayName reports whether a path in a call may be that of the file, or below it.
+func (r *rawPaths) mayName(name string) bool {
+	rest := strings.TrimPrefix(name, "file://")
+	if len(rest) < len(name) && strings.Contains(rest, "%") {
+		return true // escaped as in a URL
+	}
+	if _, _, isAbs := names.AbsPath(strings.TrimPrefix(rest, "@")); isAbs {
+		return r.pathsIn("").isNamed(name)
+	}
+	first := strings.TrimLeft(rest, "@~./\\")
+	end := strings.IndexAny(first, `/\:`)
+	if end >= 0 {
+		first = first[:end]
+	}
+	if name == "" || !strings.Contains(rest, "..") && !r.hasPart(first) {
+		return false
+	}
+	if r.session == nil {
+		h, err := r.header()
+		if err != nil {
+			return true // the caller reads it again
+		}
+		r.session = r.pathsOf(h)
+	}
+	return r.session.isNamed(name)
+}
+
+// hasPart reports whether a text is a part of the path.
+func (t *Touched) hasPart(text string) bool {
+	if t.windows {
+		text = strings.ToLower(text)
+	}
+	return strings.Contains(t.path, text)
+}
