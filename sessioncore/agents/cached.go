@@ -31,15 +31,61 @@ func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat
 	return c.Of(name, st, func() (T, error) { return read(st) })
 }
 
+// OfHead is Get for a value of the first bytes of a file, at most so many; read gets none after an
+// error. It opens a file of which it has no value, and does not look up the name before.
+func (c *Cached[T]) OfHead(files storage.Files, name string, most int, read func(head []byte) (T, error)) (value T, err error) {
+	if c.has(name) {
+		st, err := files.Stat(name)
+		if err != nil {
+			return value, err
+		}
+		known, ok := c.valueOf(name, st)
+		if ok {
+			return known, nil
+		}
+	}
+	obj, err := files.Open(name)
+	if err != nil {
+		return value, err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return value, err
+	}
+	return c.Of(name, st, func() (T, error) {
+		head := make([]byte, min(int64(most), st.Size))
+		err := storage.ReadFull(obj, head, 0)
+		if err != nil {
+			head = nil
+		}
+		return read(head)
+	})
+}
+
+// has reports whether a value of a file is cached, be it of another state.
+func (c *Cached[T]) has(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.values[name]
+	return ok
+}
+
+// valueOf returns the cached value of a file in the state st.
+func (c *Cached[T]) valueOf(name string, st storage.Stat) (value T, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.values[name]
+	grew := c.OfBeginning && known.token.SameObject(st.Token) && st.Size >= known.token.Size
+	return known.value, ok && (grew || known.token == st.Token)
+}
+
 // Of is Get for a file in the state st.
 func (c *Cached[T]) Of(name string, st storage.Stat, read func() (T, error)) (value T, err error) {
 	now := time.Now().UnixNano()
-	c.mu.Lock()
-	known, ok := c.values[name]
-	c.mu.Unlock()
-	grew := c.OfBeginning && known.token.SameObject(st.Token) && st.Size >= known.token.Size
-	if ok && (grew || known.token == st.Token) {
-		return known.value, nil
+	value, ok := c.valueOf(name, st)
+	if ok {
+		return value, nil
 	}
 	value, err = read()
 	if err == nil && (c.OfBeginning || !st.Racy(now)) {

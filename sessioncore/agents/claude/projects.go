@@ -257,9 +257,8 @@ func (p *Projects) hasChain(in *project, project, session, name string) bool {
 
 // isOld reports whether a session's file may have records of subagents, by its client's version.
 func (p *Projects) isOld(file string) bool {
-	isOld, _ := p.ages.Get(p.Raw, file, func(storage.Stat) (bool, error) {
-		head, err := storage.ReadFile(p.Raw, file, nearSize)
-		if len(head) == 0 || err != nil {
+	isOld, _ := p.ages.OfHead(p.Raw, file, nearSize, func(head []byte) (_ bool, err error) {
+		if len(head) == 0 {
 			return false, errUnknown
 		}
 		_, version, hasVersion := bytes.Cut(head, []byte(`"version"`))

@@ -1,7 +1,6 @@
 package dir
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -200,36 +199,28 @@ func statOf(st *unix.Stat_t) storage.Stat {
 
 // Open implements storage.Files. One call walks the whole path.
 func (s *Storage) Open(name string) (storage.Object, error) {
-	opened, err := s.OpenFile(name)
+	fd, err := s.openToRead(name)
 	if err != nil {
 		return nil, err
 	}
-	return &file{opened}, nil
+	return &file{name: name, fd: fd}, nil
 }
 
 // OpenFile is Open for a caller that has the kernel copy the file.
 func (s *Storage) OpenFile(name string) (*os.File, error) {
-	if err := storage.CheckName(name); err != nil {
-		return nil, err
-	}
-	fd, _, err := nameAt{storage: s, dir: unix.AT_FDCWD, base: s.path + "/" + name, name: name}.open(unix.O_RDONLY)
+	fd, err := s.openToRead(name)
 	if err != nil {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// file is an open regular file. Its Fd is valid until Close.
-type file struct{ *os.File }
-
-func (o *file) Stat() (st storage.Stat, err error) {
-	conn, err := o.SyscallConn()
-	if err != nil {
-		return storage.Stat{}, err
+func (s *Storage) openToRead(name string) (fd int, err error) {
+	if err := storage.CheckName(name); err != nil {
+		return -1, err
 	}
-	var statErr error
-	err = conn.Control(func(fd uintptr) { st, statErr = fstat(int(fd)) })
-	return st, cmp.Or(err, statErr)
+	fd, _, err = nameAt{storage: s, dir: unix.AT_FDCWD, base: s.path + "/" + name, name: name}.open(unix.O_RDONLY)
+	return fd, err
 }
 
 // ReadAhead implements storage.Files: it does nothing.
