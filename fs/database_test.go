@@ -81,7 +81,7 @@ func TestDatabaseIsAsADirectory(t *testing.T) {
 	}
 	list := `cd "$1" && find sessions -type f -printf '%P %s %T@\n' -o -printf '%P %y %l\n' | sort`
 	require.Equal(t, shell(t, list, want.dir), shell(t, list, got.dir))
-	require.Equal(t, []string{"README", "blobs", "by-cwd", "by-date", "by-file", "by-id", "index.jsonl", "last-error", "new-session", "recent",
+	require.Equal(t, []string{"README", "blobs", "by-cwd", "by-date", "by-file", "by-id", "last-error", "new-session", "recent",
 		"search", "sessions"}, names(t, got.dir))
 }
 

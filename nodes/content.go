@@ -100,20 +100,10 @@ func (h *contentHandle) ReadAt(_ context.Context, p []byte, off int64) (int, err
 
 func (h *contentHandle) Close() { h.hold.Close() }
 
-// maxIndexListed is the number of sessions up to which index.jsonl is listed. Programs that stat
-// all names, such as ls -l and ls --color, wait for its size, which takes a stat of every session:
-// some 0.4 s for so many.
-const maxIndexListed = 10_000
-
-// IndexName is index.jsonl: one line for each session, newest first (docs/design.md section 5).
+// IndexName is index.jsonl: one line for each session, newest first (docs/design.md section 5). Its
+// size requires reading the beginning of every session, so it is not listed.
 var IndexName = Name{
-	Name: "index.jsonl", Kind: storage.KindFile, Make: newIndexFile,
-	Is: func(d *Directory, ctx context.Context) Presence {
-		if many, err := d.view.Listing.Exceeds(ctx, maxIndexListed); err == nil && many {
-			return Hidden
-		}
-		return Listed // opening or a stat returns the error
-	},
+	Name: "index.jsonl", Kind: storage.KindFile, Make: newIndexFile, Is: hidden[*Directory](),
 }
 
 func newIndexFile(d *Directory) Node {

@@ -271,9 +271,9 @@ func (f fixedNames[D]) list(ctx context.Context, d D) []Item {
 	return items
 }
 
-// slowFiles are generated files whose size may take reading much of the session, or a stat of all
-// sessions. A listing omits their attributes.
+// slowFiles are generated files whose size may take reading much of the session. A listing omits
+// their attributes.
 var slowFiles = map[string]bool{
-	"context.json": true, "edits.diff": true, "index.jsonl": true, "problems.jsonl": true,
+	"context.json": true, "edits.diff": true, "problems.jsonl": true,
 	"results.tsv": true, "transcript.md": true, "usage.json": true,
 }

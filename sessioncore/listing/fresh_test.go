@@ -64,28 +64,6 @@ func (c *countingStorage) work() work {
 	return work{c.stats.Swap(0), c.lists.Swap(0), c.opens.Swap(0)}
 }
 
-// TestExceeds: the names are looked at as far as it takes.
-func TestExceeds(t *testing.T) {
-	files := &countingStorage{Storage: memory.New()}
-	for dir := range 4 {
-		for n := range 100 {
-			require.NoError(t, files.WriteFile(fmt.Sprintf("p%d/%02d.jsonl", dir, n), nil))
-		}
-	}
-	for _, name := range []string{"flat.jsonl", "no session", "p0/no session", "p0/below/x.jsonl", ".hidden/x.jsonl"} {
-		require.NoError(t, files.WriteFile(name, nil))
-	}
-	l := newListing(t, files)
-	for most, names := range map[int]int64{401: 500, 400: 500, 10: 20} {
-		files.names.Store(0)
-		many, err := l.Exceeds(context.Background(), most)
-		require.NoError(t, err)
-		require.Equal(t, most < 401, many, most)
-		require.LessOrEqual(t, files.names.Load(), 7+names)
-	}
-	require.Zero(t, files.opens.Load())
-}
-
 // TestListingWork: listing 10,000 sessions opens each file once, and after that only what changed.
 func TestListingWork(t *testing.T) {
 	const sessions, dirs = 10_000, 20

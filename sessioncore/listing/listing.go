@@ -221,33 +221,3 @@ func (l *Listing) Stat(ctx context.Context) (storage.Stat, error) {
 	root.Changed = max(root.Changed, newest.Changed)
 	return root, ctx.Err()
 }
-
-// Exceeds reports whether there are more session files than a limit. It reads few names.
-func (l *Listing) Exceeds(ctx context.Context, limit int) (bool, error) {
-	dirs, err := l.topDirs()
-	if err != nil {
-		return false, err
-	}
-	dirs = slices.Clone(dirs)
-	if _, err := l.eachScope(func(name string, _ storage.Stat) { dirs = append(dirs, name) }); err != nil {
-		return false, err
-	}
-	for _, name := range dirs {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		err := l.store.Storage().List(name, nil, func(item storage.Item) bool {
-			if sessioncore.IsSession(item) {
-				limit--
-			}
-			return limit >= 0
-		})
-		if limit < 0 {
-			return true, nil
-		}
-		if err != nil && !unreachable(err) {
-			return false, err
-		}
-	}
-	return false, nil
-}
