@@ -82,7 +82,7 @@ func Parse(args []string) (c Command, err error) {
 		return c, err
 	}
 	if err := f.Parse(args[1:]); err != nil {
-		return c, err
+		return c, InWords(f, err)
 	}
 	switch {
 	case c.Help, c.Version:

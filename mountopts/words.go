@@ -1,7 +1,9 @@
 package mountopts
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -65,4 +67,84 @@ func missingValue(flag *pflag.Flag, word string) error {
 		return fmt.Errorf("%s; a %s of that name is written ./%s or --%s=%[3]s", said, value, word, flag.Name)
 	}
 	return fmt.Errorf("%s; such a value is written --%s=%s", said, flag.Name, word)
+}
+
+// InWords returns an error of pflag in the words of this program, and any other error as it is.
+func InWords(flags *pflag.FlagSet, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return unknownOption(flags, unknown)
+	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		value, _ := pflag.UnquoteUsage(missing.GetFlag())
+		return fmt.Errorf("--%s needs %s, and nothing stands behind it", missing.GetFlag().Name, value)
+	}
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return wrongValue(wrong)
+	}
+	if odd, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return fmt.Errorf("%s is no option: a name is missing", odd.GetSpecifiedFlag())
+	}
+	return err
+}
+
+// unknownOption words the refusal of an option that does not exist, and names the nearest one.
+func unknownOption(flags *pflag.FlagSet, unknown *pflag.NotExistError) error {
+	letters := unknown.GetSpecifiedShortnames()
+	name := unknown.GetSpecifiedName()
+	if letters == name {
+		return fmt.Errorf("there is no option -%s", name)
+	}
+	if letters != "" {
+		return fmt.Errorf("there is no option -%c, in -%s", name[0], letters)
+	}
+	nearest := ""
+	least := len(name)/3 + 1 // letters that differ
+	flags.VisitAll(func(f *pflag.Flag) {
+		differ := distance(name, f.Name)
+		if strings.HasPrefix(f.Name, name) {
+			differ = 0
+		}
+		if !f.Hidden && differ < least {
+			least = differ
+			nearest = "; did you mean --" + f.Name + "?"
+		}
+	})
+	return fmt.Errorf("there is no option --%s%s", name, nearest)
+}
+
+// wrongValue words the refusal of a value that an option does not take.
+func wrongValue(wrong *pflag.InvalidValueError) error {
+	flag := wrong.GetFlag()
+	needs := "needs a whole number"
+	switch {
+	case flag.Value.Type() == "bool":
+		return fmt.Errorf("--%s takes no value, and %q is one", flag.Name, wrong.GetValue())
+	case errors.Is(wrong, strconv.ErrRange):
+		needs = "needs a smaller number"
+	case flag.Value.Type() == "uint":
+		needs = "needs a whole number, 0 or more"
+	}
+	return fmt.Errorf("--%s %s, not %q", flag.Name, needs, wrong.GetValue())
+}
+
+// distance returns how many letters must be put in, left out or replaced to make one word of
+// another.
+func distance(from, to string) int {
+	row := make([]int, len(to)+1) // to the beginnings of to
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(from) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(to) {
+			replaced := diagonal
+			if from[i] != to[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(to)]
 }

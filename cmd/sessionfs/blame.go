@@ -33,7 +33,7 @@ func blameCommand() *cobra.Command {
 			"Off a terminal the columns are the number of the line, ~ or nothing, time, agent, session, entry, " +
 			"prompt and text, with tabs between them.",
 		Example: "  sessionfs blame -L 10,20 main.go",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		text, err := readBlamed(args[0])
 		if err != nil {

@@ -41,7 +41,7 @@ func exportCommand() *cobra.Command {
 			if site != "" {
 				return noArgs(cmd, args)
 			}
-			return cobra.ExactArgs(1)(cmd, args)
+			return oneArg(cmd, args)
 		},
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if site != "" {

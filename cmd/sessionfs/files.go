@@ -31,7 +31,6 @@ func lsCommand() *cobra.Command {
 	cmd := onSource(source.Paths, &cobra.Command{
 		Use:        "ls [-ladtrR1] [-s SOURCE] [PATH...]",
 		Short:      "List directories of what a mount would show",
-		SuggestFor: []string{"list", "dir"},
 		Example:    "  sessionfs ls -l recent",
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		defer src.sayLeftOut(cmd)
@@ -175,7 +174,7 @@ func catCommand() *cobra.Command {
 		Use:     "cat [-s SOURCE] PATH...",
 		Short:   "Print files of what a mount would show",
 		Example: "  sessionfs cat 'recent/01-*/transcript.md'",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    someArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		return src.eachPath(cmd, args, func(path string) error {
 			f, err := src.Open(path)

@@ -18,12 +18,11 @@ func forkCommand() *cobra.Command {
 	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:        "fork [--name NAME] [-s SOURCE] SESSION[#ENTRY]",
 		Short:      "Make a new session up to an entry, and print the command that goes on with it",
-		SuggestFor: []string{"restore", "undo", "rewind", "branch"},
 		Long: "Make a new session of the same agent with the conversation up to an entry: any one, also of a lost or " +
 			"rewound branch, or before a compaction. Without #ENTRY it ends where the session stands. The command that " +
 			"goes on with the new session is printed. No existing file is changed. " + sessionArgument,
 		Example: "  sessionfs fork 019d3d9#6ab2fbe0",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if src.Demo && src.Mountpoint == "" {
 			return refuse(exitUsage, "fork: the sample store of --demo is gone when the command ends; mount it, and write to fork")
@@ -94,7 +93,7 @@ func resumeSessionCommand() *cobra.Command {
 			"entry: where the session stands elsewhere, a new session up to the entry is made first, as sessionfs fork " +
 			"does. " + sessionArgument,
 		Example: "  sessionfs resume 019d3d9#6ab2fbe0",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		p.cmd = cmd
 		p.src = src

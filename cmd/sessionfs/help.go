@@ -36,7 +36,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		Use:       "help [COMMAND]",
 		Short:     "Tell about a command, or with 'mount' all options of a mount",
 		Example:   "  sessionfs help search",
-		Args:      cobra.MaximumNArgs(1),
+		Args:      atMostOneArg,
 		ValidArgs: append(topics, cobra.CompletionWithDesc("mount", "all options of a mount")),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			switch {
@@ -50,7 +50,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			about, _, err := root.Find(args)
 			if err != nil || about == root {
 				return refuse(exitFailure, "there is no command %q%s ('sessionfs help' lists all)",
-					args[0], didYouMean(root, args[0]))
+					args[0], wayFrom(root, args[0]))
 			}
 			return about.Help()
 		},
@@ -129,7 +129,7 @@ func mistyped(args []string) error {
 		return nil
 	}
 	c, err := mountopts.Parse(args)
-	meant := didYouMean(newRoot(streams{}, ""), word)
+	meant := wayFrom(newRoot(streams{}, ""), word)
 	switch {
 	case c.Unmount:
 		return nil
@@ -318,6 +318,15 @@ func addCompletions(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"}) // just added
 	completion.Use = "completion bash|zsh|fish|powershell"
+	completion.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return fmt.Errorf("there are completions for bash, zsh, fish and powershell, not for %q", args[0])
+	}
+	for _, shell := range completion.Commands() {
+		shell.Args = noArgs
+	}
 	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	completion.Example = "  sessionfs completion fish > ~/.config/fish/completions/sessionfs.fish"
 	fish, _, _ := completion.Find([]string{"fish"})
@@ -375,7 +384,7 @@ func shellInitCommand() *cobra.Command {
 			"Each time a shell starts:\n  bash, zsh, dash  eval \"$(sessionfs shell-init sh)\"\n  fish             " +
 			"sessionfs shell-init fish | source",
 		Example:   "  eval \"$(sessionfs shell-init bash)\"",
-		Args:      cobra.ExactArgs(1),
+		Args:      oneArg,
 		ValidArgs: append(posix, "fish"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shell := args[0]
@@ -405,7 +414,7 @@ func sqlTriggerCommand() *cobra.Command {
 			"changed, so that mounts need not read through all of it. No database is asked: run the output with psql " +
 			"as the table's owner.",
 		Example:           "  sessionfs sql-trigger postgres://db.example/team | psql -h db.example team",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              atMostOneArg,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := mountopts.Options{Source: "postgres:///"} // its table has the default name

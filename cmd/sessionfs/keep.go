@@ -61,9 +61,9 @@ func keepCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&imports, "import", false, "make omp sessions of them")
 	cmd.Flags().BoolVar(&timer, "timer", false, "have systemd keep them each day")
 	cmd.Flags().BoolVar(&noTimer, "no-timer", false, "end that")
-	cmd.MarkFlagsMutuallyExclusive("timer", "no-timer")
-	cmd.MarkFlagsMutuallyExclusive("to", "no-timer")
-	cmd.MarkFlagsMutuallyExclusive("import", "no-timer")
+	exclusive(cmd, "timer", "no-timer")
+	exclusive(cmd, "to", "no-timer")
+	exclusive(cmd, "import", "no-timer")
 	return cmd
 }
 

@@ -237,16 +237,7 @@ func newRoot(s streams, called string) *cobra.Command {
 		root.AddCommand(help)
 	}
 	for _, c := range root.Commands() {
-		c.DisableFlagsInUseLine = true // the line says what matters
-		if check := c.Args; check != nil {
-			c.Args = func(c *cobra.Command, args []string) error {
-				err := check(c, args)
-				if err != nil && len(args) == 0 {
-					err = errors.New("an argument is missing; type: " + c.UseLine())
-				}
-				return usageError(c, err)
-			}
-		}
+		checkArgs(c)
 	}
 	return root
 }
@@ -266,22 +257,6 @@ func checkValues(root *cobra.Command, args []string) error {
 		return nil
 	}
 	return command.FlagErrorFunc()(command, err)
-}
-
-// noArgs refuses arguments of a command that has none.
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return fmt.Errorf("no argument is expected here, and %q is one", args[0])
-}
-
-// usageError refuses a wrong command line.
-func usageError(c *cobra.Command, err error) error {
-	if err == nil {
-		return nil
-	}
-	return refuse(exitUsage, "%s: %s (see 'sessionfs help %s')", c.Name(), err, c.Name())
 }
 
 // isCommand reports whether a command line is that of a command that needs no mount: its first

@@ -18,6 +18,9 @@ import (
 	"sessionfs/source"
 )
 
+// maxPort is the greatest number of a TCP port.
+const maxPort = 1<<16 - 1
+
 func nfsCommand() *cobra.Command {
 	var options []string
 	var port int
@@ -30,8 +33,11 @@ func nfsCommand() *cobra.Command {
 			"again. SOURCE and the options are those of a mount; all and demo stand for the sessions of every agent, " +
 			"and for samples.",
 		Example: "  sessionfs nfs\n  sessionfs nfs --port 20490 all",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    atMostOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if port < 0 || port > maxPort {
+				return refuse(exitUsage, "nfs: --port needs a number from 0 to %d, not %d", maxPort, port)
+			}
 			at, err := source.Find(source.Request{Name: strings.Join(args, "")})
 			if err != nil {
 				return err

@@ -42,7 +42,6 @@ func pickCommand() *cobra.Command {
 	cmd := onSource(source.AnyWords, &cobra.Command{
 		Use:        "pick [--resume] [--branch] [-s SOURCE] [--here | QUERY...]",
 		Short:      "Choose a session in the terminal, and go on with it",
-		SuggestFor: []string{"find", "fzf", "choose"},
 		Long: "Choose a session, those modified last first, beside the end of its transcript, by parts of words, as " +
 			"with fzf(1), which is used where it is installed. The path of the session in a mount is printed; where " +
 			"SOURCE is not mounted, its id. Without -s, SOURCE is that of a mount of all agents, if there is one.\n\n" +

@@ -58,7 +58,7 @@ func logCommand() *cobra.Command {
 			"where the session stands; what a client that resumes it does not show is lost. SESSION is an id or its " +
 			"beginning, a path in a mount, or a .jsonl file.",
 		Example: "  sessionfs log 019d3d9 | grep lost",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		snap, _, err := src.Branch(args[0])
 		if err != nil {
@@ -90,7 +90,7 @@ func diffCommand() *cobra.Command {
 			"speaker's turn are compared. " + sessionArgument + "\n" +
 			"Exit status: 0 they say the same, 1 they differ, 2 trouble.",
 		Example: "  sessionfs diff 019d3d9 019d3d9#6ab2fbe0",
-		Args:    cobra.ExactArgs(2),
+		Args:    twoArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		var branches [2]view.Branch
 		for i, arg := range args {

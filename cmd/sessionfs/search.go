@@ -24,7 +24,6 @@ func searchCommand() *cobra.Command {
 	cmd := onSource(source.Words, &cobra.Command{
 		Use:        "search [-s SOURCE] [-c | -l] [-m N] [-E REGEX] QUERY...",
 		Short:      "Find what was said in any session",
-		SuggestFor: []string{"find", "grep"},
 		Long: "Find the entries of any session that have all words of QUERY, a word with a capital exactly. \"a " +
 			"phrase\", -word, role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, " +
 			"before:DATE, in:archive. DATE is local: 2026-01-31, 2026-01, today, monday, 7d, 2w.\n\n" +
@@ -36,7 +35,7 @@ func searchCommand() *cobra.Command {
 			if cmd.Flags().Changed("regexp") {
 				return nil
 			}
-			return cobra.MinimumNArgs(1)(cmd, args)
+			return someArgs(cmd, args)
 		},
 	}, func(cmd *cobra.Command, src *tree, args []string) (err error) {
 		text := strings.Join(args, " ")
@@ -50,9 +49,8 @@ func searchCommand() *cobra.Command {
 		f.marks = query.Marks()
 		return f.run(cmd, src, query, query)
 	})
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return refuse(exitUsage, "search: %s (see 'sessionfs help search'; -- stands before words that begin with -)",
-			err)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageErrorWith(cmd, err, "see 'sessionfs help search'; -- stands before words that begin with -")
 	})
 	f.flags(cmd)
 	cmd.Flags().StringVarP(&pattern, "regexp", "E", "", "entries that match `REGEX` too, in Go's syntax")
@@ -74,7 +72,7 @@ func touchedCommand() *cobra.Command {
 			"what it is, the tool and what it touched, the first line of the user's prompt before it; with tabs " +
 			"between them. Exit status: 0 something is found, 1 nothing is, 2 an error.",
 		Example: "  sessionfs touched main.go",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if patch {
 			return src.printEdits(cmd, args[0])
@@ -88,6 +86,9 @@ func touchedCommand() *cobra.Command {
 	})
 	f.flags(cmd)
 	cmd.Flags().BoolVarP(&patch, "patch", "p", false, "each edit of the file as a diff below its prompt")
+	for _, other := range []string{"count", "sessions", "max-count", "json"} {
+		exclusive(cmd, "patch", other)
+	}
 	cmd.ValidArgsFunction = nil // files of any kind
 	endsWithTwo(cmd)
 	return cmd

@@ -58,7 +58,7 @@ func skillCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&install, "install", false, "write it where agents look for skills, and say where")
 	cmd.Flags().BoolVar(&uninstall, "uninstall", false, "remove it there")
-	cmd.MarkFlagsMutuallyExclusive("install", "uninstall")
+	exclusive(cmd, "install", "uninstall")
 	return cmd
 }
 

@@ -24,7 +24,6 @@ func statsCommand() *cobra.Command {
 	cmd := onSource(source.Words, &cobra.Command{
 		Use:        "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json]",
 		Short:      "Tell what all sessions cost, with bars",
-		SuggestFor: []string{"usage", "cost", "costs"},
 		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session " +
 			"that called them. Days are local. + stands behind a sum of which a part has no cost. Of tools the calls " +
 			"are counted. Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o " +

@@ -28,8 +28,7 @@ func statusCommand() *cobra.Command {
 			"not answer within five seconds hangs. Agents of this user that are not read are named.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
 		Example:           "  sessionfs status --json | jq -r '.[].mountpoint'",
-		SuggestFor:        []string{"list", "mounts", "ps"},
-		Args:              cobra.MaximumNArgs(1),
+		Args:              atMostOneArg,
 		ValidArgsFunction: completeMountpoints,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			mounts, err := chosenMounts(args)
@@ -98,7 +97,7 @@ func umountCommand() *cobra.Command {
 		Short:             "Unmount, as sessionfs -u",
 		Example:           "  sessionfs umount ~/agent-sessions",
 		Hidden:            true, // there is -u
-		Args:              cobra.ExactArgs(1),
+		Args:              oneArg,
 		ValidArgsFunction: completeMountpoints,
 		RunE:              func(_ *cobra.Command, args []string) error { return fs.Unmount(args[0], lazy) },
 	}

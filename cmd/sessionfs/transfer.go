@@ -46,7 +46,7 @@ func bundleCommand() *cobra.Command {
 			"known, and leaves out what cannot be masked: blobs, and files beside the sessions other than the " +
 			"sessions of subagents; images in lines stay. -o redact-rules=FILE has rules of your own for that.",
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    someArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if isTerminal(cmd.OutOrStdout()) {
 			return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: "+
@@ -116,7 +116,7 @@ func importCommand() *cobra.Command {
 			"gets what the copy has more. The files beside it and its images come along. Status 1: something was " +
 			"refused.",
 		Example: "  sessionfs import ~/old-laptop/.omp/agent " + agents.All()[0].InHome() + "\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    someArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		into, err := src.Importer(cmd.Context(), to)
 		if err != nil {

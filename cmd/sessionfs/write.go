@@ -28,7 +28,7 @@ func writeCommand() *cobra.Command {
 			"of the link leaf. Answers are printed. What is refused is told with its reason, and the status is 1: " +
 			"the lines before it have taken effect, those behind it have not.",
 		Example: "  echo 'A better title' | sessionfs write by-id/019d3d9/title",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		paths, err := src.Expand(args[0])
 		switch {

@@ -172,8 +172,12 @@ var longKey = regexp.MustCompile(`_above_([0-9]{1,9})k_tokens$`)
 // output is left out.
 func readPrices(text []byte) (priceTable, error) {
 	var models map[string]json.RawMessage
-	if err := json.Unmarshal(text, &models); err != nil {
-		return nil, fmt.Errorf("it is not a JSON object with a member for each model: %w", err)
+	err := json.Unmarshal(text, &models)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return nil, fmt.Errorf("it is not a JSON object with a member for each model: JSON ends at byte %d", syntax.Offset)
+	}
+	if err != nil {
+		return nil, errors.New("it is not a JSON object with a member for each model")
 	}
 	t := priceTable{}
 	for _, name := range slices.Sorted(maps.Keys(models)) { // of those that differ in a dot alone the last counts

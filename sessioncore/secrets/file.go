@@ -106,7 +106,7 @@ func parse(file string) (*settings, error) {
 	unknown := meta.Undecoded()
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "toml: "))
 	case len(unknown) > 0:
 		return nil, fmt.Errorf("%s is not known here", unknown[0])
 	case s.Extend.Path != "" || s.Extend.URL != "":
@@ -120,7 +120,7 @@ func (r ruleText) check() error {
 	regex, err := regexp.Compile(r.Regex)
 	switch {
 	case err != nil:
-		return err
+		return wrongRegexp(err)
 	case r.ID == "":
 		return errors.New("it has no id")
 	case r.Regex == "":
@@ -145,7 +145,7 @@ func (r ruleText) check() error {
 func (a allowText) check() error {
 	for _, text := range a.Regexes {
 		if _, err := regexp.Compile(text); err != nil {
-			return fmt.Errorf("allowlist: %w", err)
+			return fmt.Errorf("allowlist: %w", wrongRegexp(err))
 		}
 	}
 	if slices.ContainsFunc(a.Stopwords, func(word string) bool { return len(word) < minKeyword }) {
@@ -170,4 +170,9 @@ func lineOfRule(file string, i, rules int) string {
 		return ""
 	}
 	return fmt.Sprintf(" (line %d)", strings.Count(file[:headers[i][0]], "\n")+1)
+}
+
+// wrongRegexp returns the error of an expression without the words of its package.
+func wrongRegexp(err error) error {
+	return errors.New(strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 }
