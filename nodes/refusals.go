@@ -177,7 +177,7 @@ var (
 	// ErrForkable is ErrForeign where the agent goes on from forks.
 	ErrForkable = fmt.Errorf("%w", ErrForeign)
 	errMasked   = fmt.Errorf("%w: secrets are masked", sessioncore.ErrReadOnly)
-	errDenied   = errors.New("this is generated or belongs to the client: it cannot be changed through the mount")
+	errDenied   = errors.New("read-only: generated, or the agent's own file")
 )
 
 // errReplaced means that the node's name is now that of another node: the door repeats the lookup.
@@ -365,11 +365,10 @@ func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 	case why == ErrArchived:
 		hint = "it is changed in SOURCE only, and sessionfs import brings in sessions of elsewhere"
 	case inSession:
-		hint = "to change the session, write to append, labels, title or fork, or replace leaf; cwd moves it, and " +
-			"sessionfs import adds what a copy of it has more"
+		hint = "you can write append, labels, title, fork and cwd, and replace leaf"
 	default:
-		hint = "new-session makes sessions, and sessionfs import brings in those of elsewhere; in a session's " +
-			"directory append, labels, title, fork, cwd and leaf change it; the rest is changed in SOURCE"
+		hint = "you can write new-session, and in a session's directory append, labels, title, fork and cwd, and " +
+			"replace leaf; sessionfs import brings in sessions; the rest is changed in SOURCE"
 	}
 	reason := why
 	if hint != "" {

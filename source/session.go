@@ -5,11 +5,13 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"sessionfs/fs"
+	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/names"
@@ -161,10 +163,31 @@ func (t *Tree) Named(arg string) (Session, error) {
 func (t *Tree) AllNamed(arg string) (found []Session, err error) {
 	found, err = t.FindNamed(arg)
 	if storage.IsGone(err) {
-		err = fs.Refuse(fs.ErrArgument, "%s is not a session of %s: neither its id or the beginning of that, nor a path in it", arg, t.TableSource())
+		err = t.NotFound(arg, "as its id or path")
 	}
 	return found, err
 }
+
+// NotFound refuses an argument that names no session. where says in which parts of a session it was
+// looked for.
+func (t *Tree) NotFound(arg, where string) error {
+	of := ""
+	if t.Source != mountopts.All {
+		of = " of " + t.TableSource()
+	}
+	said := fmt.Sprintf("no session%s has %s %s", of, arg, where)
+	if !areWords.MatchString(arg) { // a path, or an entry of a session
+		return fs.Refuse(fs.ErrArgument, "%s", said)
+	}
+	demo := ""
+	if t.Demo {
+		demo = "--demo "
+	}
+	return fs.Refuse(fs.ErrArgument, "%s; 'sessionfs search %s%s' looks into what was said", said, demo, arg)
+}
+
+// areWords matches words that a shell reads as they are, and a search as words.
+var areWords = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_. -]*$`)
 
 // FindNamed is AllNamed with the file system's error where there is none.
 func (t *Tree) FindNamed(arg string) (found []Session, err error) {

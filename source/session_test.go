@@ -43,8 +43,8 @@ func TestNamedSessions(t *testing.T) {
 	}
 	for arg, want := range map[string]string{
 		"019d": "more than one session; type more of it:\n  019", "019d3d9#3a": "more than one entry; type more of it:\n  3a17833e\n  3a35c741",
-		"019d3d9#zz": "no entry whose id begins with \"zz\"", "nothing": "is not a session of " + dir, "nothing#3a1": "is not a session",
-		"nothing[": "is not a session", "019d3d9#[": "no entry whose id begins with \"[\"", ".": "is not a session", "recent": "is not a session",
+		"019d3d9#zz": "no entry whose id begins with \"zz\"", "nothing": "no session of " + dir + " has nothing as its id or path; 'sessionfs search nothing' looks into", "nothing#3a1": "has nothing#3a1 as its id or path",
+		"nothing[": "has nothing[ as its id or path", "019d3d9#[": "no entry whose id begins with \"[\"", ".": "has . as its id or path", "recent": "has recent as its id or path",
 		"recent/*": "stands for 5 sessions",
 	} {
 		_, err := src.Named(arg)

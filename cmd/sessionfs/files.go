@@ -29,9 +29,9 @@ type lsFlags struct {
 func lsCommand() *cobra.Command {
 	var f lsFlags
 	cmd := onSource(source.Paths, &cobra.Command{
-		Use:        "ls [-ladtrR1] [-s SOURCE] [PATH...]",
-		Short:      "List directories of what a mount would show",
-		Example:    "  sessionfs ls -l recent",
+		Use:     "ls [-ladtrR1] [-s SOURCE] [PATH...]",
+		Short:   "List directories of what a mount would show",
+		Example: "  sessionfs ls -l recent",
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		defer src.sayLeftOut(cmd)
 		return f.run(cmd, src, args)

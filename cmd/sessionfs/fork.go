@@ -16,8 +16,8 @@ import (
 func forkCommand() *cobra.Command {
 	var title string
 	cmd := onSource(source.Sessions, &cobra.Command{
-		Use:        "fork [--name NAME] [-s SOURCE] SESSION[#ENTRY]",
-		Short:      "Make a new session up to an entry, and print the command that goes on with it",
+		Use:   "fork [--name NAME] [-s SOURCE] SESSION[#ENTRY]",
+		Short: "Make a new session up to an entry, and print the command that goes on with it",
 		Long: "Make a new session of the same agent with the conversation up to an entry: any one, also of a lost or " +
 			"rewound branch, or before a compaction. Without #ENTRY it ends where the session stands. The command that " +
 			"goes on with the new session is printed. No existing file is changed. " + sessionArgument,

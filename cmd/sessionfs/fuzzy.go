@@ -40,7 +40,7 @@ func (p *picker) fuzzy(what, query string, list lister) (string, error) {
 		return "", refuse(exitFailure, "no %s is chosen", what)
 	}
 	if len(found) == 0 {
-		return "", refuse(exitFailure, "there is no %s with %q", what, query)
+		return "", p.src.NotFound(query, "as its id or path, or in its title, directory or agent")
 	}
 	var ids, lines []string
 	for _, line := range found {

@@ -121,12 +121,15 @@ func keep(cmd *cobra.Command, to string) error {
 				k.Beside)
 		}
 		if k.Soon > 0 {
-			fmt.Fprintf(out, "  by default %s deletes %d of its session files within a week (its settings are not "+
-				"read)\n",
-				agent.Title, k.Soon)
+			fmt.Fprintf(out, "  %s\n", willDelete(agent, k.Soon, "these"))
 		}
 	}
 	return failed
+}
+
+// willDelete says how many of some files an agent deletes within a week.
+func willDelete(agent *agents.Agent, count int, of string) string {
+	return fmt.Sprintf("%s will delete %d of %s within a week, unless you changed %s", agent.Title, count, of, agent.DeletesBy)
 }
 
 // keepAsImports makes omp sessions of those of the agents of this user, in the default SOURCE where

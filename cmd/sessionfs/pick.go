@@ -40,8 +40,8 @@ type picker struct {
 func pickCommand() *cobra.Command {
 	p := &picker{}
 	cmd := onSource(source.AnyWords, &cobra.Command{
-		Use:        "pick [--resume] [--branch] [-s SOURCE] [--here | QUERY...]",
-		Short:      "Choose a session in the terminal, and go on with it",
+		Use:   "pick [--resume] [--branch] [-s SOURCE] [--here | QUERY...]",
+		Short: "Choose a session in the terminal, and go on with it",
 		Long: "Choose a session, those modified last first, beside the end of its transcript, by parts of words, as " +
 			"with fzf(1), which is used where it is installed. The path of the session in a mount is printed; where " +
 			"SOURCE is not mounted, its id. Without -s, SOURCE is that of a mount of all agents, if there is one.\n\n" +
@@ -177,7 +177,7 @@ func (p *picker) lastHere() (string, error) {
 			}
 		}
 	}
-	return "", refuse(exitFailure, "%s has no session of %s, nor of a directory above it", p.src.TableSource(), here)
+	return "", refuse(exitFailure, "no session was started in %s or above it", here)
 }
 
 // list sends the lines of all sessions.
@@ -221,7 +221,7 @@ func (p *picker) meant(text string) (source.Session, error) {
 		return source.Session{}, err
 	}
 	if len(found) == 0 {
-		return p.src.Named(text) // for the reason
+		return source.Session{}, p.src.NotFound(text, "as its id or path, or in its title, directory or agent")
 	}
 	if n := len(found) - 1; n > 0 {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n",

@@ -22,8 +22,8 @@ func searchCommand() *cobra.Command {
 	f := &finding{}
 	var pattern string
 	cmd := onSource(source.Words, &cobra.Command{
-		Use:        "search [-s SOURCE] [-c | -l] [-m N] [-E REGEX] QUERY...",
-		Short:      "Find what was said in any session",
+		Use:   "search [-s SOURCE] [-c | -l] [-m N] [-E REGEX] QUERY...",
+		Short: "Find what was said in any session",
 		Long: "Find the entries of any session that have all words of QUERY, a word with a capital exactly. \"a " +
 			"phrase\", -word, role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, " +
 			"before:DATE, in:archive. DATE is local: 2026-01-31, 2026-01, today, monday, 7d, 2w.\n\n" +

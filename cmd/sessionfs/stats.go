@@ -22,10 +22,10 @@ func statsCommand() *cobra.Command {
 	var today, asJSON bool
 	var s *reports.Stats
 	cmd := onSource(source.Words, &cobra.Command{
-		Use:        "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json]",
-		Short:      "Tell what all sessions cost, with bars",
+		Use:   "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json]",
+		Short: "Tell what all sessions cost, with bars",
 		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session " +
-			"that called them. Days are local. + stands behind a sum of which a part has no cost. Of tools the calls " +
+			"that called them. Days are local. A sum with + is too low: some answers in it have no known price. Of tools the calls " +
 			"are counted. Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o " +
 			"prices=none leaves them out.",
 		Example: "  sessionfs stats --by model,cwd --since 30d\n  sessionfs stats --by week --svg weeks.svg",

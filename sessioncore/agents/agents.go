@@ -62,9 +62,10 @@ type Agent struct {
 	NamesAreIDs bool
 
 	// Keeps says that sessionfs keep copies the agent's sessions. Deletes is the age at which the
-	// agent deletes unused sessions by default; 0 for never.
-	Keeps   bool
-	Deletes time.Duration
+	// agent deletes unused sessions by default; 0 for never. DeletesBy is the agent's setting of it.
+	Keeps     bool
+	Deletes   time.Duration
+	DeletesBy string
 
 	// Resume is the command line that continues a session, without the id, which joins a last "=".
 	Resume []string

@@ -159,7 +159,7 @@ const maxNamed = 10
 // notes returns the lines below the sums: the source of the prices, and the models without a price.
 func (s *Stats) notes() (notes []string) {
 	if s.total.Listed.isPositive() {
-		notes = append(notes, fmt.Sprintf("list prices of %s, not a bill: subscriptions cost otherwise",
+		notes = append(notes, fmt.Sprintf("at list prices of %s; a subscription is billed differently",
 			names.Visible(s.Prices.Source())))
 	}
 	if s.Prices.Source() == "" {
@@ -351,7 +351,10 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	groups := s.list()
 	left := ""
 	if len(groups) == 0 {
-		return []byte("no session has a cost there\n")
+		if s.OfTools() {
+			return []byte("no session calls a tool in that time\n")
+		}
+		return []byte("nothing was used in that time\n")
 	}
 	if recent {
 		groups, left = s.last(groups)

@@ -18,19 +18,20 @@ const projectsDir = "projects"
 
 func init() {
 	agents.Register(agents.Agent{
-		Name:    "claude", // by omp's own import too
-		Title:   "Claude Code",
-		Homes:   []string{"$CLAUDE_CONFIG_DIR", "~/.claude"},
-		Dirs:    []string{projectsDir},
-		Keeps:   true,
-		Deletes: 30 * 24 * time.Hour,
-		Detect:  detect,
-		Open:    open,
-		NameOf:  func(_, below string) string { return below },
-		Prompts: func(files storage.Files) history.History { return history.Lines(files) },
-		Typed:   typed,
-		Wrote:   wrote,
-		Alone:   func(storage.Files, rawjson.Value) (agents.Format, error) { return Format{}, nil },
+		Name:      "claude", // by omp's own import too
+		Title:     "Claude Code",
+		Homes:     []string{"$CLAUDE_CONFIG_DIR", "~/.claude"},
+		Dirs:      []string{projectsDir},
+		Keeps:     true,
+		Deletes:   30 * 24 * time.Hour,
+		DeletesBy: "cleanupPeriodDays",
+		Detect:    detect,
+		Open:      open,
+		NameOf:    func(_, below string) string { return below },
+		Prompts:   func(files storage.Files) history.History { return history.Lines(files) },
+		Typed:     typed,
+		Wrote:     wrote,
+		Alone:     func(storage.Files, rawjson.Value) (agents.Format, error) { return Format{}, nil },
 		IsPart: func(file string) bool { // a subagent's file belongs to the session that called it
 			return strings.Contains("/"+file, "/"+projectsDir+"/") && strings.HasPrefix(path.Base(file), agentPrefix)
 		},

@@ -16,12 +16,13 @@ import (
 
 func init() {
 	agents.Register(agents.Agent{
-		Name:    "gemini",
-		Title:   "Gemini CLI",
-		Homes:   []string{"$GEMINI_CLI_HOME/.gemini", "~/.gemini"},
-		Dirs:    []string{projectsDir},
-		Keeps:   true,
-		Deletes: 30 * 24 * time.Hour,
+		Name:      "gemini",
+		Title:     "Gemini CLI",
+		Homes:     []string{"$GEMINI_CLI_HOME/.gemini", "~/.gemini"},
+		Dirs:      []string{projectsDir},
+		Keeps:     true,
+		Deletes:   30 * 24 * time.Hour,
+		DeletesBy: "general.sessionRetention",
 		Detect: func(dir string) bool {
 			return agents.HasDir(filepath.Join(dir, projectsDir), "*", chatsDir) ||
 				agents.HasDir(filepath.Join(dir, projectsDir)) && agents.HasFile(dir, projectsName)
