@@ -162,7 +162,9 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 		return "", nil // a client makes sessions/ for its first session
 	}
 	hint := ""
-	if meant := meantBy(given, dir, items); meant != "" {
+	if at := mountIn(dir, items); at != "" {
+		hint = "\n" + at + " is a mount of sessionfs already; to list its sessions, type: ls " + at + "/recent"
+	} else if meant := meantBy(given, dir, items); meant != "" {
 		hint = "\nProbably meant: " + meant
 	} else if usual := Usual("omp", getenv).Source; usual != "" && isAgentDir(usual) {
 		hint = "\nThe agent directory of this user is " + usual
@@ -201,6 +203,18 @@ func countOf(n int, thing string) string {
 		return "the 1 " + thing
 	}
 	return fmt.Sprintf("the %d %ss", n, thing)
+}
+
+// mountIn returns the mount of this program in a directory that holds items, "" if there is none.
+func mountIn(dir string, items []iofs.DirEntry) string {
+	for _, it := range items {
+		at := filepath.Join(dir, it.Name())
+		e, ok := fs.MountAt(at)
+		if ok && e.IsSessionfs() {
+			return at
+		}
+	}
+	return ""
 }
 
 // meantBy looks for an agent directory in which dir is, such as its sessions/, or which is in dir,

@@ -9,6 +9,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"sessionfs/fs"
@@ -40,6 +41,73 @@ func (p *Place) unpackDemo() (err error) {
 		err = fs.Refuse(fs.ErrSource, "the sample store cannot be unpacked to %s: %s", p.made, err)
 	}
 	return err
+}
+
+// demoProject is the working directory of the sessions in the sample store.
+const demoProject = "/home/dev/tidetable"
+
+// LayOut makes a directory a home with the built-in sample stores where their agents have them, and
+// with the project of omp's sessions, tidetable. The directory is made, or is there and empty.
+func LayOut(home string) error {
+	home, err := fs.Absolute(home)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	items, err := os.ReadDir(home)
+	if err != nil {
+		return err
+	}
+	if len(items) > 0 {
+		return fs.Refuse(fs.ErrUsage, "%s is not empty (it holds %q); choose a directory that is empty or not there",
+			home, items[0].Name())
+	}
+	own := filepath.Join(home, ".omp", "agent")
+	if err := Unpack(testdata.Demo(), own); err != nil {
+		return err
+	}
+	for _, agent := range agents.All() {
+		store := testdata.DemoOf(agent.Name)
+		if store == nil {
+			continue
+		}
+		at := filepath.Join(home, strings.TrimPrefix(agent.InHome(), "~/"))
+		if err := Unpack(store, at); err != nil {
+			return err
+		}
+	}
+	project := filepath.Join(home, filepath.Base(demoProject))
+	if err := os.Mkdir(project, 0o700); err != nil {
+		return err
+	}
+	sessions, err := filepath.Glob(filepath.Join(own, "sessions", "*", "*.jsonl"))
+	for _, file := range sessions {
+		if err == nil {
+			err = moveSession(file, demoProject, project)
+		}
+	}
+	return err
+}
+
+// moveSession replaces the working directory in the header of a session file, and keeps its time.
+func moveSession(file, from, to string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	was, _ := json.Marshal(from) // a string has no error
+	is, _ := json.Marshal(to)
+	text = bytes.Replace(text, append([]byte(`"cwd":`), was...), append([]byte(`"cwd":`), is...), 1)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(file, info.ModTime(), info.ModTime())
 }
 
 // Unpack copies src to dir: directories with mode 0700, files with 0600. The modification time of a

@@ -179,7 +179,7 @@ var jobs = []job{
 	},
 	{
 		words: "sample samples example examples try tour",
-		how:   "sessionfs --demo MOUNTPOINT", does: "mounts samples, and 'sessionfs pick --demo' shows them",
+		how:   "sessionfs demo DIR", does: "lays out samples to try, and 'sessionfs pick --demo' shows them",
 	},
 	{
 		words: "rename retitle label append new",

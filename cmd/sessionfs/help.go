@@ -145,51 +145,6 @@ func mistyped(args []string) error {
 		"to mount there, create it: mkdir %s", word, quoted(word))
 }
 
-// nothingAsked says which agents have sessions, and the command to type.
-func nothingAsked() error {
-	var found []string
-	for _, a := range source.AgentDirs(os.Getenv) {
-		if source.Unread(a.Source) == 0 {
-			found = append(found, fmt.Sprintf("  %-8s %s\n", a.Name, a.Source))
-		}
-	}
-	said := "the sessions of these agents are there:\n" + strings.Join(found, "")
-	how := "--all "
-	switch len(found) {
-	case 0:
-		said = "no sessions of an agent are found, neither in ~/.omp/agent nor in " + agents.OneOf(source.OtherHomes()) + "; try samples.\n"
-		how = "--demo "
-	case 1:
-		how = ""
-	}
-	look := "sessionfs pick"
-	if len(found) == 0 {
-		look = "sessionfs --demo pick"
-	}
-	return refuse(exitUsage, "%s%sTo mount them, type:\n  mkdir -p ~/agent-sessions && sessionfs %s~/agent-sessions\n"+
-		"To look without a mount, type:\n  %s\n'sessionfs --help' lists all commands.", said, notRead(), how, look)
-}
-
-// notRead returns lines with the agents of this user that are not read, "" for none.
-func notRead() string {
-	var lines strings.Builder
-	add := func(title, dir string) {
-		fmt.Fprintf(&lines, "  %s, %s\n", title, names.Visible(dir))
-	}
-	for _, a := range agents.UnreadHomes(os.Getenv) {
-		add(a.Title, a.Dir)
-	}
-	for _, a := range source.AgentDirs(os.Getenv) {
-		if source.Unread(a.Source) > 0 && agents.TitleOfUnread(a.Source) == "" {
-			add("an agent that is not known", a.Source)
-		}
-	}
-	if lines.Len() == 0 {
-		return ""
-	}
-	return "not read are the sessions of:\n" + lines.String()
-}
-
 const (
 	// completeLimit is how long a shell waits for a completion at most.
 	completeLimit = 2 * time.Second

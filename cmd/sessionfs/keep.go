@@ -127,11 +127,6 @@ func keep(cmd *cobra.Command, to string) error {
 	return failed
 }
 
-// willDelete says how many of some files an agent deletes within a week.
-func willDelete(agent *agents.Agent, count int, of string) string {
-	return fmt.Sprintf("%s will delete %d of %s within a week, unless you changed %s", agent.Title, count, of, agent.DeletesBy)
-}
-
 // keepAsImports makes omp sessions of those of the agents of this user, in the default SOURCE where
 // to is "".
 func keepAsImports(cmd *cobra.Command, to string) error {

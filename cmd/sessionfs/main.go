@@ -200,7 +200,7 @@ var commands = map[string]func() *cobra.Command{
 	"show": showCommand, "log": logCommand, "diff": diffCommand, "sql-trigger": sqlTriggerCommand,
 	"shell-init": shellInitCommand, fzfWord: fzfCommand, "nfs": nfsCommand, "skill": skillCommand,
 	"blame": blameCommand, "fork": forkCommand, "resume": resumeSessionCommand, "keep": keepCommand, "version": versionCommand,
-	"status": statusCommand, "umount": umountCommand, "unmount": umountCommand,
+	"demo": demoCommand, "status": statusCommand, "umount": umountCommand, "unmount": umountCommand,
 }
 
 // newRoot returns the tree of commands that need no mount: the one that is called, or all if the

@@ -20,7 +20,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sessionfs/source"
 	"sessionfs/testdata"
 )
 
@@ -132,26 +131,15 @@ func sampleText() string {
 	return all.String()
 }
 
-// newReadmeStore makes a home directory with the sample store as ~/.omp/agent, whose project is ~/tidetable, a clone
-// with the program, and an omp that resumes what is there.
+// newReadmeStore makes a home directory as sessionfs demo lays it out, a clone with the program, and an omp that resumes what
+// is there.
 func newReadmeStore(t *testing.T) *store {
 	t.Helper()
 	s := newStore(t, user{"self", os.Geteuid()})
 	require.NoError(t, os.RemoveAll(s.source))
-	s.source = s.mkdir(".omp/agent")
-	require.NoError(t, source.Unpack(testdata.Demo(), s.source))
-	require.NoError(t, source.Unpack(testdata.DemoOf("claude"), s.mkdir(".claude")))
-	project := s.mkdir("tidetable")
-	sessions := glob(t, filepath.Join(s.source, "sessions/--home-dev-tidetable--/*.jsonl"))
-	require.NotEmpty(t, sessions)
-	for _, name := range sessions {
-		data := readFile(t, name)
-		info, err := os.Stat(name)
-		require.NoError(t, err)
-		data = bytes.Replace(data, []byte(`"cwd":"/home/dev/tidetable"`), []byte(`"cwd":"`+project+`"`), 1)
-		require.NoError(t, os.WriteFile(name, data, 0o600))
-		require.NoError(t, os.Chtimes(name, info.ModTime(), info.ModTime()))
-	}
+	require.NoError(t, os.Remove(s.mountpoint))
+	s.run("demo", s.dir).ok(t)
+	s.source = filepath.Join(s.dir, ".omp/agent")
 	bin := s.mkdir("clone/bin")
 	require.NoError(t, os.Symlink(program, filepath.Join(bin, "sessionfs")))
 	omp := "#!/bin/sh\ntest \"$1\" = --resume && ls " + s.source + "/sessions/*/*_\"$2\".jsonl\n"

@@ -25,7 +25,7 @@ func statusCommand() *cobra.Command {
 		Long: "List the mounts of this user, or of all users for root, or the one at MOUNTPOINT: state, pid, time " +
 			"since the mount, open files and directories, sessions whose index is kept, memory, files that the " +
 			"process has open, temporary files. A mount that refuses what needs more memory is full; one that does " +
-			"not answer within five seconds hangs. Agents of this user that are not read are named.\n\n" +
+			"not answer within five seconds hangs. Agents of this user that are not read are named, and sessions that their agent deletes within a week.\n\n" +
 			"Exit status: 0 all are ok, 1 one is not, or nothing is mounted at MOUNTPOINT.",
 		Example:           "  sessionfs status --json | jq -r '.[].mountpoint'",
 		Args:              atMostOneArg,
@@ -42,7 +42,7 @@ func statusCommand() *cobra.Command {
 				err = printStatus(cmd.OutOrStdout(), all, time.Now())
 			}
 			if err == nil && !asJSON && len(args) == 0 {
-				_, err = io.WriteString(cmd.OutOrStdout(), notRead())
+				err = writeAgents(cmd.OutOrStdout())
 			}
 			for _, s := range all {
 				if s.State != fs.StateOK && err == nil {

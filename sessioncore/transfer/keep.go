@@ -217,8 +217,7 @@ func (k *keeper) keep(ctx context.Context, file keptFile) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	deletes := k.agent.Deletes
-	if file.isSession && deletes > 0 && time.Since(info.ModTime()) > deletes-week {
+	if file.isSession && isSoonDeleted(k.agent, info.ModTime()) {
 		k.Soon++
 	}
 	if same {

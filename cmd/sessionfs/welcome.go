@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/transfer"
+	"sessionfs/source"
+)
+
+// countLimit is how long the sessions of the agents are counted at most.
+const countLimit = 2 * time.Second
+
+// home is the directory of an agent of this user, and its sessions.
+type home struct {
+	mountopts.AgentDir
+	transfer.Census
+	isEmpty bool // certainly
+}
+
+// countHomes counts the sessions of the agents of this user that are read.
+func countHomes(getenv func(string) string) (homes []home) {
+	ctx, cancel := context.WithTimeout(context.Background(), countLimit)
+	defer cancel()
+	for _, a := range source.AgentDirs(getenv) {
+		if source.Unread(a.Source) > 0 {
+			continue
+		}
+		count, err := transfer.Count(ctx, a.Source, agents.Find(a.Name))
+		isElsewhere := source.IsDir(fs.PiSessions(a.Source, a.Source, getenv))
+		homes = append(homes, home{
+			AgentDir: a, Census: count, isEmpty: err == nil && count.Sessions == 0 && !isElsewhere,
+		})
+	}
+	return homes
+}
+
+// nothingAsked says which agents have sessions, and the command to type.
+func nothingAsked() error {
+	homes := countHomes(os.Getenv)
+	var found, empty strings.Builder
+	for _, h := range homes {
+		to := &found
+		if h.isEmpty {
+			to = &empty
+		}
+		fmt.Fprintf(to, "  %-8s %s\n", h.Name, names.Visible(h.Source))
+	}
+	said := "the sessions of these agents are there:\n" + found.String()
+	demo := ""
+	if found.Len() == 0 {
+		said = "no sessions of an agent are found, neither in ~/.omp/agent nor in " +
+			agents.OneOf(source.OtherHomes()) + "; try samples.\n"
+		demo = " --demo"
+	}
+	if empty.Len() > 0 {
+		said += "there are no sessions yet of:\n" + empty.String()
+	}
+	return refuse(exitUsage, "%s%s%s%sTo look without a mount, type:\n  sessionfs pick%s\n  sessionfs ls%[5]s recent\n"+
+		"'sessionfs --help' lists all commands.", said, notRead(), deletedSoon(homes), howToMount(homes, demo), demo)
+}
+
+// howToMount returns lines with the command that mounts the sessions, or that shows them where they
+// are mounted.
+func howToMount(homes []home, demo string) string {
+	at := filepath.Join(os.Getenv("HOME"), "agent-sessions")
+	shown := "~/agent-sessions"
+	for n := 2; !isFree(at); n++ {
+		if e, ok := fs.MountAt(at); ok && e.IsOurs() && e.IsSessionfs() {
+			return fmt.Sprintf("A mount is at %s. To list its sessions, type:\n  ls %[1]s/recent\n", shown)
+		}
+		shown = fmt.Sprintf("~/agent-sessions-%d", n)
+		at = filepath.Join(os.Getenv("HOME"), shown[2:])
+	}
+	how := demo
+	if len(homes) > 1 && demo == "" {
+		how = " --all"
+	}
+	return fmt.Sprintf("To mount them, type:\n  mkdir -p %s && sessionfs%s %[1]s\n", shown, how)
+}
+
+// isFree reports whether a directory can be made at a path, or is there and empty, without a mount.
+func isFree(path string) bool {
+	_, isMounted := fs.MountAt(path)
+	if isMounted {
+		return false
+	}
+	items, err := os.ReadDir(path)
+	return errors.Is(err, os.ErrNotExist) || err == nil && len(items) == 0
+}
+
+// willDelete says how many of some files an agent deletes within a week.
+func willDelete(agent *agents.Agent, count int, of string) string {
+	return fmt.Sprintf("%s will delete %d of %s within a week, unless you changed %s", agent.Title, count, of, agent.DeletesBy)
+}
+
+// deletedSoon returns lines about the sessions that agents delete within a week, "" for none.
+func deletedSoon(homes []home) string {
+	var lines strings.Builder
+	for _, h := range homes {
+		if h.Soon > 0 {
+			fmt.Fprintf(&lines, "  %s\n", willDelete(agents.Find(h.Name), h.Soon, "its sessions"))
+		}
+	}
+	if lines.Len() == 0 {
+		return ""
+	}
+	return "sessions that will be deleted:\n" + lines.String() +
+		"To keep copies of them, type (--timer: each day):\n  sessionfs keep\n"
+}
+
+// notRead returns lines with the agents of this user that are not read, "" for none.
+func notRead() string {
+	var lines strings.Builder
+	add := func(title, dir string) {
+		fmt.Fprintf(&lines, "  %s, %s\n", title, names.Visible(dir))
+	}
+	for _, a := range agents.UnreadHomes(os.Getenv) {
+		add(a.Title, a.Dir)
+	}
+	for _, a := range source.AgentDirs(os.Getenv) {
+		if source.Unread(a.Source) > 0 && agents.TitleOfUnread(a.Source) == "" {
+			add("an agent that is not known", a.Source)
+		}
+	}
+	if lines.Len() == 0 {
+		return ""
+	}
+	return "not read are the sessions of:\n" + lines.String()
+}
+
+// writeAgents tells about agents that are not read, and of sessions that will be deleted.
+func writeAgents(out io.Writer) error {
+	_, err := io.WriteString(out, notRead()+deletedSoon(countHomes(os.Getenv)))
+	return err
+}
