@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -25,10 +26,12 @@ const sessionArgument = "SESSION is an id or its beginning, a path in a mount, o
 // showCommand is sessionfs show.
 func showCommand() *cobra.Command {
 	return onSource(source.Sessions, &cobra.Command{
-		Use:   "show [-s SOURCE] [SESSION | WORD...]",
+		Use:   "show [-s SOURCE] [SESSION | HIT | WORD...]",
 		Short: "Read a session",
 		Long: "Read the current branch of a session, as transcript.md in a mount has it: on a terminal in a pager " +
 			"($PAGER, else less; PAGER=cat for none), elsewhere as Markdown. " + sessionArgument +
+			"HIT is what sessionfs search prints for one: a terminal shows its branch at that entry; elsewhere it is " +
+			"the entry with three on each side.\n" +
 			"\nWORDs are those of sessionfs pick: the newest session that has all of them is shown. Without an " +
 			"argument it is the last session of this directory, or of the nearest one above.",
 		Example: "  sessionfs show tide sheets\n  sessionfs show 019d3d9#6ab2fbe0 > branch.md",
@@ -37,6 +40,9 @@ func showCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if at.Entry != "" && (isTerminal(cmd.OutOrStdout()) || isEntryFile(args)) {
+			return src.showAround(cmd, at)
+		}
 		f, err := src.Open(path.Join(at.Branch(), "transcript.md"))
 		if err != nil {
 			return err
@@ -44,6 +50,45 @@ func showCommand() *cobra.Command {
 		defer f.Close()
 		return paged(cmd, func(out *view.Screen) error { return out.WriteTranscript(f) })
 	})
+}
+
+// shownAround is how many entries are shown on each side of a hit off a terminal.
+const shownAround = 3
+
+// isEntryFile reports whether the argument is the path of an entry's file, as a search prints it.
+func isEntryFile(args []string) bool {
+	return len(args) == 1 && strings.Contains(args[0], "/entries/") && strings.HasSuffix(args[0], ".json")
+}
+
+// showAround shows a branch with an entry: on a terminal all of it, in a pager at the entry, elsewhere
+// the entry with some around it.
+func (src *tree) showAround(cmd *cobra.Command, at source.Session) error {
+	snap, err := src.Snapshot(cmd.Context(), at.Dir)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	entry, err := source.EndOf(snap, at.Entry)
+	if err != nil {
+		return err
+	}
+	links := view.Links{Entries: "entries/", Blobs: strings.Repeat("../", strings.Count(at.Dir, "/")+1) + "blobs/"}
+	passage, err := view.Around(cmd.Context(), snap, entry, shownAround, links)
+	if err != nil {
+		return err
+	}
+	defer passage.Document.Close()
+	line := 0
+	if isTerminal(cmd.OutOrStdout()) {
+		passage.From = 0
+		passage.To = passage.Document.Size()
+		line, err = passage.Lines(passage.At)
+		if err != nil {
+			return err
+		}
+	}
+	text := io.NewSectionReader(passage.Document, passage.From, passage.To-passage.From)
+	return pagedAt(cmd, line, func(out *view.Screen) error { return out.WriteTranscript(text) })
 }
 
 // logCommand is sessionfs log.
@@ -121,11 +166,16 @@ func diffCommand() *cobra.Command {
 // an empty output starts none. A reader who leaves the pager early has read enough: that is no
 // error, and write gets EPIPE.
 func paged(cmd *cobra.Command, write func(out *view.Screen) error) error {
+	return pagedAt(cmd, 0, write)
+}
+
+// pagedAt is paged with a pager that begins behind so many lines, where it is less.
+func pagedAt(cmd *cobra.Command, lines int, write func(out *view.Screen) error) error {
 	people := isTerminal(cmd.OutOrStdout())
 	p := &pager{out: cmd.OutOrStdout(), cmd: cmd}
 	to := p.out
 	if people {
-		p.words = pagerWords(os.LookupEnv, exec.LookPath)
+		p.words = atLine(pagerWords(os.LookupEnv, exec.LookPath), lines)
 	}
 	if p.words != nil {
 		to = p
@@ -161,6 +211,24 @@ func pagerWords(lookup func(string) (string, bool), lookPath func(string) (strin
 		return []string{less, "-FRX"}
 	}
 	return nil
+}
+
+// atLine adds to the command line of a pager that it begins behind so many lines. Of a pager of the
+// user only less is known to take that.
+func atLine(words []string, lines int) []string {
+	if len(words) == 0 || lines == 0 {
+		return words
+	}
+	option := fmt.Sprintf("+%d", lines+2) // a blank line stands before the entry
+	last := len(words) - 1
+	first, _, _ := strings.Cut(words[last], " ")
+	switch {
+	case words[0] != "sh":
+		return append(words, option)
+	case path.Base(first) == "less":
+		words[last] += " " + option
+	}
+	return words
 }
 
 // pager is the input of a pager that starts with the first write.

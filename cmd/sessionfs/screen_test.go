@@ -38,6 +38,20 @@ func TestPagerWords(t *testing.T) {
 	require.Nil(t, pagerWords(func(string) (string, bool) { return "", false }, none))
 }
 
+// A pager that is known to take it begins at a line; others begin at the first one.
+func TestAtLine(t *testing.T) {
+	for _, c := range [][2][]string{
+		{{"/bin/less", "-FRX"}, {"/bin/less", "-FRX", "+42"}},
+		{{"sh", "-c", "less -R"}, {"sh", "-c", "less -R +42"}},
+		{{"sh", "-c", "/opt/less"}, {"sh", "-c", "/opt/less +42"}},
+		{{"sh", "-c", "most"}, {"sh", "-c", "most"}},
+		{nil, nil},
+	} {
+		require.Equal(t, c[1], atLine(c[0], 40))
+	}
+	require.Equal(t, []string{"less"}, atLine([]string{"less"}, 0))
+}
+
 // openTerminal returns a terminal of 80 columns, and its other end, which has the output.
 func openTerminal(t *testing.T) (terminal, output *os.File) {
 	t.Helper()

@@ -1,17 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/names"
+	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/view"
 	"sessionfs/source"
@@ -22,11 +28,11 @@ func searchCommand() *cobra.Command {
 	f := &finding{}
 	var pattern string
 	cmd := onSource(source.Words, &cobra.Command{
-		Use:   "search [-s SOURCE] [-c | -l] [-m N] [-E REGEX] QUERY...",
+		Use:   "search [-s SOURCE] [-c | -l | -C N] [-m N] [-E REGEX] QUERY...",
 		Short: "Find what was said in any session",
 		Long: "Find the entries of any session that have all words of QUERY, a word with a capital exactly. \"a " +
 			"phrase\", -word, role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, " +
-			"before:DATE, in:archive. DATE is local: 2026-01-31, 2026-01, today, monday, 7d, 2w.\n\n" +
+			"before:DATE, in:archive; cwd:. is here. DATE is local: 2026-01-31, 2026-01, today, monday, 7d, 2w.\n\n" +
 			"Off a terminal a line for each, the newest first: PATH, which sessionfs cat takes, time, what it is, " +
 			"text; with tabs between them; behind that the first line of the prompt that it answers. Exit status: 0 " +
 			"something is found, 1 nothing is, 2 an error.",
@@ -39,9 +45,10 @@ func searchCommand() *cobra.Command {
 		},
 	}, func(cmd *cobra.Command, src *tree, args []string) (err error) {
 		text := strings.Join(args, " ")
-		query, err := search.ParseQuery(text)
+		parser := queryParser()
+		query, err := parser.Query(text)
 		if cmd.Flags().Changed("regexp") {
-			query, err = search.ParseRegexp(pattern, text)
+			query, err = parser.Regexp(pattern, text)
 		}
 		if err != nil {
 			return err
@@ -53,15 +60,26 @@ func searchCommand() *cobra.Command {
 		return usageErrorWith(cmd, err, "see 'sessionfs help search'; -- stands before words that begin with -")
 	})
 	f.flags(cmd)
+	cmd.Flags().UintVarP(&f.around, "context", "C", 0, "`N` entries before and after each hit too")
+	for _, other := range []string{"count", "sessions", "json"} {
+		exclusive(cmd, "context", other)
+	}
 	cmd.Flags().StringVarP(&pattern, "regexp", "E", "", "entries that match `REGEX` too, in Go's syntax")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	endsWithTwo(cmd)
 	return cmd
 }
 
+// queryParser returns the parser of queries for this user in the working directory.
+func queryParser() search.Parser {
+	dir, _ := unix.Getwd() // "" where it is gone
+	home, _ := os.UserHomeDir()
+	return search.Parser{Dir: dir, Home: home}
+}
+
 // touchedCommand is sessionfs touched.
 func touchedCommand() *cobra.Command {
-	f := &finding{}
+	f := &finding{prompts: true}
 	patch := false
 	cmd := onSource(source.Words, &cobra.Command{
 		Use:   "touched [-s SOURCE] [-c | -l | -p] [-m N] PATH",
@@ -109,7 +127,9 @@ func touchedBy(file string) (*search.Touched, error) {
 // finding collects and prints the hits of a command.
 type finding struct {
 	count, list, json bool
+	prompts           bool // are printed on a terminal
 	max               int
+	around            uint           // how many entries before and after each hit
 	marks             *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
 }
 
@@ -134,7 +154,7 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 	var unread []*search.Found
 	found := 0
 	err = paged(cmd, func(out *view.Screen) error {
-		p := search.Printer{Out: out, JSON: f.json, Count: f.count, Marks: f.marks}
+		p := f.printer(cmd, src, out)
 		if f.count || f.list {
 			var sessions []*search.Found
 			err = withProgress(cmd, func(ctx context.Context) (err error) {
@@ -161,8 +181,8 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		}
 		unread = result.Unread
 		found = len(result.Hits)
-		p.Hits(result.Hits)
-		if err := out.Flush(); err != nil {
+		err = cmp.Or(p.Hits(result.Hits), out.Flush())
+		if err != nil {
 			return err
 		}
 		if result.More && !cmd.Flags().Changed("max-count") { // grep's -m is silent too
@@ -171,6 +191,74 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		return nil
 	})
 	return endSearch(cmd, err, unread, found > 0)
+}
+
+// printer returns the printer of the hits.
+func (f *finding) printer(cmd *cobra.Command, src *tree, out *view.Screen) *search.Printer {
+	p := &search.Printer{
+		Out: out, Width: max(0, terminalWidth(cmd.OutOrStdout())), JSON: f.json, Count: f.count, Prompts: f.prompts,
+		Marks: f.marks,
+		Agent: func(found *search.Found) string { return src.agentOf(found.Directory()) },
+	}
+	if f.around > 0 {
+		p.Around = func(h *search.Hit) (before, after []search.Hit, err error) {
+			return src.around(cmd.Context(), h, int(min(f.around, maxAround)))
+		}
+	}
+	return p
+}
+
+// maxAround bounds the entries around a hit.
+const maxAround = 1000
+
+// around returns entries before and after a hit on a branch through it, as hits: those that say
+// something.
+func (src *tree) around(ctx context.Context, h *search.Hit, count int) (before, after []search.Hit, err error) {
+	if h.Entry == "" { // a title
+		return nil, nil, nil
+	}
+	snap, err := src.Snapshot(ctx, h.Directory())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer snap.Release()
+	entry, err := snap.FindName(h.Entry)
+	if err != nil {
+		return nil, nil, err
+	}
+	reader := sessioncore.NewEntryReader(snap)
+	read := func(entries iter.Seq[sessioncore.Entry]) (found []search.Hit, err error) {
+		for e := range entries {
+			said, _, err := reports.Said(ctx, snap, reader.Read, e)
+			if err != nil {
+				return nil, err
+			}
+			if said == "" {
+				continue
+			}
+			found = append(found, search.Hit{
+				Found: h.Found, Entry: snap.Name(e), What: snap.PathLabel(e), Time: snap.Time(e), Line: said,
+			})
+			if len(found) == count {
+				break
+			}
+		}
+		return found, nil
+	}
+	branch := snap.Path(view.BranchThrough(snap, entry))
+	at := slices.Index(branch, entry)
+	if at < 0 {
+		return nil, nil, nil
+	}
+	backwards := slices.Clone(branch[:at])
+	slices.Reverse(backwards)
+	before, err = read(slices.Values(backwards))
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.Reverse(before)
+	after, err = read(slices.Values(branch[at+1:]))
+	return before, after, err
 }
 
 // endSearch prints the sessions that could not be searched. Where there are any, it ends a command

@@ -6,45 +6,64 @@ import (
 	"bufio"
 	"bytes"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rivo/uniseg"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/view"
 )
 
-// For people: what was found in colour, and nothing that a terminal would obey.
+// For people: a line for each hit at any width, what was found in colour, and nothing that a terminal would obey.
 func TestSearchOnTerminal(t *testing.T) {
 	at := time.Date(2026, 3, 30, 7, 13, 41, 0, time.Local)
-	low := &search.Found{Tree: "sessions", File: "p/a.jsonl", Session: "Low \x1b[2J"}
-	high := &search.Found{Tree: "sessions", File: "p/b.jsonl", Session: "High"}
+	low := &search.Found{Tree: "sessions", File: "p/a.jsonl", ID: "019d3d96-6b66-7996-8ead-42aae5653abc"}
+	near := &search.Found{Tree: "sessions", File: "p/b.jsonl", ID: "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17"}
+	twin := &search.Found{Tree: "sessions", File: "p/c.jsonl", ID: "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a18"}
+	odd := &search.Found{Tree: "sessions", File: "p/d.jsonl", ID: "odd\x1b[2J"}
 	hits := []search.Hit{
-		{Found: low, Entry: "0a", What: "user-tides", Time: at,
-			Line: "\tthe tides\x1b]0;x\a of \u009b1m\u202e", Copies: 2},
-		{Found: high, Entry: "0b", What: "assistant", Time: at, Line: "tide", Prompt: "why?"},
-		{Found: low, What: search.TitleLabel, Time: at, Line: "Tide"},
+		{Found: low, Entry: "0a", Time: at, Line: "\tthe tides\x1b]0;x\a of \u009b1m\u202e", Copies: 2},
+		{Found: near, Entry: "afd798c2-0a0b-4c0d-8e0f-101112131415", Time: at, Line: "…ld be of the long and winding road to the tide over there and mo…", Prompt: "why?"},
+		{Found: twin, Time: at, Line: "Tide"},
+		{Found: odd, Entry: "x", Time: at, Line: "see /a/very/long/path/which/does/not/fit/into/the/line/of/the/tide.go here"},
 	}
 	query, err := search.ParseQuery("tide")
 	require.NoError(t, err)
 	var out bytes.Buffer
-	p := &view.Screen{Writer: bufio.NewWriter(&out), People: true}
-	write := func(hits []search.Hit) {
+	screen := &view.Screen{Writer: bufio.NewWriter(&out), People: true}
+	write := func(width int) string {
 		out.Reset()
-		(&search.Printer{Out: p, Marks: query.Marks()}).Hits(hits)
-		require.NoError(t, p.Flush())
+		p := &search.Printer{Out: screen, Width: width, Marks: query.Marks(), Agent: func(*search.Found) string { return "omp" }}
+		require.NoError(t, p.Hits(hits))
+		require.NoError(t, screen.Flush())
+		return out.String()
 	}
-	write(hits)
-	const plain = "Low ?[2J\n" +
-		"sessions/p/a/entries/0a.json\n  2026-03-30 07:13:41  user-tides  (copied by 2)\n     the tides?]0;x? of ?1m?\n" +
-		"sessions/p/a/title\n  2026-03-30 07:13:41  title\n    Tide\n"
-	const second = "\nHigh\nsessions/p/b/entries/0b.json\n  2026-03-30 07:13:41  assistant\n    tide\n    asked: why?\n"
-	require.Equal(t, plain+second, out.String())
-	p.Colours = true
-	write(hits)
-	require.Contains(t, out.String(), "the \x1b[1;31mtide\x1b[0ms?]0;x? of")
-	require.Equal(t, plain+second, regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(out.String(), ""))
+	for _, width := range []int{40, 60, 80, 120, 200} {
+		got := write(width)
+		for line := range strings.Lines(got) {
+			require.LessOrEqual(t, uniseg.StringWidth(strings.TrimSuffix(line, "\n")), max(width, len("7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17#afd798c2")), "%d: %s", width, line)
+		}
+		for _, id := range []string{"019d3d96-6b66-7996#0a", "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17#afd798c2", "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a18", "odd?[2J#x"} {
+			require.Contains(t, got, id, "%d", width)
+		}
+		require.NotRegexp(t, "[\x1b\u009b\u202e]", got)
+		require.NotContains(t, got, "…ld")
+		require.NotContains(t, got, "mo…")
+		if width < 100 {
+			require.Equal(t, 3*len(hits), strings.Count(got, "\n"))
+		} else {
+			require.Equal(t, len(hits), strings.Count(got, "\n"))
+		}
+	}
+	require.Contains(t, write(120), "  …and winding road to the tide over there and…\n")
+	plain := write(120)
+	screen.Colours = true
+	coloured := write(120)
+	require.Contains(t, coloured, "the \x1b[1;31mtide\x1b[0ms?]0;x? of")
+	require.Equal(t, plain, regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(coloured, ""))
 
 	for _, c := range []struct {
 		noColour, term string

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
 	"sessionfs/sessioncore/names"
 )
@@ -205,15 +206,23 @@ func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
 
 // said returns the beginning of the first text of an entry, else of its first call of a tool.
 func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (said string, isCall bool, err error) {
-	text, err := shortText(ctx, l.s, l.reader.Read, e)
+	return Said(ctx, l.s, l.reader.Read, e)
+}
+
+// Said returns the beginning of the first text of an entry, else of its first call of a tool, as one
+// line. read returns the text of an entry.
+func Said(
+	ctx context.Context, s *sessioncore.Snapshot, read func(sessioncore.Entry) (rawjson.Value, error), e sessioncore.Entry,
+) (said string, isCall bool, err error) {
+	text, err := shortText(ctx, s, read, e)
 	if err != nil || text == nil {
 		return "", false, err
 	}
-	if words, _ := firstSaid(l.s.Request(e, text)); words != "" {
+	if words, _ := firstSaid(s.Request(e, text)); words != "" {
 		return words, false, nil
 	}
 	m := message.Read(text)
-	if v := l.s.Message(e, text); len(v) > 0 {
+	if v := s.Message(e, text); len(v) > 0 {
 		m = message.Read(v)
 	}
 	for _, key := range []message.Key{message.Content, message.Summary, message.Command, message.Code} {

@@ -3,18 +3,28 @@ package search
 import (
 	"fmt"
 	"regexp"
+	"strings"
+
+	"github.com/rivo/uniseg"
 
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/view"
 )
 
-// Printer prints hits: on a terminal those of a session together below its name, elsewhere a line
-// for each.
+// Printer prints hits, a line for each: on a terminal for people, elsewhere with tabs between fields.
 type Printer struct {
-	Out   *view.Screen
-	JSON  bool           // objects, a line each
-	Count bool           // of sessions also how many hits each has
-	Marks *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
+	Out     *view.Screen
+	Width   int            // of the terminal in columns; 0 for no limit
+	JSON    bool           // objects, a line each
+	Count   bool           // of sessions also how many hits each has
+	Prompts bool           // on a terminal the text is followed by that of the prompt
+	Marks   *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
+	// Agent returns the name of the agent of a session.
+	Agent func(*Found) string
+	// Around returns the entries around a hit, as hits; nil for none.
+	Around func(*Hit) (before, after []Hit, err error)
+
+	widest int // columns of the longest id
 }
 
 // Sessions prints the paths of sessions that have hits.
@@ -32,47 +42,163 @@ func (p *Printer) Sessions(all []*Found) {
 	}
 }
 
-// Hits prints hits.
-func (p *Printer) Hits(hits []Hit) {
-	of := map[string][]*Hit{}
-	var sessions []string
+// Hits prints hits. With entries around them "--" stands between two of them, as with grep.
+func (p *Printer) Hits(hits []Hit) error {
+	ids := shortIDs(hits)
+	p.widest = 0
 	for i := range hits {
-		switch dir := hits[i].Directory(); {
-		case p.JSON:
-			p.Out.Write(hits[i].AppendJSON(p.Out.AvailableBuffer()))
-		case !p.Out.People:
-			p.Out.Write(hits[i].AppendLine(p.Out.AvailableBuffer()))
-		default:
-			if of[dir] == nil {
-				sessions = append(sessions, dir)
-			}
-			of[dir] = append(of[dir], &hits[i])
-		}
+		p.widest = max(p.widest, uniseg.StringWidth(idOf(&hits[i], ids)))
 	}
-	for i, dir := range sessions {
+	for i := range hits {
+		h := &hits[i]
+		if p.Around == nil {
+			p.hit(h, ids, false)
+			continue
+		}
 		if i > 0 {
-			p.Out.WriteString("\n")
+			p.Out.WriteString("--\n")
 		}
-		p.Out.WriteString(p.Out.Coloured(view.ColourTitle, names.VisibleLine(of[dir][0].Session)) + "\n")
-		for _, h := range of[dir] {
-			p.hit(h)
+		before, after, err := p.Around(h)
+		if err != nil {
+			return err
+		}
+		for k := range before {
+			p.hit(&before[k], ids, true)
+		}
+		p.hit(h, ids, false)
+		for k := range after {
+			p.hit(&after[k], ids, true)
 		}
 	}
+	return nil
 }
 
-// hit prints a hit for reading: its path, time, kind and line.
-func (p *Printer) hit(h *Hit) {
-	p.Out.WriteString(p.Out.Coloured(view.ColourPath, names.VisibleLine(h.Path())) + "\n")
-	p.Out.WriteString("  " + h.Time.Local().Format("2006-01-02 15:04:05") + "  " + names.Visible(h.What))
-	if h.Copies > 0 {
-		fmt.Fprintf(p.Out, "  (copied by %d)", h.Copies)
+// leastText is how many columns the text of a hit has at least. On a narrower terminal it stands below
+// the others.
+const leastText = 16
+
+// hit prints a hit, or an entry around one.
+func (p *Printer) hit(h *Hit, ids map[string]string, isAround bool) {
+	switch {
+	case p.JSON:
+		p.Out.Write(h.AppendJSON(p.Out.AvailableBuffer()))
+		return
+	case !p.Out.People:
+		p.Out.Write(h.AppendLine(p.Out.AvailableBuffer()))
+		return
 	}
-	line := names.VisibleLine(h.Line)
-	if p.Out.Colours && p.Marks != nil {
-		line = p.Marks.ReplaceAllString(line, view.ColourMatch+"$0"+view.ColourEnd)
+	id := idOf(h, ids)
+	about := fmt.Sprintf("%-6s  %s", p.Agent(h.Found), h.Time.Local().Format("2006-01-02 15:04"))
+	text := names.VisibleLine(h.Line)
+	if p.Prompts && h.Prompt != "" {
+		text += ", asked: " + names.VisibleLine(h.Prompt)
 	}
-	p.Out.WriteString("\n    " + line + "\n")
-	if h.Prompt != "" {
-		p.Out.WriteString("    asked: " + names.VisibleLine(h.Prompt) + "\n")
+	between := "  "
+	behind := between
+	indent := p.widest + uniseg.StringWidth(about) + 2*len(between)
+	if p.Width > 0 && p.Width-indent < leastText {
+		between = "\n  "
+		behind = between
+		indent = len("  ")
+	} else {
+		between = strings.Repeat(" ", max(0, p.widest-uniseg.StringWidth(id))) + between
 	}
+	colour := view.ColourPath
+	if isAround {
+		colour = view.ColourDim
+	}
+	if p.Width > 0 {
+		text = fitWords(text, p.Width-indent, p.Marks)
+	}
+	if p.Out.Colours && p.Marks != nil && !isAround {
+		text = p.Marks.ReplaceAllString(text, view.ColourMatch+"$0"+view.ColourEnd)
+	}
+	p.Out.WriteString(p.Out.Coloured(colour, id) + between + about + behind + text + "\n")
+}
+
+// idOf returns the id of a hit for people: that of its session, and of its entry.
+func idOf(h *Hit, ids map[string]string) string {
+	if h.Entry == "" {
+		return names.Visible(ids[h.ID])
+	}
+	return names.Visible(ids[h.ID]) + "#" + names.Visible(shortID(h.Entry))
+}
+
+// shortIDs returns for the ids of sessions with hits beginnings that tell them apart.
+func shortIDs(hits []Hit) map[string]string {
+	of := map[string]string{} // ids by their beginnings
+	for i := range hits {
+		id := hits[i].ID
+		short := shortID(id)
+		if other, isTaken := of[short]; isTaken && other != id {
+			of[other] = other
+			short = id
+		}
+		of[short] = id
+	}
+	ids := map[string]string{}
+	for short, id := range of {
+		if len(ids[id]) < len(short) {
+			ids[id] = short
+		}
+	}
+	return ids
+}
+
+// isUUID matches a UUID; the first group is its version.
+var isUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-([0-9a-fA-F])[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+
+// shortID returns a beginning of an id that most likely no other one has: of a UUID 8 characters, or
+// 18 where it begins with the time.
+func shortID(id string) string {
+	version := isUUID.FindStringSubmatch(id)
+	switch {
+	case version == nil:
+		return id
+	case version[1] == "7":
+		return id[:18]
+	}
+	return id[:8]
+}
+
+// fitWords returns the part of a text around a match that fits into so many columns, without parts
+// of words. A word that is longer than all of them is cut.
+func fitWords(text string, width int, marks *regexp.Regexp) string {
+	rest, isCutBefore := strings.CutPrefix(text, "…")
+	if isCutBefore {
+		_, rest, _ = strings.Cut(rest, " ")
+	}
+	whole, isCutAfter := strings.CutSuffix(rest, "…")
+	if at := strings.LastIndexByte(whole, ' '); isCutAfter && at >= 0 {
+		whole = whole[:at]
+	}
+	at := 0
+	if marks != nil {
+		if found := marks.FindStringIndex(whole); found != nil {
+			at = found[0]
+		}
+	}
+	words := strings.Fields(whole)
+	first := max(0, len(strings.Fields(whole[:at]+"."))-1)
+	last := first
+	left := width - 2 // for … at both ends
+	for i := first; i < len(words) && left >= uniseg.StringWidth(words[i])+min(i-first, 1); i++ {
+		left -= uniseg.StringWidth(words[i]) + min(i-first, 1)
+		last = i + 1
+	}
+	if last == first { // not even one word
+		return view.CutAt(strings.Join(words[first:], " "), width)
+	}
+	for first > 0 && left > uniseg.StringWidth(words[first-1]) {
+		first--
+		left -= uniseg.StringWidth(words[first]) + 1
+	}
+	shown := strings.Join(words[first:last], " ")
+	if first > 0 || isCutBefore {
+		shown = "…" + shown
+	}
+	if last < len(words) || isCutAfter {
+		shown += "…"
+	}
+	return shown
 }

@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -24,6 +26,7 @@ const maxQuery = 4096
 // Matcher.
 type Query struct {
 	text    string
+	parser  Parser
 	words   []*word // all are in the entry's visible text
 	without []*word // none is in it
 	role    string  // "" for any
@@ -44,12 +47,23 @@ type Query struct {
 var roles = map[string][]string{"user": {"user"}, "assistant": {"assistant"}, "tool": {"toolResult", "tool"}}
 
 // ParseQuery parses a query without percent-encoding. The error wraps ErrQuery.
-func ParseQuery(text string) (*Query, error) { return (&Query{text: text}).parse(text) }
+func ParseQuery(text string) (*Query, error) { return Parser{}.Query(text) }
 
-// ParseRegexp parses a query, which may be empty, and a regular expression in the syntax of Go that
+// Parser parses queries. The zero value knows no relative directories.
+type Parser struct {
+	Dir  string // the directory in which relative paths begin; "" for none
+	Home string // the one that ~ stands for; "" for none
+}
+
+// Query parses a query without percent-encoding. The error wraps ErrQuery.
+func (p Parser) Query(text string) (*Query, error) {
+	return (&Query{text: text, parser: p}).parse(text)
+}
+
+// Regexp parses a query, which may be empty, and a regular expression in the syntax of Go that
 // a single text of an entry must match. ^ and $ match the ends of lines.
-func ParseRegexp(pattern, text string) (*Query, error) {
-	q := &Query{text: text + "\x00" + pattern}
+func (p Parser) Regexp(pattern, text string) (*Query, error) {
+	q := &Query{text: text + "\x00" + pattern, parser: p}
 	if _, err := regexp.Compile(pattern); err != nil {
 		return nil, q.wrong("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
@@ -67,10 +81,16 @@ func (q *Query) parse(text string) (*Query, error) {
 		return nil, q.wrong("it is not UTF-8")
 	}
 	used := map[string]bool{}
+	isFirst := true
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		var t term
 		var err error
+		word := rest
 		t, rest, err = q.cut(rest)
+		if err == nil && !isFirst && t.key == "" && !t.not && word[0] != '"' {
+			err = q.checkOperator(t.text, rest)
+		}
+		isFirst = false
 		if err == nil {
 			err = q.add(t, used)
 		}
@@ -93,6 +113,24 @@ func (q *Query) parse(text string) (*Query, error) {
 
 func (q *Query) wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrQuery, fmt.Errorf(format, args...))
+}
+
+// checkOperator refuses a word that other programs have for the relation of those around it.
+func (q *Query) checkOperator(word, rest string) error {
+	if strings.TrimSpace(rest) == "" {
+		return nil
+	}
+	const asWord = `; to find it as a word, put it into quotes: "%[1]s"`
+	switch word {
+	case "OR":
+		return q.wrong("%q does not join words: search for each of them by itself, or type "+
+			"sessionfs search -E '(?i)this|that'"+asWord, word)
+	case "AND":
+		return q.wrong("%q is not needed: all words must be there; leave it out"+asWord, word)
+	case "NOT":
+		return q.wrong("%q does not exclude a word: write -word"+asWord, word)
+	}
+	return nil
 }
 
 // term is a part of a query: text, or key:text.
@@ -208,7 +246,7 @@ func (q *Query) restrict(t term) (err error) {
 	case "agent":
 		q.agent = t.text
 	case "cwd":
-		q.cwd = foldedPath(t.text)
+		q.cwd = foldedPath(q.parser.absolute(t.text))
 		if q.cwd == "" {
 			return q.wrong("cwd: needs an absolute path, not %q; in a name / is written %%2F", t.text)
 		}
@@ -223,6 +261,20 @@ func (q *Query) restrict(t term) (err error) {
 		q.archive = true
 	}
 	return err
+}
+
+// absolute returns a path below the directory of the parser, if it is relative, or below its home.
+func (p Parser) absolute(path string) string {
+	_, _, isAbs := names.AbsPath(path)
+	switch {
+	case isAbs:
+		return path
+	case p.Home != "" && (path == "~" || strings.HasPrefix(path, "~/")):
+		return p.Home + path[1:]
+	case p.Dir != "":
+		return filepath.Join(p.Dir, path)
+	}
+	return path
 }
 
 // beginning returns the beginning of the day, week, month or moment that a term names, in local

@@ -240,7 +240,7 @@ func TestRegexp(t *testing.T) {
 		if row[0] == '#' {
 			continue
 		}
-		q, err := ParseRegexp(want[0], "")
+		q, err := Parser{}.Regexp(want[0], "")
 		require.NoError(t, err)
 		require.Equal(t, want[1], strings.Join(entriesOf(t, s, q), " "), row)
 		var needles []string
@@ -249,10 +249,10 @@ func TestRegexp(t *testing.T) {
 		}
 		require.Equal(t, want[2], strings.Join(needles, " or "), row)
 	}
-	q, err := ParseRegexp("time", "role:assistant")
+	q, err := Parser{}.Regexp("time", "role:assistant")
 	require.NoError(t, err)
 	require.Equal(t, "assistant", q.role)
-	_, err = ParseRegexp("(a", "")
+	_, err = Parser{}.Regexp("(a", "")
 	require.ErrorIs(t, err, ErrQuery)
 	require.ErrorContains(t, err, "missing closing )")
 }

@@ -54,7 +54,7 @@ func (q slowQuery) parse() (*Query, error) {
 	for _, w := range q.either {
 		patterns = append(patterns, regexp.QuoteMeta(w))
 	}
-	return ParseRegexp(strings.Join(patterns, "|"), q.String())
+	return Parser{}.Regexp(strings.Join(patterns, "|"), q.String())
 }
 
 func (q slowQuery) String() string {

@@ -103,7 +103,7 @@ func (l *Log) WriteText(ctx context.Context, out *Screen, width int) error {
 				left--
 			}
 			if width > 0 {
-				part = cutAt(part, left)
+				part = CutAt(part, left)
 				left -= uniseg.StringWidth(part)
 			}
 			text += out.Coloured(colours[i], part)

@@ -101,8 +101,8 @@ func (f *fence) colourOf(line []byte) string {
 	return ""
 }
 
-// cutAt shortens a text that has more columns than width at its end.
-func cutAt(text string, width int) string {
+// CutAt shortens a text that has more columns than width at its end.
+func CutAt(text string, width int) string {
 	switch {
 	case uniseg.StringWidth(text) <= width:
 		return text

@@ -29,6 +29,6 @@ func TestColours(t *testing.T) {
 
 // TestCutAt: characters that are two columns wide are not cut in the middle.
 func TestCutAt(t *testing.T) {
-	require.Equal(t, "", cutAt("text", 0))
-	require.Equal(t, "漢…", cutAt("漢字", 3))
+	require.Equal(t, "", CutAt("text", 0))
+	require.Equal(t, "漢…", CutAt("漢字", 3))
 }

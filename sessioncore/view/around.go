@@ -1,0 +1,86 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/document"
+)
+
+// Passage is the transcript of a branch, and the part of it around an entry.
+type Passage struct {
+	Document *document.Document
+	From, To int64 // the part
+	At       int64 // the beginning of the entry in the document
+}
+
+// Around returns the transcript of the branch through an entry, with the part that has so many shown
+// entries on each side of it. An entry that a transcript does not show is where the next one begins.
+func Around(
+	ctx context.Context, s *sessioncore.Snapshot, at sessioncore.Entry, count int, links Links,
+) (*Passage, error) {
+	end := BranchThrough(s, at)
+	t, err := newTranscript(ctx, s, end, links)
+	if err != nil {
+		return nil, err
+	}
+	p := &Passage{}
+	p.Document, err = Render(ctx, s, end, links)
+	if err != nil {
+		return nil, err
+	}
+	before := map[sessioncore.Entry]bool{}
+	for _, e := range s.Path(at) {
+		before[e] = e != at
+	}
+	index := 0 // of the entry in those that are shown
+	for index < len(t.entries)-1 && before[t.entries[index].entry] {
+		index++
+	}
+	p.To = p.Document.Size()
+	offset := p.To
+	for i := len(t.entries) - 1; i >= 0; i-- {
+		if i == index+count {
+			p.To = offset
+		}
+		offset -= t.entries[i].size
+		if i == index {
+			p.At = offset
+		}
+		if i == index-count {
+			p.From = offset
+		}
+	}
+	return p, nil
+}
+
+// BranchThrough returns the end of a branch on which an entry is: the leaf if that is below it, else
+// the newest tip below it.
+func BranchThrough(s *sessioncore.Snapshot, at sessioncore.Entry) sessioncore.Entry {
+	end := s.BranchBelow(at)
+	if end != at || !s.Tree().Has(at) {
+		return end
+	}
+	for children := s.Tree().Children(end); len(children) > 0; children = s.Tree().Children(end) {
+		end = children[len(children)-1] // the newest
+	}
+	return end
+}
+
+// Lines returns in how many lines a document begins before an offset.
+func (p *Passage) Lines(before int64) (lines int, err error) {
+	in := io.NewSectionReader(p.Document, 0, before)
+	part := make([]byte, maxColoured)
+	for {
+		n, err := in.Read(part)
+		lines += bytes.Count(part[:n], []byte("\n"))
+		if err == io.EOF {
+			return lines, nil
+		}
+		if err != nil {
+			return lines, err
+		}
+	}
+}
