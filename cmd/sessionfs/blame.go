@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,24 +45,30 @@ func blameCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		edits, unread, err := src.edits(cmd, args[0])
+		found, err := src.edits(cmd, args[0])
 		if err != nil {
 			return err
 		}
+		edits := found.list
 		changes := make([][]blame.Change, len(edits))
 		for i := range edits {
 			changes[i] = edits[i].Changes
 		}
-		found := blame.Lines(text, changes)
+		of := blame.Lines(text, changes)
 		err = paged(cmd, func(out *view.Screen) error {
 			p := src.blamePrinter(out, edits)
 			p.JSON = asJSON
+			p.Width = max(0, terminalWidth(cmd.OutOrStdout()))
+			p.Last = to
 			for i := from - 1; i < to; i++ {
-				p.Line(i+1, strings.TrimSuffix(file[i], "\n"), found[i])
+				p.Line(i+1, strings.TrimSuffix(file[i], "\n"), of[i])
 			}
 			return nil
 		})
-		return endSearch(cmd, err, unread, true)
+		if err == nil && len(edits) == 0 {
+			src.sayUnedited(cmd, found)
+		}
+		return endSearch(cmd, err, found.unread, true)
 	})
 	cmd.Flags().StringVarP(&lines, "lines", "L", "", "only the lines `FROM,TO`, or the line FROM")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
@@ -97,29 +104,46 @@ func lineRange(text string, count int) (from, to int, err error) {
 	return from, min(to, count), err
 }
 
-// edits returns the edits of a file in all sessions, the oldest first, and the sessions that could
-// not be searched.
-func (src *tree) edits(cmd *cobra.Command, file string) (list []blame.Edit, unread []*search.Found, err error) {
-	touched, err := touchedBy(file)
+// fileEdits are the edits of a file in all sessions.
+type fileEdits struct {
+	touched *search.Touched
+	list    []blame.Edit    // the oldest first
+	unread  []*search.Found // sessions that could not be searched
+	named   int             // how many calls name the file
+}
+
+// sayUnedited says on stderr why a file has no edits.
+func (src *tree) sayUnedited(cmd *cobra.Command, found fileEdits) {
+	if found.named == 0 {
+		src.sayUnnamed(cmd, found.touched)
+		return
+	}
+	sayError(cmd, fmt.Errorf("sessions name %s, but none has an edit of it; 'sessionfs touched' lists them", found.touched.Path()))
+}
+
+// edits returns the edits of a file.
+func (src *tree) edits(cmd *cobra.Command, file string) (found fileEdits, err error) {
+	found.touched, err = touchedBy(file)
 	if err != nil {
-		return nil, nil, err
+		return found, err
 	}
 	searcher, err := src.Searcher(nil, 0)
 	if err != nil {
-		return nil, nil, err
+		return found, err
 	}
 	err = withProgress(cmd, func(ctx context.Context) error {
-		result, err := searcher.Search(ctx, touched)
+		result, err := searcher.Search(ctx, found.touched)
 		if err != nil {
 			return err
 		}
-		unread = result.Unread
-		list, err = blame.Edits(ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
+		found.unread = result.Unread
+		found.named = len(result.Hits)
+		found.list, err = blame.Edits(ctx, result.Hits, found.touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
 			return src.Snapshot(ctx, h.Directory())
 		})
 		return err
 	})
-	return list, unread, err
+	return found, err
 }
 
 // blamePrinter returns a printer of a file's edits.
@@ -137,13 +161,16 @@ func (src *tree) agentOf(dir string) string {
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.
 func (src *tree) printEdits(cmd *cobra.Command, name string) error {
-	edits, unread, err := src.edits(cmd, name)
+	found, err := src.edits(cmd, name)
 	if err != nil {
 		return err
 	}
 	err = paged(cmd, func(out *view.Screen) error {
-		src.blamePrinter(out, edits).Diffs(name)
+		src.blamePrinter(out, found.list).Diffs(name)
 		return nil
 	})
-	return endSearch(cmd, err, unread, len(edits) > 0)
+	if err == nil && len(found.list) == 0 {
+		src.sayUnedited(cmd, found)
+	}
+	return endSearch(cmd, err, found.unread, len(found.list) > 0)
 }

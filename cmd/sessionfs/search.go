@@ -100,7 +100,11 @@ func touchedCommand() *cobra.Command {
 			return err
 		}
 		f.marks = touched.Marks()
-		return f.run(cmd, src, nil, touched)
+		err = f.run(cmd, src, nil, touched)
+		if code, ok := errors.AsType[status](err); ok && code == exitNothing {
+			src.sayUnnamed(cmd, touched)
+		}
+		return err
 	})
 	f.flags(cmd)
 	cmd.Flags().BoolVarP(&patch, "patch", "p", false, "each edit of the file as a diff below its prompt")
@@ -110,6 +114,23 @@ func touchedCommand() *cobra.Command {
 	cmd.ValidArgsFunction = nil // files of any kind
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// sayUnnamed says on stderr that no session names a file, and the most similar path that one names.
+func (src *tree) sayUnnamed(cmd *cobra.Command, touched *search.Touched) {
+	elsewhere, others := touched.Elsewhere()
+	searcher, err := src.Searcher(nil, 0)
+	if err == nil {
+		_, _, err = searcher.Count(cmd.Context(), elsewhere)
+	}
+	if err != nil {
+		return // the message alone is lacking
+	}
+	said := "no session names " + touched.Path()
+	if nearest := others.Nearest(touched.Path()); nearest != "" {
+		said += "; the most similar path that one names is " + nearest
+	}
+	sayError(cmd, errors.New(said))
 }
 
 // touchedBy returns the matcher of the calls that name a file, here or on Windows.

@@ -3,7 +3,10 @@ package blame
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/rivo/uniseg"
 
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/names"
@@ -13,36 +16,134 @@ import (
 // Printer prints a file with its edits.
 type Printer struct {
 	Out   *view.Screen
+	Width int                // of the terminal in columns; 0 for no limit
+	Last  int                // the greatest number of a line
 	Edits []Edit             // the oldest first
 	Agent func(*Edit) string // the name of the agent of an edit
 	JSON  bool               // lines are objects
+
+	columns blameColumns
+	above   int // the edit of the line above, where lines of an edit stand below it
+}
+
+// blameColumns are the widths of the columns before the text on a terminal.
+type blameColumns struct {
+	agent, entry, said, number int
+	isStacked                  bool // the columns of an edit stand in a line above its lines
+}
+
+// leastSaid and mostSaid are how many columns the title and the prompt of an edit have. Where the first
+// are not left, an edit stands above its lines.
+const (
+	leastSaid = 6
+	mostSaid  = 45
+)
+
+// noneAbove stands for no line above: it is no edit, nor Nobody.
+const noneAbove = Nobody - 1
+
+// layOut chooses the columns: half of the terminal is for the text.
+func (p *Printer) layOut() {
+	c := blameColumns{number: len(fmt.Sprint(p.Last))}
+	said := 0
+	for i := range p.Edits {
+		e := &p.Edits[i]
+		c.agent = max(c.agent, uniseg.StringWidth(p.Agent(e)))
+		c.entry = max(c.entry, uniseg.StringWidth(entryOf(e)))
+		said = max(said, uniseg.StringWidth(saidOf(e)))
+	}
+	c.said = min(said, mostSaid)
+	fixed := len("~2006-01-02") + c.agent + c.entry + c.number + 2*len(" ") + 2*len("  ")
+	if left := p.Width/2 - fixed; p.Width > 0 && left < c.said {
+		c.said = left
+		c.isStacked = left < leastSaid
+	}
+	p.columns = c
+	p.above = noneAbove
+}
+
+// entryOf returns the beginning of an edit's entry for people.
+func entryOf(e *Edit) string { return names.VisibleLine(names.ShortID(e.Entry)) }
+
+// saidOf returns the title of an edit's session and the prompt, or the prompt alone where a session
+// has no title of its own.
+func saidOf(e *Edit) string {
+	title := names.VisibleLine(e.Session)
+	prompt := names.VisibleLine(e.Prompt)
+	begun := strings.TrimSuffix(title, "…")
+	switch {
+	case strings.HasPrefix(prompt, begun):
+		return prompt
+	case prompt == "" || strings.HasPrefix(title, strings.TrimSuffix(prompt, "…")):
+		return title
+	}
+	return title + ": " + prompt
 }
 
 // Line prints the line of a number, which counts from 1: on a terminal in columns, elsewhere with
 // tabs between them.
 func (p *Printer) Line(number int, text string, line Line) {
-	if p.JSON {
+	switch {
+	case p.JSON:
 		p.object(number, text, line)
-		return
-	}
-	columns := []any{"", "-", "", "", "", ""}
-	date := "-"
-	if line.Edit != Nobody {
-		e := &p.Edits[line.Edit]
-		columns = []any{"", e.When(), p.Agent(e), e.Session, e.Entry, e.Prompt}
-		if !line.Exact {
-			columns[0] = "~"
+	case p.Out.People:
+		p.forPeople(number, names.VisibleExcept(text, "\t"), line)
+	default:
+		columns := []any{"", "-", "", "", "", ""}
+		if line.Edit != Nobody {
+			e := &p.Edits[line.Edit]
+			columns = []any{mark(line), e.When(), p.Agent(e), e.Session, e.Entry, e.Prompt}
 		}
-		date = e.Time.Local().Format(time.DateOnly)
-	}
-	if !p.Out.People {
 		said := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", columns...)
 		fmt.Fprintf(p.Out, "%d\t%s\t%s\n", number, names.VisibleExcept(said, "\t"), text)
+	}
+}
+
+// mark returns ~ for a line of which the text alone tells the edit.
+func mark(line Line) string {
+	if line.Edit == Nobody || line.Exact {
+		return ""
+	}
+	return "~"
+}
+
+// forPeople prints a line on a terminal.
+func (p *Printer) forPeople(number int, text string, line Line) {
+	if p.columns.number == 0 {
+		p.layOut()
+	}
+	c := p.columns
+	date := "-"
+	agent := ""
+	entry := ""
+	said := ""
+	if line.Edit != Nobody {
+		e := &p.Edits[line.Edit]
+		date = e.Time.Local().Format(time.DateOnly)
+		agent = p.Agent(e)
+		entry = entryOf(e)
+		said = saidOf(e)
+	}
+	if !c.isStacked {
+		said = view.CutAt(said, c.said)
+		about := fmt.Sprintf("%1s%-10s %s %s  %s  %*d", mark(line), date, padded(agent, c.agent), padded(entry, c.entry),
+			padded(said, c.said), c.number, number)
+		fmt.Fprintf(p.Out, "%s %s\n", p.Out.Coloured(view.ColourPath, about), text)
 		return
 	}
-	columns[1] = date
-	said := names.VisibleLine(fmt.Sprintf("%1s%-10s %-7.7s %-20.20s %-8.8s %-24.24s", columns...))
-	fmt.Fprintf(p.Out, "%s%5d  %s", p.Out.Coloured(view.ColourPath, said), number, names.VisibleExcept(text, "\t")+"\n")
+	if line.Edit != p.above {
+		about := strings.TrimRight(fmt.Sprintf("%s %s %s", date, agent, entry), " ")
+		left := p.Width - uniseg.StringWidth(about) - len(" ")
+		about += " " + view.CutAt(said, max(left, leastSaid))
+		p.Out.WriteString(p.Out.Coloured(view.ColourPath, strings.TrimRight(about, " ")) + "\n")
+		p.above = line.Edit
+	}
+	fmt.Fprintf(p.Out, "%1s%*d %s\n", mark(line), c.number, number, text)
+}
+
+// padded returns a text with blanks up to so many columns.
+func padded(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-uniseg.StringWidth(text)))
 }
 
 // editJSON has the members of a line's object that are about its edit.

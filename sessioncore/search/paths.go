@@ -125,6 +125,9 @@ func (p *paths) isBelow(clean string) bool {
 	if p.Touched.windows {
 		clean = strings.ToLower(clean)
 	}
+	if p.others != nil {
+		return path.Base(clean) == path.Base(p.path)
+	}
 	return isBelow(clean, p.path)
 }
 

@@ -121,7 +121,7 @@ func idOf(h *Hit, ids map[string]string) string {
 	if h.Entry == "" {
 		return names.Visible(ids[h.ID])
 	}
-	return names.Visible(ids[h.ID]) + "#" + names.Visible(shortID(h.Entry))
+	return names.Visible(ids[h.ID]) + "#" + names.Visible(names.ShortID(h.Entry))
 }
 
 // shortIDs returns for the ids of sessions with hits beginnings that tell them apart.
@@ -129,7 +129,7 @@ func shortIDs(hits []Hit) map[string]string {
 	of := map[string]string{} // ids by their beginnings
 	for i := range hits {
 		id := hits[i].ID
-		short := shortID(id)
+		short := names.ShortID(id)
 		if other, isTaken := of[short]; isTaken && other != id {
 			of[other] = other
 			short = id
@@ -143,22 +143,6 @@ func shortIDs(hits []Hit) map[string]string {
 		}
 	}
 	return ids
-}
-
-// isUUID matches a UUID; the first group is its version.
-var isUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-([0-9a-fA-F])[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
-
-// shortID returns a beginning of an id that most likely no other one has: of a UUID 8 characters, or
-// 18 where it begins with the time.
-func shortID(id string) string {
-	version := isUUID.FindStringSubmatch(id)
-	switch {
-	case version == nil:
-		return id
-	case version[1] == "7":
-		return id[:18]
-	}
-	return id[:8]
 }
 
 // fitWords returns the part of a text around a match that fits into so many columns, without parts

@@ -176,6 +176,9 @@ func (c *touchChecker) addResult(tool rawjson.Value, r result) {
 // matches.
 func (c *touchChecker) add(tool, name string) bool {
 	file := c.fileOf(name)
+	if file != "" && c.others != nil {
+		c.others.add(file)
+	}
 	use := tool + " " + file
 	if file != "" && len(c.uses) < maxNamed && len(c.found) < maxNamed && !slices.Contains(c.uses, use) {
 		c.uses = append(c.uses, use)

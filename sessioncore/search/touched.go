@@ -2,10 +2,12 @@ package search
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -20,6 +22,55 @@ type Touched struct {
 	windows bool
 	home    string  // of the user
 	needle  *Needle // in each match, unless its path is relative to a directory at or below path; may be nil
+	others  *Others // where files of the same name anywhere are meant; nil for this path alone
+}
+
+// Others are files of the same name that calls name.
+type Others struct {
+	mu    sync.Mutex // guards count
+	count map[string]int
+}
+
+// add counts a file of a call.
+func (o *Others) add(file string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.count[file]++
+}
+
+// Nearest returns the file that has most of the end of a path, of several the one that most calls
+// name; "" for none.
+func (o *Others) Nearest(name string) (nearest string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	most := -1
+	for _, file := range slices.Sorted(maps.Keys(o.count)) {
+		rank := commonEnd(file, name)<<32 + o.count[file]
+		if file != name && rank > most {
+			most = rank
+			nearest = file
+		}
+	}
+	return nearest
+}
+
+// commonEnd returns how many of the last names of two paths are the same.
+func commonEnd(a, b string) (count int) {
+	first := strings.Split(a, "/")
+	second := strings.Split(b, "/")
+	for count < min(len(first), len(second)) && first[len(first)-1-count] == second[len(second)-1-count] {
+		count++
+	}
+	return count
+}
+
+// Elsewhere returns a matcher of the calls that name a file of the same name anywhere, and what they
+// name.
+func (t *Touched) Elsewhere() (*Touched, *Others) {
+	others := &Others{count: map[string]int{}}
+	elsewhere := *t
+	elsewhere.others = others
+	return &elsewhere, others
 }
 
 // NewTouched returns the Touched of an absolute path, of POSIX or Windows.
@@ -35,6 +86,9 @@ func NewTouched(name string) (*Touched, error) {
 	}
 	return t, nil
 }
+
+// Path returns the clean path of the file.
+func (t *Touched) Path() string { return t.path }
 
 // Marks returns the expression that matches the name of the file in a line of a hit.
 func (t *Touched) Marks() *regexp.Regexp {
@@ -56,7 +110,9 @@ func plainest(name string) (longest string) {
 }
 
 // Key implements Matcher. No query has a NUL.
-func (t *Touched) Key() string { return fmt.Sprint("\x00touched\x00", t.windows, t.path) }
+func (t *Touched) Key() string {
+	return fmt.Sprint("\x00touched\x00", t.windows, t.others != nil, t.path)
+}
 
 // Needle implements Matcher. The needle is the file's name, in a string with its path or one below
 // it, so that mere mentions cause no indexing. In a session whose directory is at or below the
