@@ -29,7 +29,7 @@ func blameCommand() *cobra.Command {
 		Use:   "blame [-s SOURCE] [-L FROM,TO] [--json] FILE",
 		Short: "Tell which edit of which agent put each line of a file there",
 		Long: "Show for each line of FILE, as it is now, the newest edit of an agent that put it there: its date, " +
-			"the agent, the title of the session, the entry, and how the prompt begins; - where no agent did. ~ " +
+			"the agent, the entry, the title of the session and how the prompt begins; - where no agent did. ~ " +
 			"marks a line of which the text alone tells that.\n\n" +
 			"Off a terminal the columns are the number of the line, ~ or nothing, time, agent, session, entry, " +
 			"prompt and text, with tabs between them.",

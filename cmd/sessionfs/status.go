@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 
 	"sessionfs/fs"
@@ -39,7 +41,7 @@ func statusCommand() *cobra.Command {
 			if asJSON {
 				err = names.WriteJSON(cmd.OutOrStdout(), all)
 			} else {
-				err = printStatus(cmd.OutOrStdout(), all, time.Now())
+				err = printStatus(cmd.OutOrStdout(), all, time.Now(), max(0, terminalWidth(cmd.OutOrStdout())))
 			}
 			if err == nil && !asJSON && len(args) == 0 {
 				err = writeAgents(cmd.OutOrStdout())
@@ -109,30 +111,75 @@ func completeMountpoints(*cobra.Command, []string, string) ([]cobra.Completion, 
 	return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// printStatus prints a table, or nothing if there are no mounts.
-func printStatus(out io.Writer, all []fs.Status, now time.Time) error {
+// statusColumns are the columns of the table of mounts.
+var statusColumns = []string{"MOUNTPOINT", "SOURCE", "STATE", "PID", "UP", "OPEN", "SESSIONS", "MEMORY", "FILES", "TEMP"}
+
+// printStatus prints a table, or nothing if there are no mounts. Where a terminal of so many columns
+// is too narrow for it, the columns of a mount stand below its path; 0 is no limit.
+func printStatus(out io.Writer, all []fs.Status, now time.Time, width int) error {
 	if len(all) == 0 {
 		return nil
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MOUNTPOINT\tSOURCE\tSTATE\tPID\tUP\tOPEN\tSESSIONS\tMEMORY\tFILES\tTEMP")
+	var rows [][]string
 	for _, s := range all {
-		row := []string{names.Visible(s.Mountpoint), names.Visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-"}
-		if s.PID != 0 {
-			row[3] = fmt.Sprint(s.PID)
-		}
-		if c := s.Counters; c != nil {
-			row = append(row[:4], now.Sub(c.Since).Round(time.Second).String(), fmt.Sprint(c.Open),
-				fmt.Sprint(c.Sessions), fmt.Sprintf("%dM", c.Memory>>20), fmt.Sprint(c.Files),
-				fmt.Sprintf("%dM", c.Temporary>>20))
-		}
+		rows = append(rows, statusRow(s, now))
+	}
+	var text bytes.Buffer
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.Join(statusColumns, "\t"))
+	for _, row := range rows {
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
-	err := table.Flush()
-	for _, s := range all {
-		if s.State == fs.StateFull {
-			fmt.Fprintf(out, "%s: %s; close some\n", names.Visible(s.Mountpoint), s.Full)
+	_ = table.Flush() // a buffer has no error
+	for line := range strings.Lines(text.String()) {
+		if width > 0 && uniseg.StringWidth(strings.TrimSuffix(line, "\n")) > width {
+			text.Reset()
+			stackStatus(&text, rows, width)
+			break
 		}
 	}
+	for _, s := range all {
+		if s.State == fs.StateFull {
+			fmt.Fprintf(&text, "%s: %s; close some\n", names.Visible(s.Mountpoint), s.Full)
+		}
+	}
+	_, err := out.Write(text.Bytes())
 	return err
+}
+
+// statusRow returns the columns of a mount.
+func statusRow(s fs.Status, now time.Time) []string {
+	row := []string{names.Visible(s.Mountpoint), names.Visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-"}
+	if s.PID != 0 {
+		row[3] = fmt.Sprint(s.PID)
+	}
+	c := s.Counters
+	if c == nil {
+		return row
+	}
+	return append(row[:4], now.Sub(c.Since).Round(time.Second).String(), fmt.Sprint(c.Open),
+		fmt.Sprint(c.Sessions), fmt.Sprintf("%dM", c.Memory>>20), fmt.Sprint(c.Files),
+		fmt.Sprintf("%dM", c.Temporary>>20))
+}
+
+// stackStatus prints each mount as its path, and its other columns below that with their names.
+func stackStatus(out io.Writer, rows [][]string, width int) {
+	for _, row := range rows {
+		fmt.Fprintf(out, "%s\n  %s\n ", row[0], row[1])
+		used := 1
+		for i, name := range statusColumns[2:] {
+			field := " " + strings.ToLower(name) + " " + row[i+2]
+			if used+len(field)+1 > width && used > 1 {
+				fmt.Fprint(out, "\n ")
+				used = 1
+			}
+			fmt.Fprint(out, field)
+			used += len(field)
+			if i < len(statusColumns)-3 {
+				fmt.Fprint(out, ",")
+				used++
+			}
+		}
+		fmt.Fprintln(out)
+	}
 }

@@ -24,9 +24,35 @@ import (
 func TestStatusFull(t *testing.T) {
 	var out strings.Builder
 	counters := &fs.Counters{Memory: 90 << 20, Files: 12, Temporary: 5 << 20, Full: "memory is full: 99 of 100 MiB are in open files"}
-	require.NoError(t, printStatus(&out, []fs.Status{{Mountpoint: "/m", Source: "/s", State: fs.StateFull, PID: 7, Counters: counters}}, time.Time{}))
+	require.NoError(t, printStatus(&out, []fs.Status{{Mountpoint: "/m", Source: "/s", State: fs.StateFull, PID: 7, Counters: counters}}, time.Time{}, 0))
 	require.Regexp(t, `^MOUNTPOINT .* MEMORY +FILES +TEMP\n/m +/s +full +7 .* 90M +12 +5M\n`+
 		`/m: memory is full: 99 of 100 MiB are in open files; close some\n$`, out.String())
+}
+
+// TestStatusWidths: on a narrow terminal the columns of a mount stand below its path, and no path is cut.
+func TestStatusWidths(t *testing.T) {
+	mounts := []fs.Status{
+		{Mountpoint: "/home/somebody/a/very/long/path/of/agent-sessions", Source: "/home/somebody/.omp/agent", State: fs.StateOK, PID: 7,
+			Counters: &fs.Counters{Memory: 90 << 20, Files: 12, Temporary: 5 << 20}},
+		{Mountpoint: "/m", Source: "/s", State: fs.StateDead},
+	}
+	print := func(width int) string {
+		var out strings.Builder
+		require.NoError(t, printStatus(&out, mounts, time.Time{}, width))
+		return out.String()
+	}
+	require.Equal(t, print(0), print(200))
+	require.Equal(t, 3, strings.Count(print(0), "\n"))
+	for _, width := range []int{40, 80} {
+		got := print(width)
+		require.NotContains(t, got, "MOUNTPOINT")
+		for line := range strings.Lines(got) {
+			require.LessOrEqual(t, len(line)-1, max(width, len(mounts[0].Mountpoint)), line)
+		}
+	}
+	require.Equal(t, "/home/somebody/a/very/long/path/of/agent-sessions\n  /home/somebody/.omp/agent\n"+
+		"  state ok, pid 7, up 0s, open 0,\n  sessions 0, memory 90M, files 12,\n  temp 5M\n"+
+		"/m\n  /s\n  state dead, pid -, up -, open -,\n  sessions -, memory -, files -, temp -\n", print(40))
 }
 
 // Nobody is told of other users' mounts but root, and nobody is believed who is not the mount's user.

@@ -82,33 +82,61 @@ func (l *Log) WriteJSON(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// WriteText writes the lines with their drawing, cut at so many columns, 0 for no limit.
+// narrowLog is the width below which what an entry says stands below its id and time.
+const narrowLog = 60
+
+// WriteText writes the lines with their drawing, cut at so many columns, 0 for no limit. Ids are never
+// cut.
 func (l *Log) WriteText(ctx context.Context, out *Screen, width int) error {
-	colours := []string{"", ColourName, ColourMatch, ""}
 	return l.lines(ctx, func(line *report.LogLine) error {
-		parts := []string{line.Graph, "", "", ""}
-		if line.Entry != sessioncore.NoEntry {
-			parts[1] = names.Visible(line.ID)
-			if len(line.Marks) > 0 {
-				parts[2] = names.Visible("(" + strings.Join(line.Marks, ", ") + ")")
-			}
-			parts[3] = l.Session.Time(line.Entry).Local().Format("2006-01-02 15:04:05") + " " +
-				names.Visible(line.What+": "+line.Said)
+		if line.Entry == sessioncore.NoEntry {
+			return l.writeRow(out, width, line.Graph)
 		}
-		text := ""
-		left := width
-		for i, part := range parts {
-			if i > 0 && part != "" {
-				text += " "
-				left--
-			}
-			if width > 0 {
-				part = CutAt(part, left)
-				left -= uniseg.StringWidth(part)
-			}
-			text += out.Coloured(colours[i], part)
+		id := names.Visible(line.ID)
+		marks := ""
+		if len(line.Marks) > 0 {
+			marks = names.Visible("(" + strings.Join(line.Marks, ", ") + ")")
 		}
-		_, err := out.WriteString(strings.TrimRight(text, " ") + "\n")
-		return err
+		at := l.Session.Time(line.Entry).Local().Format("2006-01-02 15:04:05")
+		said := names.Visible(line.What + ": " + line.Said)
+		if width <= 0 || width >= narrowLog {
+			return l.writeRow(out, width, line.Graph, id, marks, at+" "+said)
+		}
+		err := l.writeRow(out, width, line.Graph, id, "", at)
+		if err == nil && marks != "" {
+			err = l.writeRow(out, width, below(line), "", marks)
+		}
+		if err != nil {
+			return err
+		}
+		return l.writeRow(out, width, below(line), "", "", said)
 	})
+}
+
+// below returns the drawing below the drawing of an entry.
+func below(line *report.LogLine) string {
+	if line.Above == sessioncore.NoEntry {
+		return strings.Replace(line.Graph, "*", " ", 1)
+	}
+	return strings.Replace(line.Graph, "*", "|", 1)
+}
+
+// writeRow writes the parts of a row in their colours: the drawing, the id, the marks and the text.
+func (l *Log) writeRow(out *Screen, width int, parts ...string) error {
+	colours := []string{"", ColourName, ColourMatch, ""}
+	text := ""
+	left := width
+	for i, part := range parts {
+		if i > 0 && part != "" {
+			text += " "
+			left--
+		}
+		if width > 0 && i != 1 {
+			part = CutAt(part, left)
+		}
+		left -= uniseg.StringWidth(part)
+		text += out.Coloured(colours[i], part)
+	}
+	_, err := out.WriteString(strings.TrimRight(text, " ") + "\n")
+	return err
 }
