@@ -64,7 +64,7 @@ func exportCommand() *cobra.Command {
 		}
 		err = view.Page(cmd.Context(), cmd.OutOrStdout(), of)
 		if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {
-			sayMasked(cmd, "in the whole session", masked)
+			sayMasked(cmd, "masked in the whole session", masked, "")
 		}
 		return err
 	})

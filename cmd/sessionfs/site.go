@@ -14,6 +14,7 @@ import (
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
 	reports "sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/secrets"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/sessioncore/view"
@@ -53,7 +54,11 @@ func (src *tree) exportAll(cmd *cobra.Command, path string) (err error) {
 		sayError(cmd, err)
 	}
 	s.Wrote = func(snap *sessioncore.Snapshot) {
-		for rule, n := range transfer.MaskedIn(snap.File()) {
+		kinds := transfer.MaskedIn(snap.File())
+		if !src.Redact {
+			kinds = secretsIn(cmd.Context(), snap)
+		}
+		for rule, n := range kinds {
 			masked[rule] += n
 		}
 	}
@@ -72,7 +77,9 @@ func (src *tree) exportAll(cmd *cobra.Command, path string) (err error) {
 		return err
 	}
 	if src.Redact {
-		sayMasked(cmd, "in the pages that were written", masked)
+		sayMasked(cmd, "masked in the pages that were written", masked, "")
+	} else if len(masked) > 0 {
+		sayMasked(cmd, "not masked in the pages that were written", masked, "; --redact masks those that are known")
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d pages written, %d as they were, %d removed: %s\n",
 		s.Written, s.Unchanged, s.Removed, names.Visible(path+"/"+view.SiteIndex))
@@ -80,6 +87,20 @@ func (src *tree) exportAll(cmd *cobra.Command, path string) (err error) {
 		err = ended(exitFailure)
 	}
 	return err
+}
+
+// secretsIn counts the known secrets in a session file, by the rules that find them.
+func secretsIn(ctx context.Context, snap *sessioncore.Snapshot) map[string]int {
+	var found secrets.Scan
+	err := found.Extend(ctx, snap.File(), snap.Stat().Size)
+	if err != nil && !secrets.IsTooMany(err) {
+		return nil // it is not readable any more, and its page was written before
+	}
+	kinds := map[string]int{}
+	for _, place := range found.Places {
+		kinds[place.Kind]++
+	}
+	return kinds
 }
 
 // maxKeyed bounds the size of a file that an option names, in bytes. Those of prices may be the

@@ -21,8 +21,9 @@ import (
 	"sessionfs/source"
 )
 
-// sayMasked tells how many secrets are masked, by the rules that found them.
-func sayMasked(cmd *cobra.Command, where string, masked map[string]int) {
+// sayMasked tells how many secrets there are, masked or not, by the rules that found them. hint is
+// told where there are any.
+func sayMasked(cmd *cobra.Command, where string, masked map[string]int, hint string) {
 	total := 0
 	kinds := ""
 	for _, kind := range slices.Sorted(maps.Keys(masked)) {
@@ -30,9 +31,9 @@ func sayMasked(cmd *cobra.Command, where string, masked map[string]int) {
 		kinds += fmt.Sprintf(", %d %s", masked[kind], kind)
 	}
 	if total > 0 {
-		kinds = " (" + kinds[2:] + ")"
+		kinds = " (" + kinds[2:] + ")" + hint
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: %s: secrets masked %s: %d%s\n", cmd.Name(), where, total, kinds)
+	fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: %s: secrets %s: %d%s\n", cmd.Name(), where, total, kinds)
 }
 
 // bundleCommand is sessionfs bundle.
@@ -78,7 +79,7 @@ func bundleCommand() *cobra.Command {
 			return err
 		}
 		if b.Redacted {
-			sayMasked(cmd, "in the bundle", b.Masked)
+			sayMasked(cmd, "masked in the bundle", b.Masked, "")
 		}
 		return nil
 	})
@@ -141,7 +142,7 @@ func importCommand() *cobra.Command {
 		}
 		err = printImports(cmd, into, from, importForm{json: asJSON})
 		if masked {
-			sayMasked(cmd, "in what was imported", into.Masked)
+			sayMasked(cmd, "masked in what was imported", into.Masked, "")
 		}
 		return err
 	})

@@ -9,6 +9,13 @@
   for (const link of all("nav li > a")) links.set(decode(link.getAttribute("href").slice(1)), link.parentElement);
   let hits = [], at = -1;
 
+  // The heading of an answer that begins with a call stays above the rest of it where calls are hidden.
+  for (const first of all("main article.tool.begins")) {
+    let next = first.nextElementSibling;
+    while (next && !next.matches(".begins, section") && !next.matches("article:not(.tool, .note)")) next = next.nextElementSibling;
+    first.classList.toggle("speaks", next?.matches("article:not(.begins)") ?? false);
+  }
+
   const typed = () => input.value.trim().toLowerCase();
   const unfold = row => {
     for (const fold of all("details:not([open])", row)) {

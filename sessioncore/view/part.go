@@ -56,8 +56,10 @@ func (p *page) plan(current []sessioncore.Entry) []part {
 		}
 		slices.Reverse(path)
 		parts = append(parts, func(ctx context.Context, p *page) error {
-			p.branchHeading(tip, e)
-			err := p.branch(ctx, path, 0)
+			err := p.branchHeading(ctx, tip, path, e)
+			if err == nil {
+				err = p.branch(ctx, path, 0)
+			}
 			p.write("</section>\n")
 			return err
 		})
@@ -82,18 +84,37 @@ func (p *page) cut(path []sessioncore.Entry) (parts []part) {
 	return parts
 }
 
-// branchHeading begins the section of a branch that begins below an entry.
-func (p *page) branchHeading(tip, from sessioncore.Entry) {
-	p.write("<section>\n<h2 class=\"branch\">Another branch")
-	if from != sessioncore.NoEntry {
+// branchHeading begins the section of a branch with its first words, which lead to the entry below
+// which it begins.
+func (p *page) branchHeading(ctx context.Context, tip sessioncore.Entry, path []sessioncore.Entry, from sessioncore.Entry) error {
+	words, err := p.firstWords(ctx, path)
+	if err != nil {
+		return err
+	}
+	p.write("<section>\n<h2 class=\"branch\">Another branch: ")
+	if from == sessioncore.NoEntry {
+		p.write(escaped(words))
+	} else {
 		_, href := p.nameOf(from)
-		p.write(", from <a href=", href, ">", escaped(names.FirstWords(p.s.Name(from), maxWord)), "</a>")
+		p.write("<a href=", href, ">", escaped(words), "</a>")
 	}
 	<-p.outlined
 	if marks := p.marks[tip]; marks != "" {
 		p.write(" <i>", escaped(marks), "</i>")
 	}
 	p.write("</h2>\n")
+	return nil
+}
+
+// firstWords returns the beginning of what is said first in some entries, or the name of the first.
+func (p *page) firstWords(ctx context.Context, path []sessioncore.Entry) (string, error) {
+	for _, e := range path {
+		said, _, err := report.Said(ctx, p.s, p.entries.reader.Read, e)
+		if err != nil || said != "" {
+			return said, err
+		}
+	}
+	return names.FirstWords(p.s.Name(path[0]), maxWord), nil
 }
 
 // pageCopy is a copy of a page, and its writer.

@@ -27,10 +27,13 @@ var (
 	pageTools string
 )
 
-// indexTools returns those of the first page of a site, which has nothing to filter or to unfold.
+// indexTools returns those of the first page of a site, which has nothing to filter or to unfold. Its
+// search is for the texts of the page alone.
 func indexTools() markup {
 	search, _, _ := strings.Cut(pageTools, "<fieldset>")
-	return markup(strings.ReplaceAll(search, ", also in folded text", "") + "</form>\n")
+	const where = "Search titles and directories"
+	return markup(strings.ReplaceAll(search, "Search, also in folded text", where) +
+		"<div>For what was said in the sessions, type <code>sessionfs search WORD</code> in a terminal.</div>\n</form>\n")
 }
 
 // htmlWriter writes a page.

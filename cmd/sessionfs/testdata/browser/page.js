@@ -8,12 +8,19 @@ pick("user");
 is(shown("main article.user"), shown("main article"));
 is(shown("nav li.user"), shown("nav li"));
 not(entries, shown("main article"));
+is(all("main section").filter(s => s.querySelector("article.user")).length, shown("main section > h2"));
 pick("labelled");
 is(shown("main article.labelled"), shown("main article"));
 not(0, shown("main article"));
 pick("talk");
 is(0, shown("main .call"));
 not(0, shown("main article:not(.user)"));
+// The first shown entry of an answer has its heading, also where a call comes first.
+const spoken = all("main article:not(.user, .note)").filter(e => e.offsetParent);
+const heading = e => { while (!e.matches(".begins")) e = e.previousElementSibling; return e.querySelector("h2"); };
+is(true, spoken.every(e => heading(e).offsetParent !== null));
+not(0, all("main article.speaks").length);
+is(0, all("main article.speaks").filter(e => e.innerText.trim() !== heading(e).innerText.trim()).length);
 pick("all");
 not(0, shown("main .call"));
 
@@ -32,8 +39,14 @@ not(entries, shown("main article"));
 not(0, CSS.highlights.get("found").size);
 one("input[type=search]").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}));
 is(true, /^1 of \d+$/.test(one("output").value));
+// No branch without a hit keeps its heading, and the heading says how the branch begins.
+await search("While it is fresh");
+is(1, shown("main article.user"));
+is(1, shown("main section > h2"));
+is(true, one("main section:not([hidden]) > h2").textContent.startsWith("Another branch: "));
 await search("no such text");
 is(0, shown("main article"));
+is(0, shown("main section > h2"));
 await search("");
 is(entries, shown("main article"));
 is(0, all("main details[open]").length);
