@@ -167,8 +167,11 @@ var _ Orphans = (*Projects)(nil)
 // Orphan implements Orphans.
 func (p *Projects) Orphan(name string) (shown string, ok bool) {
 	project, below, _ := strings.Cut(name, "/")
+	if p.Sides != "" { // else names are as the files lie
+		below = strings.Replace(below, "/"+Subagents+"/", "/", 1)
+	}
 	list, err := p.list(project)
-	base := list.lost.NameOf(path.Join(p.chats(project), below))
+	base := list.lost.NameOf(path.Join(p.sidesDir(project), below))
 	return path.Join(project, base), err == nil && base != ""
 }
 

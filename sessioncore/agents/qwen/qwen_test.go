@@ -55,6 +55,13 @@ func TestHome(t *testing.T) {
 		"-srv-garden/agent-Explore-c3.jsonl",
 	}, h.Sessions(""))
 	require.Contains(t, h.Read("-srv-garden/"+id+"/subagents/agent-Explore-c1.jsonl"), `"id":"agent-Explore-c1"`)
+
+	orphans := newHome(sessiontest.OpenDir(t, h.Dir))
+	shown, ok := orphans.Orphan(nameOf(projectsDir, "-srv-garden/subagents/"+gone+"/agent-Explore-c3.jsonl"))
+	require.True(t, ok)
+	require.Equal(t, "-srv-garden/agent-Explore-c3.jsonl", shown)
+	_, ok = orphans.Orphan(nameOf(projectsDir, "-srv-garden/subagents/"+id+"/agent-Explore-c1.jsonl"))
+	require.False(t, ok)
 }
 
 // TestNames: the path of each file in a home has the name under which it is shown.
