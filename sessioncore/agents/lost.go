@@ -67,6 +67,13 @@ type Orphans interface {
 	Orphan(name string) (shown string, ok bool)
 }
 
+// Rows are the Files of a Store whose sessions may be rows of a database, not files.
+type Rows interface {
+	storage.Files
+	// InRows reports whether there is a database.
+	InRows() bool
+}
+
 // Add adds the subagents in the directory of a session's subagents. owner is the session's name.
 func (l *Lost) Add(files storage.Files, dir, owner string) {
 	if l.Files == nil {

@@ -83,6 +83,9 @@ func (n named) Join(name string, obj storage.Object) storage.Object {
 // settle makes of a file the session of another agent, among those that it may depend on where it
 // lies with them.
 func (f *Found) settle(ctx context.Context) error {
+	if f.how != nil { // a row
+		return nil
+	}
 	agent, record, err := writtenBy(ctx, f.files, f.name)
 	if err != nil {
 		return err
@@ -121,6 +124,40 @@ func (s *Sources) home(agent *agents.Agent, file string) (store agents.Store, na
 		s.homes[at] = store
 	}
 	return store, name, store.Files != nil && store.Format.IsSession(name)
+}
+
+// addRows adds the sessions that are rows of a database in an agent's directory. It is false for another
+// directory.
+func (s *Sources) addRows(given, dir string) (ok bool, err error) {
+	agent := agents.Of("/" + dir)
+	if agent == nil {
+		return false, nil
+	}
+	store, err := openHome(agent, "/"+dir, s.temporary)
+	if err != nil {
+		return false, err
+	}
+	files, ok := store.Files.(agents.Rows)
+	if !ok || !files.InRows() {
+		return false, nil
+	}
+	scopes, err := storage.List(files, "")
+	for _, scope := range scopes {
+		items, failed := storage.List(files, scope.Name)
+		if failed != nil {
+			return true, failed
+		}
+		for _, item := range items {
+			if item.Kind == storage.KindFile {
+				name := path.Join(scope.Name, item.Name)
+				s.Found = append(s.Found, Found{
+					Path: filepath.Join(given, name), files: files, name: name, source: agent.Name, how: store.Format,
+					path: path.Join("/", dir, name), from: s,
+				})
+			}
+		}
+	}
+	return true, err
 }
 
 // orphanIn returns the name of a subagent's session whose calling session is gone.

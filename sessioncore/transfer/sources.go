@@ -71,7 +71,10 @@ func (s *Sources) Close() {
 	}
 }
 
-const sessions = "sessions"
+const (
+	sessions       = "sessions"
+	databaseEnding = ".db"
+)
 
 // Add adds the sessions at a path: a session file, an archive of one, a bundle or a directory, also
 // that of a session in a mount; "-" is a bundle from stdin. PATH#ID is the branch to an entry of
@@ -128,7 +131,16 @@ func (s *Sources) add(ctx context.Context, given string) error {
 	case entry != "":
 		return errors.New("an entry is that of a session: name its file")
 	case st.Kind == storage.KindDir:
+		ok, err := s.addRows(given, name)
+		if ok || err != nil {
+			return err
+		}
 		return s.walk(ctx, given, name, "")
+	case strings.HasSuffix(name, databaseEnding):
+		ok, err := s.addRows(given, storage.Dir(name))
+		if ok || err != nil {
+			return err
+		}
 	}
 	f, err := s.disk.Open(name)
 	if err != nil {

@@ -53,6 +53,11 @@ type textSize struct {
 	size    int64
 }
 
+var _ agents.Rows = (*home)(nil)
+
+// InRows implements agents.Rows.
+func (h *home) InRows() bool { return len(h.databases) > 0 }
+
 // session has the facts of a session outside its messages.
 type session struct {
 	id, parent, directory, title, revert, version string
