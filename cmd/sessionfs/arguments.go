@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
 )
 
 // noArgs refuses arguments of a command that has none.
@@ -142,7 +143,7 @@ var jobs = []job{
 		how:   "sessionfs status", does: "lists your mounts",
 	},
 	{
-		words: "continue go claude codex chat",
+		words: "continue go chat",
 		how:   "sessionfs resume SESSION[#ENTRY]", does: "starts the agent with a session",
 	},
 	{
@@ -195,8 +196,12 @@ var jobs = []job{
 	},
 }
 
-// jobFor says which command does the job for which a word stands, "" if none is known.
+// jobFor says which command does the job for which a word stands, "" if none is known. The name of an
+// agent stands for going on with it.
 func jobFor(word string) string {
+	if agents.Find(strings.ToLower(word)) != nil {
+		word = "continue"
+	}
 	for _, j := range jobs {
 		if slices.Contains(strings.Fields(j.words), strings.ToLower(word)) {
 			return fmt.Sprintf("; '%s' %s", j.how, j.does)
