@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/budget"
@@ -42,6 +43,7 @@ type home struct {
 
 	mu    sync.Mutex // guards the fields below
 	state storage.Token
+	at    int64 // when it was in this state, in ns
 	list  *list
 	sizes map[string]textSize // of texts that were made, by session
 	forks map[string]string   // the sessions of which others are forks; "" where none is known
@@ -101,6 +103,7 @@ func newHome(source agents.Source, name, database string) *home {
 func (h *home) sessions() (*list, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	at := time.Now().UnixNano()
 	state := h.documents.state()
 	for _, d := range h.databases {
 		token, err := d.State()
@@ -109,7 +112,7 @@ func (h *home) sessions() (*list, error) {
 		}
 		state = state.With(token)
 	}
-	if h.list != nil && h.state == state {
+	if h.list != nil && h.state == state && !state.Racy(h.at) {
 		return h.list, nil
 	}
 	l := &list{sessions: map[string]*session{}, top: map[string][]string{}, below: map[string][]string{}}
@@ -123,6 +126,7 @@ func (h *home) sessions() (*list, error) {
 	l.sort()
 	h.list = l
 	h.state = state
+	h.at = at
 	return l, nil
 }
 

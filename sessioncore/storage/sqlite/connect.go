@@ -66,32 +66,63 @@ type Limits struct {
 
 // With calls use with a connection to a database in a file system. The connection ends with ctx. The
 // error is one of use, of the library, ErrNoMemory, or tells of damage.
-func With(ctx context.Context, files vfs.VFS, name string, bounds Limits, use func(*sqlite3.Conn) error) (err error) {
-	var conn *sqlite3.Conn
+func With(ctx context.Context, files vfs.VFS, name string, bounds Limits, use func(*sqlite3.Conn) error) error {
+	c, err := open(files, name, bounds)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	return c.use(ctx, use)
+}
+
+// connection is a connection to a database in a file system of its own.
+type connection struct {
+	conn   *sqlite3.Conn
+	system string // the name of its file system
+}
+
+// open returns a connection. Callers must close it.
+func open(files vfs.VFS, name string, bounds Limits) (c *connection, err error) {
+	c = &connection{system: "sessionfs-" + strconv.FormatInt(connections.Add(1), 10)}
 	defer func() {
-		reason := recover()
-		switch {
-		case reason != nil && reason == outOfMemory():
-			err = ErrNoMemory
-		case reason != nil:
-			err = fmt.Errorf("%w: %v", errDamaged, reason)
+		if err != nil {
+			c.close()
 		}
-		defer func() { _ = recover() }() // a damaged connection may panic again
-		_ = conn.Close()
 	}()
-	system := "sessionfs-" + strconv.FormatInt(connections.Add(1), 10)
-	vfs.Register(system, files)
-	defer vfs.Unregister(system)
-	conn, err = sqlite3.OpenContext(sqlite3.WithMaxMemory(ctx, bounds.Memory), "file:"+name+"?mode=ro&vfs="+system)
+	defer recoverTo(&err)
+	vfs.Register(c.system, files)
+	ctx := sqlite3.WithMaxMemory(context.Background(), bounds.Memory)
+	c.conn, err = sqlite3.OpenContext(ctx, "file:"+name+"?mode=ro&vfs="+c.system)
 	if err != nil {
-		return err
+		return c, err
 	}
-	conn.SetInterrupt(ctx)
-	err = configure(conn, bounds.Value)
-	if err != nil {
-		return err
+	return c, configure(c.conn, bounds.Value)
+}
+
+// use calls f with the connection, until ctx ends.
+func (c *connection) use(ctx context.Context, f func(*sqlite3.Conn) error) (err error) {
+	defer recoverTo(&err)
+	before := c.conn.SetInterrupt(ctx)
+	defer c.conn.SetInterrupt(before)
+	return f(c.conn)
+}
+
+// recoverTo sets the error for a panic of the library.
+func recoverTo(err *error) {
+	reason := recover()
+	switch {
+	case reason == nil:
+	case reason == outOfMemory():
+		*err = ErrNoMemory
+	default:
+		*err = fmt.Errorf("%w: %v", errDamaged, reason)
 	}
-	return use(conn)
+}
+
+func (c *connection) close() {
+	defer vfs.Unregister(c.system)
+	defer func() { _ = recover() }() // a damaged connection may panic again
+	_ = c.conn.Close()
 }
 
 // configure sets the limits and settings of a connection.

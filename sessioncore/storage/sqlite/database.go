@@ -1,12 +1,12 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -40,6 +40,23 @@ var errChanged = errors.New("the database changed")
 type Database struct {
 	Files storage.Files
 	Name  string
+
+	mu   sync.Mutex // guards idle
+	idle *reader    // of the last transaction, or nil
+}
+
+// reader is a connection with the open files of a state of a database. It must not be used in another
+// state, as its index of the log is the one of this state.
+type reader struct {
+	*connection
+	files openFiles
+	state fileState
+	at    int64 // when it was in this state, in ns
+}
+
+func (r *reader) close() {
+	r.connection.close()
+	r.files.close()
 }
 
 // State returns a token that changes with the database. The error wraps fs.ErrNotExist if there is none.
@@ -79,64 +96,126 @@ func (d *Database) Read(ctx context.Context, read func(*sqlite3.Conn) error) err
 
 // try is Read with one transaction. The error wraps errChanged if the state changed.
 func (d *Database) try(ctx context.Context, read func(*sqlite3.Conn) error) error {
-	files := openFiles{}
-	defer files.close()
-	err := files.open(d)
+	r, err := d.reader(ctx)
 	if err != nil {
 		return err
 	}
-	before, err := files.state(d.Name)
-	if err != nil {
-		return err
-	}
-	wait := before.database.Settling(time.Now())
-	if wait > 0 { // a further write may have the same time
-		if !storage.Sleep(ctx, wait) {
-			return ctx.Err()
-		}
-		return errChanged
-	}
-	err = With(ctx, fileSystem{files}, d.Name, bounds, func(conn *sqlite3.Conn) error {
+	err = r.use(ctx, func(conn *sqlite3.Conn) error {
 		err := conn.Exec("BEGIN")
-		if err != nil {
-			return err
+		if err == nil {
+			err = read(conn)
 		}
-		return read(conn)
+		return errors.Join(err, conn.Exec("ROLLBACK"))
 	})
-	after, failed := files.state(d.Name)
+	after, failed := r.files.state(d.Name)
+	isSame := failed == nil && r.state.continues(after) && r.files.areNamed(d.Files)
+	if err == nil && isSame {
+		d.keep(r)
+		return nil
+	}
+	r.close()
 	switch {
 	case failed != nil:
 		return failed
-	case !before.equals(after) || !files.areNamed(d.Files):
+	case !isSame:
 		return errChanged
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err == nil || errors.Is(err, ErrNoMemory):
+	case errors.Is(err, ErrNoMemory):
 		return err
 	}
 	return fmt.Errorf("%w: %s: %v", ErrUnreadable, d.Name, err) // an errno of the library could be mistaken for one of ours
 }
 
+// reader returns the idle reader if the state is still its own, else a new one.
+func (d *Database) reader(ctx context.Context) (*reader, error) {
+	d.mu.Lock()
+	r := d.idle
+	d.idle = nil
+	d.mu.Unlock()
+	if r != nil {
+		now, err := r.files.state(d.Name)
+		isSame := r.state == now && !r.state.log.Racy(r.at) // frames may be written over, in the same tick of its time
+		if err == nil && isSame && r.files.areNamed(d.Files) && !d.hasNewFile(r.files) {
+			return r, nil
+		}
+		r.close()
+	}
+	return d.newReader(ctx)
+}
+
+// newReader opens the database in its present state.
+func (d *Database) newReader(ctx context.Context) (*reader, error) {
+	files := openFiles{}
+	at := time.Now().UnixNano()
+	state, err := files.open(ctx, d)
+	if err != nil {
+		files.close()
+		return nil, err
+	}
+	c, err := open(fileSystem{files}, d.Name, bounds)
+	if err != nil {
+		files.close()
+		return nil, fmt.Errorf("%w: %s: %v", ErrUnreadable, d.Name, err)
+	}
+	return &reader{connection: c, files: files, state: state, at: at}, nil
+}
+
+// keep keeps a reader for the next transaction, if none is kept.
+func (d *Database) keep(r *reader) {
+	d.mu.Lock()
+	if d.idle == nil {
+		d.idle = r
+		r = nil
+	}
+	d.mu.Unlock()
+	if r != nil {
+		r.close()
+	}
+}
+
 // openFiles are the open files of a database, by name.
 type openFiles map[string]storage.Object
 
-// open opens the files of a database, of which only the first one must exist. A journal with content is
-// of a transaction that its program did not end, and only a writer can undo that.
-func (f openFiles) open(d *Database) error {
+// open opens the files of a database, of which only the first one must exist, and returns their state. A
+// journal with content is of a transaction that its program did not end, and only a writer can undo that.
+func (f openFiles) open(ctx context.Context, d *Database) (state fileState, err error) {
 	for _, name := range []string{d.Name, d.Name + walEnding} {
 		obj, err := d.Files.Open(name)
 		switch {
 		case err == nil:
 			f[name] = obj
 		case name == d.Name || !errors.Is(err, fs.ErrNotExist):
-			return err
+			return state, err
 		}
 	}
 	journal, err := d.Files.Stat(d.Name + journalEnding)
 	if err == nil && journal.Size > 0 {
-		return fmt.Errorf("%w: %s has a transaction that was not ended; start its program once", ErrUnreadable, d.Name)
+		return state, fmt.Errorf("%w: %s has a transaction that was not ended; start its program once", ErrUnreadable, d.Name)
 	}
-	return nil
+	state, err = f.state(d.Name)
+	if err != nil {
+		return state, err
+	}
+	wait := state.database.Settling(time.Now())
+	switch {
+	case wait <= 0:
+		return state, nil
+	case !storage.Sleep(ctx, wait):
+		return state, ctx.Err()
+	}
+	return state, errChanged // a further write may have had the same time
+}
+
+// hasNewFile reports whether the database has a file now that was not opened.
+func (d *Database) hasNewFile(files openFiles) bool {
+	for _, ending := range []string{walEnding, journalEnding} {
+		st, err := d.Files.Stat(d.Name + ending)
+		if err == nil && files[d.Name+ending] == nil && st.Size > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (f openFiles) close() {
@@ -145,14 +224,17 @@ func (f openFiles) close() {
 	}
 }
 
-// fileState is the state of a database's files that a transaction must find again.
+// fileState is the state of a database's files.
 type fileState struct {
 	database storage.Token
-	header   []byte // of the log
+	log      storage.Token
+	header   string // of the log
 }
 
-func (s fileState) equals(other fileState) bool {
-	return s.database == other.database && bytes.Equal(s.header, other.header)
+// continues reports whether what was read in a state is right although the state is now another one: frames
+// may have been appended to the log.
+func (s fileState) continues(now fileState) bool {
+	return s.database == now.database && s.header == now.header
 }
 
 // state returns the state of the open files.
@@ -166,12 +248,17 @@ func (f openFiles) state(name string) (s fileState, err error) {
 	if log == nil {
 		return s, nil
 	}
+	st, err = log.Stat()
+	if err != nil {
+		return s, err
+	}
+	s.log = st.Token
 	header := make([]byte, headerSize)
 	n, err := log.ReadAt(header, 0)
 	if err == io.EOF {
 		err = nil
 	}
-	s.header = header[:n]
+	s.header = string(header[:n])
 	return s, err
 }
 
