@@ -136,22 +136,18 @@ func sharing(o mountopts.Options) dir.Sharing {
 
 // openForeign opens the directory of another agent, whose sessions are read-only.
 func (o *opener) openForeign(p *place) error {
-	files, kept, err := p.withKept()
+	kept, err := p.keptFiles()
 	if err != nil {
 		return err
 	}
 	opened, err := p.agent.Open(agents.Source{
-		Files: files, Path: p.source.Path(), Memory: o.memory, Temporary: temporaryDir(),
+		Files: kept.over(p.source, ""), Path: p.source.Path(), Memory: o.memory, Temporary: temporaryDir(),
 		Sub: func(name string) (storage.Files, string, error) {
 			sub, err := p.sub(name)
 			if err != nil {
 				return nil, "", err
 			}
-			if kept == nil {
-				return sub, sub.Path(), nil
-			}
-			more, err := p.opened(kept.Sub(name))
-			return storage.Over(sub, more), sub.Path(), err
+			return kept.over(sub, name), sub.Path(), nil
 		},
 	})
 	if err != nil {
@@ -167,6 +163,7 @@ func (o *opener) openForeign(p *place) error {
 	if !o.Redact {
 		p.facts = converted.Facts()
 	}
+	p.foreign = &transfer.Foreign{Agent: p.agent, Files: raw, Format: opened.Format, Rules: o.rules, Temporary: temporaryDir()}
 	forker, canFork := opened.Format.(agents.Forker)
 	if canFork {
 		p.frozen = nodes.ErrForkable
@@ -174,7 +171,7 @@ func (o *opener) openForeign(p *place) error {
 			Agent: p.agent, Format: forker, Files: raw, Journal: p.forkJournal(),
 			Memory: o.memory, Temporary: temporaryDir(), Now: time.Now,
 		}
-		if o.Redact || o.ReadOnly {
+		if o.Redact || o.ReadOnly || kept.isAlone {
 			p.forks.Closed = sessioncore.ErrReadOnly
 		}
 	}
@@ -199,23 +196,6 @@ func (p *place) forkJournal() func(dir string) (storage.Journal, error) {
 		open[name] = s
 		return s, nil
 	}
-}
-
-// withKept returns the agent's directory with the copies of sessionfs keep, and those alone or nil.
-func (p *place) withKept() (files storage.Files, kept *dir.Storage, err error) {
-	keptDir, err := KeptDir()
-	if err != nil {
-		return p.source, nil, nil
-	}
-	at := transfer.KeptIn(keptDir, p.agent.Name, p.source.Path())
-	if !transfer.HasKept(at) {
-		return p.source, nil, nil
-	}
-	kept, err = p.opened(dir.Open(at))
-	if err != nil {
-		return nil, nil, err
-	}
-	return storage.Over(p.source, kept), kept, nil
 }
 
 // KeptDir returns the directory in which sessionfs keep puts sessions. The error is that this user

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -146,8 +147,11 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 		}
 	}
 	switch {
+	case name != "" && top == layout.Sessions && p.foreign != nil && b.Redacted:
+		return p.bundleForeign(ctx, b, name)
 	case name != "" && top == layout.Sessions && p.frozen != nil:
-		return errors.New("it is a session of another agent: copy its file, which sessionfs import takes")
+		return errors.New("it is a session of another agent: --redact makes a masked session of omp of it; " +
+			"unmasked, copy its file, which sessionfs import takes")
 	case name != "" && top == layout.Sessions:
 		files = p.store.Storage()
 	case name != "" && top == layout.Archive:
@@ -156,6 +160,19 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 		return errNotBundled
 	}
 	err := b.Add(ctx, files, name+layout.SessionSuffix)
+	if storage.IsMissing(err) {
+		err = errNotBundled
+	}
+	return err
+}
+
+// bundleForeign adds a session of another agent, masked, to a bundle.
+func (p *place) bundleForeign(ctx context.Context, b *transfer.Bundler, name string) error {
+	of := *p.foreign
+	of.Name = strings.ReplaceAll(name, "/artifacts/", "/") + layout.SessionSuffix
+	of.Path = path.Join(p.root, of.Name)
+	of.Writer = p.view.Writer
+	err := b.AddForeign(ctx, of)
 	if storage.IsMissing(err) {
 		err = errNotBundled
 	}

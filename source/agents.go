@@ -55,12 +55,24 @@ func agentCandidates(getenv func(string) string) (all []mountopts.AgentDir) {
 // AgentDirs returns the agent directories of this user that are there.
 func AgentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
 	for _, c := range agentCandidates(getenv) {
+		c.Source = orKept(c)
 		same := func(a mountopts.AgentDir) bool { return a.Name == c.Name || IsSame(a.Source, c.Source) }
 		if !slices.ContainsFunc(dirs, same) && isThere(c) {
 			dirs = append(dirs, c)
 		}
 	}
 	return dirs
+}
+
+// orKept returns the directory of a candidate, or that of its kept sessions where it is gone.
+func orKept(c mountopts.AgentDir) string {
+	if _, err := os.Stat(c.Source); agents.Find(c.Name) == nil || !errors.Is(err, iofs.ErrNotExist) {
+		return c.Source
+	}
+	if kept := fs.KeptOf(c.Name, c.Source); kept != "" {
+		return kept
+	}
+	return c.Source
 }
 
 // isThere reports whether a candidate is a directory of its agent, or one that cannot be read.

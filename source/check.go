@@ -22,6 +22,9 @@ import (
 // unpacks the sample store where that is SOURCE, or refuses it. A database stays as it is given;
 // opening it tells whether it can be used.
 func (p *Place) Prepare(stderr io.Writer) (err error) {
+	if p.lone != nil {
+		return nil
+	}
 	isDefault := p.Source == ""
 	if p.Demo {
 		err = p.unpackDemo()
@@ -66,6 +69,11 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 	}
 	resolved, err = filepath.EvalSymlinks(abs)
 	if errors.Is(err, iofs.ErrNotExist) {
+		for _, agent := range agents.All() {
+			if kept := fs.KeptOf(agent.Name, abs); kept != "" {
+				return resolveDir(kept, isDefault, stderr)
+			}
+		}
 		return "", "", fs.Refuse(fs.ErrSource, "SOURCE %s does not exist%s", abs, hint)
 	}
 	if err != nil {

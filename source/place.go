@@ -18,6 +18,8 @@ import (
 type Place struct {
 	mountopts.Options
 	made string // a directory that Discard removes, "" for none
+	// lone has the paths in the tree of session files that lie in no agent directory.
+	lone map[string]string
 }
 
 // Discard removes the files that were made for the place.
@@ -98,6 +100,9 @@ func named(r Request) (*Place, error) {
 			return &Place{Options: o}, err
 		}
 	}
+	if file, below, ok := sessionFile(r.Name); ok && below == "" {
+		return ofFiles([]string{file})
+	}
 	return of(r.Name), nil
 }
 
@@ -116,15 +121,41 @@ func around(r Request) (*Place, error) {
 			if o, err := fs.ShownAt(realPath); err != nil || o.Mountpoint != "" {
 				return &Place{Options: o}, err
 			}
-			if dir := agentDirAround(realPath); dir != "" {
+			if dir := agentDirAround(realPath); dir != "" && !isForeignIn(dir, realPath) {
 				return of(dir), nil
 			}
 		}
-		if file, ok := sessionFile(arg); ok && r.Kind == Sessions {
-			return ofFile(file)
+		if file, _, ok := sessionFile(arg); ok && (r.Kind == Sessions || r.Kind == Paths) {
+			return ofFile(file, args)
+		}
+		if dir := sourceNamed(arg); dir != "" && r.Kind == Paths {
+			return of(dir), nil
 		}
 	}
 	return nil, nil
+}
+
+// isForeignIn reports whether a file in an agent directory is a session of another agent, by its records.
+func isForeignIn(dir, realPath string) bool {
+	if _, below, ok := sessionFile(realPath); !ok || below != "" {
+		return false
+	}
+	agent, _, ok := agents.WriterOfFile(realPath)
+	return ok && agent != agents.Of(dir)
+}
+
+// sourceNamed returns the directory of this machine that an absolute or relative path names as SOURCE,
+// "" if it names none.
+func sourceNamed(arg string) string {
+	realPath, err := filepath.EvalSymlinks(arg)
+	if err != nil || arg == "." || !IsDir(filepath.Join(realPath, layout.Sessions)) {
+		return ""
+	}
+	realPath, err = filepath.Abs(realPath)
+	if err != nil {
+		return ""
+	}
+	return realPath
 }
 
 func sharedMount(r Request) (*Place, error) {
@@ -193,30 +224,72 @@ func isCertainAgentDir(dir string) bool {
 }
 
 // sessionFile returns the session file of this machine that an argument names, with or without an
-// entry.
-func sessionFile(arg string) (realPath string, ok bool) {
-	for _, name := range []string{arg, beforeEntry(arg)} {
+// entry, and a name in the session behind it.
+func sessionFile(arg string) (realPath, below string, ok bool) {
+	names := []string{arg, beforeEntry(arg)}
+	for _, ending := range []string{layout.SessionSuffix, ".json"} {
+		file, rest, isBelow := strings.Cut(arg, ending+"/")
+		if isBelow {
+			names = []string{file + ending}
+			below = rest
+			break
+		}
+	}
+	for _, name := range names {
 		realPath, err := filepath.EvalSymlinks(name)
-		if err != nil || !strings.HasSuffix(realPath, layout.SessionSuffix) {
+		if err != nil || !hasFileEnding(realPath) {
 			continue
 		}
 		if info, err := os.Lstat(realPath); err == nil && info.Mode().IsRegular() {
 			realPath, err = filepath.Abs(realPath)
-			return realPath, err == nil
+			return realPath, below, err == nil
 		}
 	}
-	return "", false
+	return "", "", false
 }
 
-// ofFile returns an agent directory, for reading alone, of a session file and the files beside it.
-func ofFile(file string) (*Place, error) {
+// hasFileEnding reports whether a file may be a session by its ending. A session that is one JSON object
+// is one only by its agent's records.
+func hasFileEnding(file string) bool {
+	if strings.HasSuffix(file, layout.SessionSuffix) {
+		return true
+	}
+	if !strings.HasSuffix(file, ".json") {
+		return false
+	}
+	agent, _, ok := agents.WriterOfFile(file)
+	return ok && agent != nil
+}
+
+// ofFile returns a place, for reading alone, of a session file: of omp in an agent directory with the
+// files beside it; or of those files among the arguments.
+func ofFile(file string, args []string) (*Place, error) {
+	agent, _, ok := agents.WriterOfFile(file)
+	if !ok {
+		return nil, errUnknownFile(file)
+	}
+	all := loneFiles(args)
+	isBeside := func(other string) bool { return filepath.Dir(other) != filepath.Dir(file) }
+	if agent != nil || slices.ContainsFunc(all, isBeside) {
+		return ofFiles(all)
+	}
+	p, err := besideFile(file)
+	if err != nil || agents.Of(p.Source) == nil && agents.Unread(p.Source) == 0 {
+		return p, err
+	}
+	p.Discard()
+	return ofFiles(all)
+}
+
+// besideFile returns an agent directory of omp of a session file and the files beside it.
+func besideFile(file string) (*Place, error) {
 	for dir := filepath.Dir(file); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == layout.Sessions {
 			return &Place{Options: mountopts.Options{Source: filepath.Dir(dir), ReadOnly: true}}, nil
 		}
 	}
 	made, err := os.MkdirTemp("", "sessionfs-file-")
-	p := &Place{mountopts.Options{Source: made, ReadOnly: true}, made}
+	p := &Place{Options: mountopts.Options{Source: made, ReadOnly: true}, made: made}
 	if err == nil {
 		err = os.Symlink(filepath.Dir(file), filepath.Join(made, layout.Sessions))
 	}

@@ -48,10 +48,13 @@ func (t *Tree) Expand(args ...string) (found []string, err error) {
 		if storage.IsGone(missing) {
 			key, below, _ := strings.Cut(name, "/")
 			session, err := t.byID(key)
-			if err == nil {
+			switch {
+			case err == nil:
 				name = path.Join(session, below)
-			} else if !storage.IsGone(err) {
+			case !storage.IsGone(err):
 				return nil, err
+			case path.IsAbs(arg): // so that it is named as it was typed
+				return nil, &iofs.PathError{Op: "open", Path: arg, Err: syscall.ENOENT}
 			}
 		}
 		found = append(found, name)

@@ -73,6 +73,12 @@ func (t *Tree) local(arg string) (shown string, ok bool) {
 	if t.kind == Elsewhere || t.kind == Words {
 		return "", false
 	}
+	if shown, ok := t.loneShown(arg); ok {
+		return shown, true
+	}
+	if dir, err := filepath.EvalSymlinks(arg); err == nil && arg != "." && IsSame(dir, t.Source) {
+		return ".", true
+	}
 	for _, realPath := range fs.RealPaths(arg) {
 		if at, err := fs.ShownAt(realPath); at.Mountpoint != "" {
 			shown, _ = filepath.Rel(at.Mountpoint, realPath)

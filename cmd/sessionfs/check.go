@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
 	reports "sessionfs/sessioncore/report"
@@ -57,6 +59,7 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			dir = src.checked(dir)
 			if info, err := src.Stat(dir); err == nil && !info.IsDir() {
 				return &iofs.PathError{Op: "check", Path: name, Err: errors.New("is not a directory; " +
 					"check takes that of a session, or one that holds sessions")}
@@ -80,6 +83,19 @@ func checkCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each session")
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// checked returns the directory to check for a path of the tree: of a session for its file, and that of
+// all sessions for SOURCE.
+func (src *tree) checked(dir string) string {
+	if dir == "." {
+		return layout.Sessions
+	}
+	session := strings.TrimSuffix(dir, layout.SessionSuffix)
+	if info, err := src.Stat(session); session != dir && err == nil && info.IsDir() {
+		return session
+	}
+	return dir
 }
 
 // sayChecked prints how many sessions there were.

@@ -70,7 +70,7 @@ func keepCommand() *cobra.Command {
 // keptHomes returns the directories of the agents of this user whose sessions are kept.
 func keptHomes() (homes []mountopts.AgentDir, err error) {
 	for _, home := range source.AgentDirs(os.Getenv) {
-		if agent := agents.Find(home.Name); agent != nil && agent.Keeps {
+		if agent := agents.Find(home.Name); agent != nil && agent.Keeps && !transfer.HasKept(home.Source) {
 			homes = append(homes, home)
 		}
 	}

@@ -30,6 +30,7 @@ func onSource(are source.Arguments, cmd *cobra.Command, do func(cmd *cobra.Comma
 	writes := cmd.Name() == "write"
 	flags := sourceFlags{
 		args: are, one: slices.Contains(ofOneAgent, cmd.Name()), ids: are == source.Sessions || writes, writes: writes,
+		sourceArg: cmd.Name() == "stats",
 	}
 	flags.add(cmd)
 	cmd.ValidArgsFunction = flags.complete
@@ -54,6 +55,8 @@ type sourceFlags struct {
 	one     bool // the command is one of ofOneAgent
 	ids     bool // ids of sessions are completed
 	writes  bool // what takes lines is completed
+	// sourceArg says that an argument is SOURCE.
+	sourceArg bool
 }
 
 // sourceFlagNames are their names.
@@ -75,7 +78,15 @@ func (f *sourceFlags) add(cmd *cobra.Command) {
 
 // open opens SOURCE. Callers must close it.
 func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*tree, error) {
-	at, err := source.Find(source.Request{Demo: f.demo, Name: f.source, Args: args, Kind: f.args, One: f.one})
+	name := f.source
+	if f.sourceArg && len(args) > 0 {
+		if name != "" {
+			return nil, refuse(exitUsage, "%s: SOURCE is given twice: %s, and by -s", cmd.Name(), args[0])
+		}
+		name = args[0]
+		args = nil
+	}
+	at, err := source.Find(source.Request{Demo: f.demo, Name: name, Args: args, Kind: f.args, One: f.one})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/transfer"
 	"sessionfs/source"
 )
 
@@ -65,7 +66,9 @@ func skillCommand() *cobra.Command {
 // skillDirs returns the directories with skills: that of each agent that is there, else ~/.agents.
 func skillDirs(getenv func(string) string) (dirs []string) {
 	for _, agent := range source.AgentDirs(getenv) {
-		dirs = append(dirs, agent.Source)
+		if !transfer.HasKept(agent.Source) { // else the agent is gone
+			dirs = append(dirs, agent.Source)
+		}
 	}
 	if home := getenv("HOME"); len(dirs) == 0 && home != "" {
 		dirs = append(dirs, filepath.Join(home, ".agents"))

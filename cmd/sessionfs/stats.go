@@ -22,14 +22,14 @@ func statsCommand() *cobra.Command {
 	var today, asJSON bool
 	var s *reports.Stats
 	cmd := onSource(source.Words, &cobra.Command{
-		Use:   "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json]",
+		Use:   "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json] [SOURCE]",
 		Short: "Tell what all sessions cost, with bars",
 		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session " +
 			"that called them. Days are local. A sum with + is too low: some answers in it have no known price. Of tools the calls " +
 			"are counted. Where a client recorded no cost, list prices give one; -o prices=FILE has others, -o " +
 			"prices=none leaves them out.",
 		Example: "  sessionfs stats --by model,cwd --since 30d\n  sessionfs stats --by week --svg weeks.svg",
-		Args:    noArgs,
+		Args:    maybeSource,
 	}, func(cmd *cobra.Command, src *tree, _ []string) error {
 		if today {
 			since = "today"
@@ -119,4 +119,14 @@ func blocksIn(getenv func(string) string) []string {
 		return []string{"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}
 	}
 	return []string{"#"}
+}
+
+// maybeSource accepts no arguments, or a file or directory that is SOURCE.
+func maybeSource(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		if _, err := os.Stat(args[0]); err == nil {
+			return nil
+		}
+	}
+	return noArgs(cmd, args)
 }

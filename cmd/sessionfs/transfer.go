@@ -45,7 +45,8 @@ func bundleCommand() *cobra.Command {
 			"refer to, and manifest.json, which has the size and the SHA-256 of each. SESSION is an id or its " +
 			"beginning, a path in a mount, or a .jsonl file. --redact masks keys, tokens and passwords that are " +
 			"known, and leaves out what cannot be masked: blobs, and files beside the sessions other than the " +
-			"sessions of subagents; images in lines stay. -o redact-rules=FILE has rules of your own for that.",
+			"sessions of subagents; images in lines stay. -o redact-rules=FILE has rules of your own for that. " +
+			"Of other agents' sessions, --redact makes masked ones of omp.",
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    someArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {

@@ -67,6 +67,31 @@ func IsUnderstood(text []byte, whole bool) bool {
 	return evidenceOf(text, whole, wrote) != otherRecords
 }
 
+// maxBeginning bounds the part of a lone file that is searched for records.
+const maxBeginning = 256 << 10
+
+// WriterOfFile returns the agent that wrote a session file, nil for omp and the like, and a record of it.
+// It is false for a file without records of a known agent.
+func WriterOfFile(file string) (agent *Agent, record rawjson.Value, ok bool) {
+	f, _, err := storage.OpenRegular(file)
+	if err != nil {
+		return nil, nil, false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxBeginning))
+	if err != nil {
+		return nil, nil, false
+	}
+	found := evidenceOf(text, len(text) < maxBeginning, func(v rawjson.Value) bool {
+		if !isOwn(v) {
+			agent = WriterOf(v)
+		}
+		record = v
+		return agent != nil || isOwn(v)
+	})
+	return agent, record, found == ownRecords
+}
+
 // ReadBeginning returns the part of a file with the records for IsUnderstood, and whether that is
 // the whole file.
 func ReadBeginning(files storage.Files, name string) (text []byte, whole bool, err error) {
@@ -77,7 +102,7 @@ func ReadBeginning(files storage.Files, name string) (text []byte, whole bool, e
 // evidenceOf returns the evidence in the beginning of a file.
 func evidenceOf(text []byte, whole bool, wrote func(rawjson.Value) bool) evidence {
 	if isDocument(text) {
-		v := completeMembers(oneLine(text))
+		v := completeMembers(bytes.TrimSpace(oneLine(text)))
 		if len(v) > 0 && wrote(v) {
 			return ownRecords
 		}

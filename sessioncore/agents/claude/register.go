@@ -35,6 +35,7 @@ func init() {
 		IsPart: func(file string) bool { // a subagent's file belongs to the session that called it
 			return strings.Contains("/"+file, "/"+projectsDir+"/") && strings.HasPrefix(path.Base(file), agentPrefix)
 		},
+		Lone:        func(base string, _ rawjson.Value) (dir, below string) { return projectsDir, path.Join("-file", base) },
 		NamesAreIDs: true,
 
 		Resume: []string{"claude", "--resume="},

@@ -40,6 +40,7 @@ func init() {
 		Typed:  typed,
 		Wrote:  wrote,
 		Alone:  alone,
+		Lone:   lone,
 		Resume: []string{"codex", "resume", "--"},
 		IsID:   agents.IsUUID,
 	})
@@ -51,6 +52,18 @@ func detect(dir string) bool {
 	return agents.HasDir(sessions, levels[:2]...) ||
 		agents.HasDir(sessions) && filepath.Base(dir) == ".codex" ||
 		agents.HasDir(filepath.Join(dir, archivedDir)) || agents.HasFile(sessions, prefix)
+}
+
+// lone returns the place of a rollout from anywhere. Its name has its id, which the first record tells.
+func lone(base string, record rawjson.Value) (dir, below string) {
+	if !isRollout(base) {
+		id, _ := record.Member("payload").Member("id").Text()
+		if !agents.IsUUID(id) {
+			id = strings.TrimSuffix(base, ending)
+		}
+		base = prefix + "2000-01-01T00-00-00-" + id + ending
+	}
+	return sessionsDir, path.Join("2000/01/01", base)
 }
 
 // wrote reports whether a record is of Codex: a record in an envelope, or the header of a rollout of

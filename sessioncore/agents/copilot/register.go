@@ -33,6 +33,7 @@ func init() {
 			return isEvent || v.Member("chatMessages").IsArray()
 		},
 		Alone: func(storage.Files, rawjson.Value) (agents.Format, error) { return New(nil), nil },
+		Lone:  lone,
 		IsPart: func(file string) bool { // all that lies beside the events of a session, which may have any name
 			_, below, ok := strings.Cut("/"+file, "/"+stateDir+"/")
 			return ok && strings.Contains(below, "/") && path.Base(file) != eventsName
@@ -41,6 +42,18 @@ func init() {
 		Resume:    []string{"copilot", "--resume="},
 		IsID:      agents.IsUUID,
 	})
+}
+
+// lone returns the place of a session's events, or of an old document, from anywhere.
+func lone(base string, record rawjson.Value) (dir, below string) {
+	if record.Member("chatMessages").IsArray() {
+		return oldDir, strings.TrimSuffix(base, path.Ext(base)) + oldEnding
+	}
+	id, _ := record.Member("data").Member("sessionId").Text()
+	if !agents.IsUUID(id) {
+		id = strings.TrimSuffix(base, path.Ext(base))
+	}
+	return stateDir, path.Join(id, eventsName)
 }
 
 // promptsName is the file with the prompts: the newest first, without times.

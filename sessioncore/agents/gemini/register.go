@@ -50,12 +50,25 @@ func init() {
 			return v.Member("sessionId").IsString() && v.Member("projectHash").IsString()
 		},
 		Alone: func(storage.Files, rawjson.Value) (agents.Format, error) { return newHome(nil), nil },
+		Lone:  lone,
 		IsPart: func(file string) bool { // a subagent's comes with the session that called it
 			return path.Base(path.Dir(path.Dir(file))) == chatsDir
 		},
 		Resume: []string{"gemini", "--resume="},
 		IsID:   agents.IsUUID,
 	})
+}
+
+// lone returns the place of a session from anywhere.
+func lone(base string, record rawjson.Value) (dir, below string) {
+	if sessionOf(base) == "" {
+		id, _ := record.Member("sessionId").Text()
+		if !agents.IsUUID(id) {
+			id = strings.TrimSuffix(base, path.Ext(base))
+		}
+		base = prefix + "2000-01-01T00-00-" + id[:min(len(id), shortID)] + path.Ext(base)
+	}
+	return projectsDir, path.Join("-file", chatsDir, base)
 }
 
 // prompts returns the prompts in the log of a project.

@@ -1,0 +1,59 @@
+package storage
+
+import (
+	"sync"
+	"time"
+)
+
+// lookAgain is how often Later looks for its other Files until they are there.
+const lookAgain = 5 * time.Second
+
+// later is Files over which others are laid as soon as they are there.
+type later struct {
+	front Files
+	find  func() (Files, bool)
+	now   func() time.Time
+
+	mu    sync.Mutex // guards the fields below
+	next  time.Time  // of the next look
+	found Files      // both, nil as long as the others are not there
+}
+
+var _ Files = (*later)(nil)
+
+// OverLater returns the Files of front with those that find returns behind them, as Over does, as soon as
+// it returns some.
+func OverLater(front Files, find func() (Files, bool)) Files {
+	return &later{front: front, find: find, now: time.Now}
+}
+
+// files returns the present Files.
+func (l *later) files() Files {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.found != nil {
+		return l.found
+	}
+	if now := l.now(); !now.Before(l.next) {
+		l.next = now.Add(lookAgain)
+		if back, ok := l.find(); ok {
+			l.found = Over(l.front, back)
+			return l.found
+		}
+	}
+	return l.front
+}
+
+// List implements Files.
+func (l *later) List(dir string, only []string, f func(Item) bool) error {
+	return l.files().List(dir, only, f)
+}
+
+// Stat implements Files.
+func (l *later) Stat(name string) (Stat, error) { return l.files().Stat(name) }
+
+// Open implements Files.
+func (l *later) Open(name string) (Object, error) { return l.files().Open(name) }
+
+// ReadAhead implements Files.
+func (l *later) ReadAhead(names []string) { l.files().ReadAhead(names) }
