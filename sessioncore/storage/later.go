@@ -17,6 +17,7 @@ type later struct {
 	mu    sync.Mutex // guards the fields below
 	next  time.Time  // of the next look
 	found Files      // both, nil as long as the others are not there
+	since time.Time  // when they were found; zero if they were there at the first look
 }
 
 var _ Files = (*later)(nil)
@@ -35,22 +36,49 @@ func (l *later) files() Files {
 		return l.found
 	}
 	if now := l.now(); !now.Before(l.next) {
+		isFirst := l.next.IsZero()
 		l.next = now.Add(lookAgain)
 		if back, ok := l.find(); ok {
 			l.found = Over(l.front, back)
+			if !isFirst {
+				l.since = now
+			}
 			return l.found
 		}
 	}
 	return l.front
 }
 
+// changed returns the state of a directory as changed when the other files were found, since it may show
+// them from then on.
+func (l *later) changed(st Stat) Stat {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if st.Kind == KindDir && !l.since.IsZero() {
+		st.Changed = max(st.Changed, l.since.UnixNano())
+	}
+	return st
+}
+
 // List implements Files.
 func (l *later) List(dir string, only []string, f func(Item) bool) error {
-	return l.files().List(dir, only, f)
+	return l.files().List(dir, only, func(item Item) bool {
+		if item.Kind == KindDir && item.State != nil {
+			state := item.State
+			item.State = func() (Stat, error) {
+				st, err := state()
+				return l.changed(st), err
+			}
+		}
+		return f(item)
+	})
 }
 
 // Stat implements Files.
-func (l *later) Stat(name string) (Stat, error) { return l.files().Stat(name) }
+func (l *later) Stat(name string) (Stat, error) {
+	st, err := l.files().Stat(name)
+	return l.changed(st), err
+}
 
 // Open implements Files.
 func (l *later) Open(name string) (Object, error) { return l.files().Open(name) }

@@ -20,7 +20,7 @@ func TestOverLater(t *testing.T) {
 	sessiontest.WriteFile(t, back+"/p/b.jsonl", "b")
 	looks := 0
 	isThere := false
-	now := time.Unix(1000, 0)
+	now := time.Now()
 	files := storage.OverLaterAt(sessiontest.OpenDir(t, front), func() (storage.Files, bool) {
 		looks++
 		return sessiontest.OpenDir(t, back), isThere
@@ -34,6 +34,7 @@ func TestOverLater(t *testing.T) {
 		return names
 	}
 	require.Equal(t, []string{"a.jsonl"}, names())
+	before := storagetest.Stat(t, files, "p").Token
 	isThere = true
 	require.Equal(t, []string{"a.jsonl"}, names())
 	_, err := files.Stat("p/b.jsonl")
@@ -41,6 +42,7 @@ func TestOverLater(t *testing.T) {
 	require.Equal(t, 1, looks)
 	now = now.Add(5 * time.Second)
 	require.Equal(t, []string{"a.jsonl", "b.jsonl"}, names())
+	require.NotEqual(t, before, storagetest.Stat(t, files, "p").Token, "so that lists look once more")
 	require.Equal(t, "b", storagetest.Read(t, files, "p/b.jsonl"))
 	require.Equal(t, "a", storagetest.Read(t, files, "p/a.jsonl"))
 	now = now.Add(time.Hour)
