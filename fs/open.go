@@ -163,6 +163,12 @@ func (o *opener) openForeign(p *place) error {
 	if !o.Redact {
 		p.facts = converted.Facts()
 	}
+	if names, ok := opened.Files.(agents.FileNamer); ok {
+		p.fileOf = func(name string) (string, error) {
+			file, err := names.FileOf(name)
+			return filepath.Join(opened.Root, file), err
+		}
+	}
 	p.foreign = &transfer.Foreign{Agent: p.agent, Files: raw, Format: opened.Format, Rules: o.rules, Temporary: temporaryDir()}
 	forker, canFork := opened.Format.(agents.Forker)
 	if canFork {

@@ -46,6 +46,7 @@ type place struct {
 	keep    int                                 // maximum number of cached snapshots, 0 for the default
 	frozen  error                               // the reason against all changes, nil if there is none
 	forks   *forks.Home                         // makes forks of a foreign form; nil for none
+	fileOf  func(name string) (string, error)   // the path of the agent's own file of a session; nil for omp's form
 	foreign *transfer.Foreign                   // the sessions of a foreign form for bundles; nil for none
 	writer  writer.Options                      // only those for this kind of SOURCE; without a Journal it is read-only
 	prompts func(storage.Files) history.History // of source; nil if there is none

@@ -133,6 +133,30 @@ func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *t
 	}
 }
 
+// FileOf returns the path of this machine of a session's own file, by its directory in the mount without
+// links.
+func (u *Unmounted) FileOf(at string) (string, error) {
+	top, name, _ := strings.Cut(strings.TrimSuffix(at, layout.SessionSuffix), "/")
+	p := u.tree.place
+	if top == layout.Archive {
+		return path.Join(u.tree.archive.root, name+layout.SessionSuffix+layout.ArchiveSuffix), nil
+	}
+	if p.parts != nil {
+		var agent string
+		agent, name, _ = strings.Cut(name, "/")
+		i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent })
+		if i < 0 {
+			return "", errNotBundled
+		}
+		p = p.parts[i]
+	}
+	name = strings.ReplaceAll(name, "/artifacts/", "/") + layout.SessionSuffix
+	if p.fileOf == nil {
+		return path.Join(p.root, name), nil
+	}
+	return p.fileOf(name)
+}
+
 // Bundle adds the session at a path of the mount without links to a bundle.
 func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) error {
 	top, name, _ := strings.Cut(strings.TrimSuffix(at, layout.SessionSuffix), "/")

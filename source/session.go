@@ -1,9 +1,12 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -289,4 +292,29 @@ func (t *Tree) entry(session, key string) (string, error) {
 		return strings.TrimSpace(found[0]), nil
 	}
 	return "", Ambiguous(key+" begins the id of more than one entry; type more of it", found)
+}
+
+// FileOf returns the path of the file of the session that an id, or its beginning, names among the agents
+// of this user, and #ENTRY where that follows it; "" if it names none.
+func FileOf(ctx context.Context, id string, stderr io.Writer) (path string, err error) {
+	if len(AgentDirs(os.Getenv)) == 0 || strings.Contains(id, "/") {
+		return "", nil
+	}
+	t, err := of(mountopts.All).OpenTree(ctx, Sessions, nil, false, stderr)
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	found, err := t.FindNamed(id)
+	if storage.IsGone(err) || err == nil && len(found) != 1 {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	path, err = t.FileOf(found[0].Dir)
+	if entry := found[0].Entry; err == nil && entry != "" {
+		path += "#" + entry
+	}
+	return path, err
 }

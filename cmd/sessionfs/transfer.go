@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,8 +110,8 @@ func importCommand() *cobra.Command {
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
 		Long: "Put sessions into SOURCE. PATH is a session file (.jsonl), an archive of one (.jsonl.gz), " +
 			"what sessionfs bundle " +
-			"wrote, a tar archive of an agent directory (.tar, .tgz; - for the standard input), or a directory that " +
-			"has such files at any depth. " +
+			"wrote, a tar archive of an agent directory (- for the standard input), a directory that has such " +
+			"files at any depth, or the id of a session. " +
 			"Links are not followed. " +
 			"Of a session of " + agents.Titles() + " (a file, " + agents.All()[0].InHome() + ", a path in a mount) " +
 			"an omp session is made, which omp --resume goes on with; PATH#ID is the branch to one of its " +
@@ -130,6 +132,10 @@ func importCommand() *cobra.Command {
 		}
 		defer from.Close()
 		for _, path := range args {
+			path, err := importedFile(cmd, path)
+			if err != nil {
+				return err
+			}
 			if err := from.Add(cmd.Context(), path, cmd.InOrStdin()); err != nil {
 				return err
 			}
@@ -152,6 +158,19 @@ func importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
 	cmd.ValidArgsFunction = nil // PATH is a file of the machine
 	return cmd
+}
+
+// importedFile returns the file that an argument names: itself, or that of the session of an id.
+func importedFile(cmd *cobra.Command, arg string) (string, error) {
+	_, err := os.Lstat(arg)
+	if arg == "-" || !errors.Is(err, iofs.ErrNotExist) {
+		return arg, nil
+	}
+	file, err := source.FileOf(cmd.Context(), arg, cmd.ErrOrStderr())
+	if err != nil || file == "" {
+		return arg, err
+	}
+	return file, nil
 }
 
 // importForm says how the outcomes of an import are printed.

@@ -95,6 +95,15 @@ type Store struct {
 	Format Format
 	// Path is the absolute path of Files, for messages and parents.
 	Path string
+	// Root is the absolute path of the directory in which Renamed.FileOf names files.
+	Root string
+}
+
+// FileNamer is the Files of a Store that know the agent's own files.
+type FileNamer interface {
+	storage.Files
+	// FileOf returns the agent's own file of a session, by its name in Store.Root.
+	FileOf(name string) (file string, err error)
 }
 
 // registered are the agents in the order of their names.

@@ -20,6 +20,12 @@ type Renamed struct {
 // AsItIs is the kind of a name with the kind of its file.
 const AsItIs = storage.KindOther
 
+// FileOf implements FileNamer.
+func (r *Renamed) FileOf(name string) (file string, err error) {
+	file, _, err = r.Real(name)
+	return file, err
+}
+
 // List implements storage.Files.
 func (r *Renamed) List(dir string, only []string, f func(storage.Item) bool) error {
 	if only != nil {

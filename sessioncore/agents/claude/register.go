@@ -75,5 +75,5 @@ func open(source agents.Source) (agents.Store, error) {
 		return agents.Store{}, err
 	}
 	projects := NewProjects(files)
-	return agents.Store{Files: projects, Format: Format{Projects: projects}, Path: at}, nil
+	return agents.Store{Files: projects, Format: Format{Projects: projects}, Path: at, Root: at}, nil
 }

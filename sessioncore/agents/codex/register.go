@@ -77,7 +77,7 @@ func wrote(v rawjson.Value) bool {
 // open returns the rollouts below a directory of Codex.
 func open(source agents.Source) (agents.Store, error) {
 	home := New(gzip.NewZstd(source.Files, source.Memory, source.Temporary), source.Path)
-	return agents.Store{Files: home, Format: home, Path: filepath.Join(source.Path, sessionsDir)}, nil
+	return agents.Store{Files: home, Format: home, Path: filepath.Join(source.Path, sessionsDir), Root: source.Path}, nil
 }
 
 // nameOf returns the name of a file or directory as Days shows it.

@@ -29,7 +29,7 @@ func init() {
 		},
 		Open: func(source agents.Source) (agents.Store, error) {
 			h := newHome(source.Files)
-			return agents.Store{Files: h, Format: h, Path: filepath.Join(source.Path, projectsDir)}, nil
+			return agents.Store{Files: h, Format: h, Path: filepath.Join(source.Path, projectsDir), Root: source.Path}, nil
 		},
 		NameOf: func(_, below string) string {
 			project, file, _ := strings.Cut(below, "/")
