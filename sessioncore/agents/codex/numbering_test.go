@@ -74,3 +74,16 @@ func TestUnresumedGrows(t *testing.T) {
 	h.write(1, meta, unnumbered, numbered)
 	require.NotContains(t, h.read(1), "refuses to resume")
 }
+
+// TestUnresumedChain: of a rollout that goes on from another one, its own records count.
+func TestUnresumedChain(t *testing.T) {
+	h := newHome(t)
+	first := []string{metaOf(1, `,"history_mode":"paginated"`), user("one")}
+	meta := strings.Replace(metaOf(2, `,"history_mode":"paginated"`+based(1, 2, first...)), `"type"`, `"ordinal":2,"type"`, 1)
+	h.write(1, first...)
+	h.write(2, meta)
+	require.Contains(t, h.read(2), "one")
+	require.NotContains(t, h.read(2), "refuses to resume")
+	h.write(2, meta, user("two"))
+	require.Contains(t, h.read(2), "refuses to resume")
+}
