@@ -38,6 +38,7 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.view.Listing.SetBrief()
 	return &Unmounted{direct.New(t.root, log), t, log}, nil
 }
 

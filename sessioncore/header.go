@@ -220,6 +220,14 @@ type Converted interface {
 	Beginning() (text []byte, st storage.Stat, size int64, err error)
 }
 
+// Started is an open session, converted from another agent's file, whose header can be told from
+// less than its beginning.
+type Started interface {
+	// Start returns the first lines of the session, of which the header may lack a title and a parent;
+	// nil if only Beginning tells it.
+	Start() ([]byte, error)
+}
+
 // LeaseName returns the name of the lease that a client of the session holds (names.LeaseName).
 func (s *Snapshot) LeaseName() string { return s.header.leaseName }
 

@@ -46,6 +46,14 @@ type FactsFormat interface {
 	FactsAbout(name string) About
 }
 
+// Starter is a Format of which the first record of a session has the facts of its header, but for the
+// title and the parent, unless the session moved.
+type Starter interface {
+	FactsFormat
+	// MayMove reports whether a text of one end of the file may have another working directory.
+	MayMove(text []byte) bool
+}
+
 // About has the facts about a session outside its records. It is comparable.
 type About struct {
 	ID     string // of the session

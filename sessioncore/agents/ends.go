@@ -49,6 +49,23 @@ func newHead(obj storage.Object, size int64) (*head, error) {
 	return h, storage.ReadFull(obj, h.text, 0)
 }
 
+// readEnds reads both ends of a file of size bytes into a buffer; of a compressed one it reads nothing.
+func readEnds(obj storage.Object, size int64, buffer *[ShortSize]byte) (h *head, tail []byte, err error) {
+	h = &head{Object: obj, packed: storage.IsPacked(obj)}
+	if h.packed {
+		return h, nil, nil
+	}
+	first, last := h.parts(size)
+	h.first = first
+	h.text = buffer[:first:first]
+	tail = buffer[first : first+last]
+	err = storage.ReadFull(obj, h.text, 0)
+	if err == nil {
+		err = storage.ReadFull(obj, tail, size-last)
+	}
+	return h, tail, err
+}
+
 // parts returns the sizes of the reads at both ends of a file.
 func (h *head) parts(size int64) (first, last int64) {
 	switch {
@@ -216,9 +233,9 @@ func completeMembers(line []byte) rawjson.Value {
 	return objectIn(object)
 }
 
-// convert converts the beginning of a file for a list: its complete lines, and more only for a
-// header. A file with a longer first line has a header of the facts known about it.
-func (h *head) convert(format Format, about About, size int64) (out []byte, err error) {
+// convert converts the beginning of a file for a list, up to so many bytes: its complete lines, and
+// more only for a header. A file with a longer first line has a header of the facts known about it.
+func (h *head) convert(format Format, about About, size int64, most int) (out []byte, err error) {
 	if isDocument(h.text) {
 		v, err := h.document(size)
 		c := format.Converter(about, h)
@@ -239,12 +256,12 @@ func (h *head) convert(format Format, about About, size int64) (out []byte, err 
 			if u.Kind == jsonl.ObjectUnit {
 				out = c.AddUnit(out, u)
 			}
-			if len(out) >= enough {
+			if len(out) >= most {
 				return jsonl.ErrStop
 			}
 			return nil
 		})
-		if err == nil && limit == size && len(out) < enough {
+		if err == nil && limit == size && len(out) < most {
 			out = c.Tail(out)
 		}
 		if err != nil || len(out) > 0 {

@@ -212,8 +212,34 @@ func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err erro
 		return nil, st, 0, err
 	}
 	about.Listed = true
-	text, err = h.convert(o.files.format, about, own.Size)
+	text, err = h.convert(o.files.format, about, own.Size, enough)
 	return text, st, raw.Size, err
+}
+
+// ends recycles buffers for both ends of files: a list opens thousands.
+var ends = sync.Pool{New: func() any { return new([ShortSize]byte) }}
+
+// Start implements sessioncore.Started.
+func (o *object) Start() ([]byte, error) {
+	format, ok := o.files.format.(Starter)
+	_, last := o.files.find(o.name)
+	if !ok || last.raw != (storage.Token{}) {
+		return nil, nil // an earlier conversion knows more
+	}
+	file := o.files.part(o.name, o.file)
+	st, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	buffer := ends.Get().(*[ShortSize]byte)
+	defer ends.Put(buffer)
+	h, tail, err := readEnds(file, st.Size, buffer)
+	if err != nil || h.packed || isDocument(h.text) || format.MayMove(h.text) || format.MayMove(tail) {
+		return nil, err
+	}
+	about := format.FactsAbout(o.name)
+	about.Listed = true
+	return h.convert(format, about, st.Size, 1)
 }
 
 // Close implements storage.Object.

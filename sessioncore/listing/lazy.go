@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -18,6 +19,69 @@ import (
 // SetNamed tells the files whose names are the ids of their sessions, which no record can change. It
 // must be called before l is used.
 func (l *Listing) SetNamed(isNamed func(file string) bool) { l.isNamed = isNamed }
+
+// SetBrief tells that l answers the question of one command and is not asked again, so that a look at
+// a tree reads no more of a session than its place. It must be called before l is used.
+func (l *Listing) SetBrief() { l.isBrief = true }
+
+// refreshTree is refresh for the sessions at a key of a tree. It returns rows without names for
+// others, of which it reads only where and when they began. Callers must hold l.mu.
+func (l *Listing) refreshTree(ctx context.Context, v View, key string) (below rows, err error) {
+	stale, err := l.scan(ctx, unread)
+	if err != nil {
+		return nil, err
+	}
+	starts := make([]*Info, len(stale))
+	if l.isBrief {
+		err = parallel(len(stale), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
+			starts[i] = l.readStart(stale[i])
+			return ctx.Err()
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rest []*sessionFile
+	for i, f := range stale {
+		if starts[i] == nil {
+			rest = append(rest, f)
+			continue
+		}
+		dir, isIn := v.dirOf(starts[i])
+		switch {
+		case !isIn:
+		case keyOfDir(dir) == key:
+			rest = append(rest, f)
+		default:
+			below = append(below, row{key: keyOfDir(dir), file: f})
+		}
+	}
+	err = l.readPrefixes(ctx, rest)
+	l.reportStrangers()
+	return below, err
+}
+
+// readStart reads the place of a session of which nothing is known, or returns nil if more must be
+// read for it.
+func (l *Listing) readStart(f *sessionFile) *Info {
+	if f.info != nil {
+		return nil
+	}
+	obj, err := l.store.Storage().Open(f.name)
+	if err != nil {
+		return nil
+	}
+	defer obj.Close()
+	s, ok := obj.(sessioncore.Started)
+	if !ok {
+		return nil
+	}
+	text, err := s.Start()
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return parseInfo(text)
+}
 
 // allFiles calls f with all files of the last scan until it returns false. Callers must hold l.mu.
 func (l *Listing) allFiles(f func(*sessionFile) bool) {

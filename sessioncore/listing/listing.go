@@ -28,6 +28,8 @@ type Listing struct {
 	nameOf func(path string) string
 	// shownIn is the storage's directory in the mount.
 	shownIn string
+	// isBrief is set if l answers one question: see SetBrief.
+	isBrief bool
 	// isNamed reports whether a file's name is the id of its session; nil if no name is.
 	isNamed func(file string) bool
 

@@ -95,6 +95,9 @@ func keyOfDir(dir string) string {
 func (x rows) distinguish() {
 	var shared []int
 	for i, r := range x {
+		if r.name == "" { // of refreshTree
+			continue
+		}
 		same := func(at int) bool { return at >= 0 && at < len(x) && x[at].key == r.key && x[at].name == r.name }
 		if same(i-1) || same(i+1) || r.name == latestName || x.has(r.key+"\x00"+r.name) {
 			shared = append(shared, i)
@@ -196,14 +199,25 @@ func (x rows) find(dir, name string) (TreeEntry, bool) {
 
 // TreeList returns the entries of a directory of a tree, unsorted.
 func (l *Listing) TreeList(ctx context.Context, v View, dir string) ([]TreeEntry, error) {
-	if err := l.lock(ctx, false); err != nil {
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	if err := l.refreshFiles(ctx, l.view(v).own(keyOfDir(dir)).files()); err != nil { // their titles
+	key := keyOfDir(dir)
+	below, err := l.refreshTree(ctx, v, key)
+	if err == nil {
+		err = l.refreshFiles(ctx, l.view(v).own(key).files()) // their titles
+	}
+	if err != nil {
 		return nil, err
 	}
-	return l.view(v).list(dir), nil
+	if len(below) == 0 {
+		return l.view(v).list(dir), nil
+	}
+	all := append(below, l.view(v)...)
+	slices.SortFunc(all, row.compare)
+	all.distinguish()
+	return all.list(dir), nil
 }
 
 // TreeStat returns the Stat of a tree's directory, with the times of the last addition or removal

@@ -170,6 +170,11 @@ func namesParent(line []byte) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(line, []byte(word)) })
 }
 
+// MayMove implements agents.Starter.
+func (Format) MayMove(text []byte) bool {
+	return agents.HasAny(text, `"relocated"`, `"worktree-state"`)
+}
+
 // whereabouts has the directory to which a session moved, and the session from which it branched.
 type whereabouts struct{ relocated, worktree, branchOf string }
 
