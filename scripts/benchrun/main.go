@@ -48,6 +48,9 @@ func (b *bench) must(err error) {
 func (b *bench) fail(format string, args ...any) { b.must(fmt.Errorf(format, args...)) }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == starterName {
+		os.Exit(startAsked(os.Args[2:]))
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

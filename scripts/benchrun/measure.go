@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// run runs a shell command line in a directory and returns its output, and the wall time in seconds of the whole
+// output runs a shell command line in a directory and returns its output, and the wall time in seconds of the whole
 // process, from before fork to after its end. The start of the shell is on both sides.
-func (b *bench) run(dir, line string) (printed string, took float64, used *os.ProcessState) {
+func (b *bench) output(dir, line string) (printed string, took float64) {
 	cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", line)
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "HOME=/nonexistent"}
@@ -25,12 +25,7 @@ func (b *bench) run(dir, line string) (printed string, took float64, used *os.Pr
 	if err != nil || errs.Len() > 0 {
 		b.fail("%s: %v: %.200s", line, err, errs.String())
 	}
-	return out.String(), took, cmd.ProcessState
-}
-
-func (b *bench) output(dir, line string) (printed string, took float64) {
-	printed, took, _ = b.run(dir, line)
-	return printed, took
+	return out.String(), took
 }
 
 func (b *bench) time(dir, line string) float64 {

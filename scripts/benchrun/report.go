@@ -22,7 +22,7 @@ func (b *bench) render(about string, results []result, now time.Time) string {
 	if b.client.version != "" {
 		fmt.Fprintf(&out, "- Client: @oh-my-pi/pi-coding-agent %s, bun %s; its time is that of the call alone, without the start of bun\n", b.client.version, b.client.runtime)
 	}
-	fmt.Fprintf(&out, "- Each row %d times in turn with its peer (row i %d times, rows j and v once), page cache warm; times are wall times of whole processes, row u's processor times\n", b.runs, appends)
+	fmt.Fprintf(&out, "- Each row %d times in turn with its peer (row i %d times, rows j and v once), page cache warm; times are wall times of whole processes, those of rows u and x processor times\n", b.runs, appends)
 	if b.divisor > 1 {
 		out.WriteString("- **Small stores, to try the script: the figures mean nothing**\n")
 	}

@@ -16,7 +16,7 @@ var allRows = []row{
 	{"j", rowMemory}, {"m", rowCosts}, {"n", rowSearch},
 	{"o", rowArchive}, {"q", rowDatabase}, {"s", rowClaude},
 	{"t", rowSearchClaude}, {"u", rowUsage}, {"v", rowManyClaude},
-	{"w", rowCommands},
+	{"w", rowCommands}, {"x", rowLists},
 }
 
 // warmDaemon has the daemon index a session while the kernel learns nothing of what is in entries/:

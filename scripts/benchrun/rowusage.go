@@ -4,12 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"sessionfs/sessioncore/agents/claude/claudetest"
 )
@@ -20,16 +17,17 @@ func rowUsage(b *bench) []result {
 	home, _, truth, what := b.claudeStore("bill", 620, 500*megabyte)
 	res := []result{{what: "`sessionfs stats`, " + what + ", processor time", peer: "`ccusage claude daily --offline`", ratio: 2}}
 	return b.repeat(res, func() {
-		ours, _, used := b.run(home, "CLAUDE_CONFIG_DIR="+home+" exec "+b.daemon[0]+" stats -s "+home+" --by model --json")
+		config := "CLAUDE_CONFIG_DIR=" + home
+		ours, used := b.used(home, config, b.daemon[0]+" stats -s "+home+" --by model --json")
 		b.checkTokens(truth, ours)
 		theirs := 0.0
 		if b.ccusage != "" {
-			_, _, peer := b.run(home, "CLAUDE_CONFIG_DIR="+home+" exec "+b.ccusage+" claude daily --json --offline --breakdown >bill.json 2>/dev/null")
+			_, peer := b.used(home, config, b.ccusage+" claude daily --json --offline --breakdown >bill.json 2>/dev/null")
 			b.checkDollars(home, ours)
-			theirs = processor(peer)
+			theirs = peer.Processor
 		}
-		res[0].add(processor(used), theirs)
-		res[0].peak = max(res[0].peak, float64(used.SysUsage().(*syscall.Rusage).Maxrss)*1024)
+		res[0].add(used.Processor, theirs)
+		res[0].peak = max(res[0].peak, used.Peak)
 	})
 }
 
@@ -56,11 +54,6 @@ func rowCommands(b *bench) []result {
 		res[2].add(b.time(b.dir, ours+" export -s "+home+" --all pages"), b.time(home, "jq -c . projects/*/*.jsonl >/dev/null"))
 		b.time(b.dir, "rm -r kept copied pages && sync")
 	})
-}
-
-// processor returns a process's time on processors, in seconds.
-func processor(p *os.ProcessState) float64 {
-	return (p.UserTime() + p.SystemTime()).Round(time.Millisecond).Seconds()
 }
 
 // sums are the members of a line of stats --json that are compared.
