@@ -46,6 +46,12 @@ type FactsFormat interface {
 	FactsAbout(name string) About
 }
 
+// titleKeeper is a Format that knows titles which no record has; Beside returns that of a session, or "".
+type titleKeeper interface{ Beside(name string) string }
+
+// cwdKeeper is titleKeeper for working directories.
+type cwdKeeper interface{ CwdBeside(name string) string }
+
 // Starter is a Format of which the first record of a session has the facts of its header, but for the
 // title and the parent, unless the session moved.
 type Starter interface {

@@ -29,10 +29,10 @@ type object struct {
 // Beside returns the title and the working directory that the session has elsewhere than in its
 // records, else "".
 func (o *object) Beside() (title, cwd string) {
-	if format, ok := o.files.format.(interface{ Beside(name string) string }); ok {
+	if format, ok := o.files.format.(titleKeeper); ok {
 		title = format.Beside(o.name)
 	}
-	if format, ok := o.files.format.(interface{ CwdBeside(name string) string }); ok {
+	if format, ok := o.files.format.(cwdKeeper); ok {
 		cwd = format.CwdBeside(o.name)
 	}
 	return title, cwd
