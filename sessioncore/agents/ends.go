@@ -39,6 +39,7 @@ type head struct {
 	packed  bool          // more than text requires unpacking all of it
 	members rawjson.Value // of a file that is one object: those at both ends, or nil
 	records jsonl.Records // how they are read
+	end     []byte        // memory for the end, or nil
 }
 
 // newHead reads the beginning of a file of size bytes.
@@ -49,21 +50,18 @@ func newHead(obj storage.Object, size int64) (*head, error) {
 	return h, storage.ReadFull(obj, h.text, 0)
 }
 
-// readEnds reads both ends of a file of size bytes into a buffer; of a compressed one it reads nothing.
-func readEnds(obj storage.Object, size int64, buffer *[ShortSize]byte) (h *head, tail []byte, err error) {
-	h = &head{Object: obj, packed: storage.IsPacked(obj)}
-	if h.packed {
-		return h, nil, nil
+// newHeadIn is newHead with memory for both ends of a file, which must be kept until the head and its
+// values are not used any more. A compressed file has its own memory.
+func newHeadIn(obj storage.Object, size int64, memory *[ShortSize]byte) (*head, error) {
+	if storage.IsPacked(obj) {
+		return newHead(obj, size)
 	}
+	h := &head{Object: obj}
 	first, last := h.parts(size)
 	h.first = first
-	h.text = buffer[:first:first]
-	tail = buffer[first : first+last]
-	err = storage.ReadFull(obj, h.text, 0)
-	if err == nil {
-		err = storage.ReadFull(obj, tail, size-last)
-	}
-	return h, tail, err
+	h.text = memory[:first:first]
+	h.end = memory[first : first+last]
+	return h, storage.ReadFull(obj, h.text, 0)
 }
 
 // parts returns the sizes of the reads at both ends of a file.
@@ -80,7 +78,10 @@ func (h *head) parts(size int64) (first, last int64) {
 // tail reads the end of a file.
 func (h *head) tail(size int64) ([]byte, error) {
 	_, last := h.parts(size)
-	tail := make([]byte, last)
+	tail := h.end
+	if int64(len(tail)) != last {
+		tail = make([]byte, last)
+	}
 	return tail, storage.ReadFull(h.Object, tail, size-last)
 }
 

@@ -195,7 +195,9 @@ func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err erro
 	if err != nil {
 		return nil, st, 0, err
 	}
-	h, err := newHead(file, own.Size)
+	memory := ends.Get().(*[ShortSize]byte)
+	defer ends.Put(memory)
+	h, err := newHeadIn(file, own.Size, memory)
 	if err != nil {
 		return nil, st, 0, err
 	}
@@ -231,10 +233,14 @@ func (o *object) Start() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	buffer := ends.Get().(*[ShortSize]byte)
-	defer ends.Put(buffer)
-	h, tail, err := readEnds(file, st.Size, buffer)
-	if err != nil || h.packed || isDocument(h.text) || format.MayMove(h.text) || format.MayMove(tail) {
+	memory := ends.Get().(*[ShortSize]byte)
+	defer ends.Put(memory)
+	h, err := newHeadIn(file, st.Size, memory)
+	if err != nil || h.packed {
+		return nil, err
+	}
+	tail, err := h.tail(st.Size)
+	if err != nil || isDocument(h.text) || format.MayMove(h.text) || format.MayMove(tail) {
 		return nil, err
 	}
 	about := format.FactsAbout(o.name)
