@@ -87,9 +87,21 @@ func (b *Builder) Close() {
 		b.out = b.open.appendTo(b.out)
 		if !b.pending { // then the answer remains open
 			b.spare = b.open
+			b.spare.forget()
 		}
 		b.open = nil
 	}
+}
+
+// forget drops the texts of an answer that are too large to be kept as memory for the next one.
+func (a *Answer) forget() {
+	a.blocks = reuse(a.blocks)
+	a.texts = reuse(a.texts)
+	a.model = reuse(a.model)
+	a.response = reuse(a.response)
+	a.failure = nil
+	clear(a.results)
+	clear(a.after)
 }
 
 // Replace empties the open answer if it has that key, and removes its results but no other entries.
@@ -238,6 +250,8 @@ func (a *Answer) Error(message rawjson.Value) {
 // follow adds an entry behind the answer.
 func (a *Answer) follow(e *Entry) {
 	f := follower{Entry: *e, onEnd: e.Parent == a.End()}
+	f.Time = nil // it and the body are in texts, and would keep whole records
+	f.Body = nil
 	a.texts = append(a.texts, e.Time...)
 	f.time = len(a.texts)
 	a.texts = append(a.texts, e.Body...)

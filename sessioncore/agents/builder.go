@@ -79,6 +79,7 @@ type Builder struct {
 	again   bool   // earlier lines are wrong
 	isTail  bool   // the records' prompts are not the first
 	body    []byte // memory for an entry's body
+	time    []byte // of the last record
 }
 
 // Record is a value of the agent's file with its members. It is valid until the agent's function
@@ -173,7 +174,18 @@ func (b *Builder) addRecord(out []byte, r *Record) []byte {
 		b.writeHeader()
 	}
 	out, b.out = b.out, nil
+	b.release()
 	return out
+}
+
+// release drops what of the Builder is a part of the record's text, which is a whole line.
+func (b *Builder) release() {
+	b.time = append(b.time[:0], b.from.time...)
+	b.from.time = b.time
+	for i, members := range b.members {
+		clear(members[:cap(members)])
+		b.members[i] = members[:0]
+	}
 }
 
 // Tail appends the lines that later values may still change. It ends with a move of the leaf if the next entry hangs elsewhere.

@@ -129,11 +129,13 @@ func (s *Scanner) eachMember(v Value, i int, f func(Member) bool) int {
 }
 
 // EachObject is EachElement that also passes the members of an element that is an object. It makes
-// one pass instead of two. The members are valid only during the call.
+// one pass instead of two. The members are valid only during the call, and the memory is empty after
+// it, as they are parts of v.
 func (v Value) EachObject(memory []Member, f func(element Value, members []Member) bool) {
 	if !v.IsArray() {
 		return
 	}
+	defer clear(memory[:cap(memory)])
 	var s Scanner
 	i := SkipSpace(v, 1)
 	for v[i] != ']' {
