@@ -71,6 +71,7 @@ type Builder struct {
 	ids     map[string]struct{}
 	numbers numbers
 	tools   map[string][]byte // their names, by call
+	named   int64             // bytes of the names and calls in tools
 	model   setting
 	level   setting
 	title   string // given by a person or the agent
@@ -523,6 +524,13 @@ func (b *Builder) add(e *Entry) {
 		b.open.follow(e)
 	}
 	b.body = reuse(e.Body)
+}
+
+// held returns about the bytes of texts that the Builder keeps from records: names, titles,
+// directories. An agent's own state has the calls too.
+func (b *Builder) held() int64 {
+	texts := len(b.title) + len(b.prompt) + len(b.cwd) + len(b.header.Cwd) + len(b.About.Title) + len(b.model.value)
+	return 2*b.named + int64(texts)
 }
 
 // reuse returns memory for another use, unless it is too large to keep.

@@ -229,12 +229,12 @@ func (b *Builder) records() jsonl.Records {
 	return jsonl.Records{Limit: maxLine, Inner: b.InnerKey, RawControls: b.RawControls}
 }
 
-// state returns about the converter's memory: a place for each line, and the tail.
+// state returns about the converter's memory: a place for each line, the tail, and texts of records.
 func (c *conversion) state() int64 {
 	if c.converter == nil {
 		return 0
 	}
-	return c.at.Lines*lineMemory + c.text.end
+	return c.at.Lines*lineMemory + c.text.end + c.converter.held()
 }
 
 // OneLine returns the text of a value without line breaks between its parts.

@@ -191,6 +191,7 @@ type Result struct {
 func (b *Builder) Tool(call, name rawjson.Value) {
 	if id, ok := call.Text(); ok && name.IsString() {
 		b.tools[id] = slices.Clone(name)
+		b.named += int64(len(id) + len(name))
 	}
 }
 
