@@ -12,11 +12,15 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
+// maxReadings bounds the readings of a file, as in package agents.
+const maxReadings = 4
+
 // ConvertWork returns the work of the conversion of a file, and of the pieces of its tail at the end.
 func ConvertWork(t testing.TB, newConverter func() *agents.Builder, file string) sessiontest.Work {
 	return sessiontest.WorkOf(func() {
 		var out []byte
-		for c := newConverter(); c != nil; c = c.Restart() {
+		c := newConverter()
+		for readings := 0; c != nil && readings < maxReadings; readings++ {
 			out = out[:0]
 			emit := func(u *jsonl.Unit) error {
 				if u.Kind == jsonl.ObjectUnit {
@@ -29,6 +33,7 @@ func ConvertWork(t testing.TB, newConverter func() *agents.Builder, file string)
 			_, err := records.Load(context.Background(), r, jsonl.Position{}, r.Size(), emit)
 			require.NoError(t, err)
 			out = c.Tail(out)
+			c = c.Restart()
 		}
 	})
 }
