@@ -67,10 +67,10 @@ func (t *Tree) joinParents(s *Snapshot) {
 			t.parent[e] = NoEntry
 		case rec.parent == rec.id:
 			t.parent[e] = NoEntry
-			t.problem(s, Entry(e), ProblemSelf, "the entry is its own parent: it counts as a root")
+			t.problem(s, Entry(e), ProblemSelf, "the entry names itself as the one before it; it is shown as the start of a branch")
 		case parent == NoEntry:
 			t.parent[e] = NoEntry
-			t.problem(s, Entry(e), ProblemOrphan, "its parent is not in the file: it counts as a root")
+			t.problem(s, Entry(e), ProblemOrphan, "the entry before it is missing from the file; it is shown as the start of a branch")
 		default:
 			t.parent[e] = parent
 		}
@@ -98,7 +98,7 @@ func (t *Tree) cutCycles(s *Snapshot) {
 			circle := walk[slices.Index(walk, e):]
 			first := slices.Min(circle)
 			t.parent[first] = NoEntry
-			const why = "parents lead in a circle: it is cut here, and the entry counts as a root"
+			const why = "the entries before it lead in a circle; it is shown as the start of a branch"
 			t.problem(s, first, ProblemCycle, why)
 		}
 		for _, e := range walk {

@@ -36,15 +36,15 @@ func TestStatusWidths(t *testing.T) {
 			Counters: &fs.Counters{Memory: 90 << 20, Files: 12, Temporary: 5 << 20}},
 		{Mountpoint: "/m", Source: "/s", State: fs.StateDead},
 	}
-	print := func(width int) string {
+	shown := func(width int) string {
 		var out strings.Builder
 		require.NoError(t, printStatus(&out, mounts, time.Time{}, width))
 		return out.String()
 	}
-	require.Equal(t, print(0), print(200))
-	require.Equal(t, 3, strings.Count(print(0), "\n"))
+	require.Equal(t, shown(0), shown(200))
+	require.Equal(t, 3, strings.Count(shown(0), "\n"))
 	for _, width := range []int{40, 80} {
-		got := print(width)
+		got := shown(width)
 		require.NotContains(t, got, "MOUNTPOINT")
 		for line := range strings.Lines(got) {
 			require.LessOrEqual(t, len(line)-1, max(width, len(mounts[0].Mountpoint)), line)
@@ -52,7 +52,7 @@ func TestStatusWidths(t *testing.T) {
 	}
 	require.Equal(t, "/home/somebody/a/very/long/path/of/agent-sessions\n  /home/somebody/.omp/agent\n"+
 		"  state ok, pid 7, up 0s, open 0,\n  sessions 0, memory 90M, files 12,\n  temp 5M\n"+
-		"/m\n  /s\n  state dead, pid -, up -, open -,\n  sessions -, memory -, files -, temp -\n", print(40))
+		"/m\n  /s\n  state dead, pid -, up -, open -,\n  sessions -, memory -, files -, temp -\n", shown(40))
 }
 
 // Nobody is told of other users' mounts but root, and nobody is believed who is not the mount's user.
