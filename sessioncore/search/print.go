@@ -149,8 +149,8 @@ func shortIDs(hits []Hit) map[string]string {
 // of words. A word that is longer than all of them is cut.
 func fitWords(text string, width int, marks *regexp.Regexp) string {
 	rest, isCutBefore := strings.CutPrefix(text, "…")
-	if isCutBefore {
-		_, rest, _ = strings.Cut(rest, " ")
+	if at := strings.IndexByte(rest, ' '); isCutBefore && at >= 0 {
+		rest = rest[at:]
 	}
 	whole, isCutAfter := strings.CutSuffix(rest, "…")
 	if at := strings.LastIndexByte(whole, ' '); isCutAfter && at >= 0 {
@@ -163,19 +163,10 @@ func fitWords(text string, width int, marks *regexp.Regexp) string {
 		}
 	}
 	words := strings.Fields(whole)
-	first := max(0, len(strings.Fields(whole[:at]+"."))-1)
-	last := first
-	left := width - 2 // for … at both ends
-	for i := first; i < len(words) && left >= uniseg.StringWidth(words[i])+min(i-first, 1); i++ {
-		left -= uniseg.StringWidth(words[i]) + min(i-first, 1)
-		last = i + 1
-	}
-	if last == first { // not even one word
+	match := max(0, len(strings.Fields(whole[:at]+"."))-1)
+	first, last := wordsAround(words, match, width-2) // there may be … at both ends
+	if last == first {                                // not even one word
 		return view.CutAt(strings.Join(words[first:], " "), width)
-	}
-	for first > 0 && left > uniseg.StringWidth(words[first-1]) {
-		first--
-		left -= uniseg.StringWidth(words[first]) + 1
 	}
 	shown := strings.Join(words[first:last], " ")
 	if first > 0 || isCutBefore {
@@ -185,4 +176,33 @@ func fitWords(text string, width int, marks *regexp.Regexp) string {
 		shown += "…"
 	}
 	return shown
+}
+
+// wordsAround returns the words around one that fit into so many columns: a few before it, then those
+// behind it, then more before it. None fit where it does not.
+func wordsAround(words []string, at, width int) (first, last int) {
+	first = at
+	last = at
+	left := width
+	fits := func(i int) bool { return i >= 0 && i < len(words) && uniseg.StringWidth(words[i]) <= left }
+	take := func(i int) { left -= uniseg.StringWidth(words[i]) + 1 }
+	if !fits(at) {
+		return first, last
+	}
+	take(at)
+	last++
+	least := left - width/3
+	for fits(first-1) && left-uniseg.StringWidth(words[first-1]) > least {
+		first--
+		take(first)
+	}
+	for fits(last) {
+		take(last)
+		last++
+	}
+	for fits(first - 1) {
+		first--
+		take(first)
+	}
+	return first, last
 }
