@@ -102,7 +102,7 @@ func TestSQLTrigger(t *testing.T) {
 		require.Empty(t, r.stdout)
 		require.NotContains(t, r.stderr, "secret")
 	}
-	requireStatus(t, exitUsage, printed("a", "b"), "at most 1 arg")
+	requireStatus(t, exitUsage, printed("a", "b"), "one argument is expected")
 }
 
 const (
