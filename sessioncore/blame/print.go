@@ -53,7 +53,7 @@ func (p *Printer) layOut() {
 		said = max(said, uniseg.StringWidth(saidOf(e)))
 	}
 	c.said = min(said, mostSaid)
-	fixed := len("~2006-01-02") + c.agent + c.entry + c.number + 2*len(" ") + 2*len("  ")
+	fixed := len("~2006-01-02") + c.agent + c.entry + c.number + 3*len(" ") + 2*len("  ")
 	if left := p.Width/2 - fixed; p.Width > 0 && left < c.said {
 		c.said = left
 		c.isStacked = left < leastSaid

@@ -57,11 +57,11 @@ func TestLinesOnTerminal(t *testing.T) {
 		}
 	}
 	require.Equal(t, ""+
-		" 2026-11-20 claude a1020202  Write …   7     return math.pi * r ** 2\n"+
-		"~2026-11-20 claude a1020202  Write …   8     return math.pi * r ** 2\n"+
-		" -                                     9     return math.pi * r ** 2\n"+
-		" 2026-11-20 claude e2        Ship i…  10     return math.pi * r ** 2\n"+
-		" 2026-11-20 claude e3        漢字     11     return math.pi * r ** 2\n", write(80))
+		" 2026-11-20 claude a1020202  Write…   7     return math.pi * r ** 2\n"+
+		"~2026-11-20 claude a1020202  Write…   8     return math.pi * r ** 2\n"+
+		" -                                    9     return math.pi * r ** 2\n"+
+		" 2026-11-20 claude e2        Ship …  10     return math.pi * r ** 2\n"+
+		" 2026-11-20 claude e3        漢字    11     return math.pi * r ** 2\n", write(80))
 	require.Equal(t, ""+
 		"2026-11-20 claude a1020202 Write a smal…\n"+
 		"  7     return math.pi * r ** 2\n"+

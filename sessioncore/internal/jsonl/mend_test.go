@@ -64,6 +64,7 @@ func TestRawControlsGrow(t *testing.T) {
 
 // TestRawControlsLinear: lines that seem to begin a long text are not read once more for each.
 func TestRawControlsLinear(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	for _, form := range []string{"{\"a\":\"x\n", "{\"a\":\"x\ny\"}\n", "{\",\":\":\n", "{\"a\":\"\\\n", "{\"\n", "{\"a\":[\"\n"} {
 		sessiontest.Linear(t, 5000, func(n int) int64 {
 			text := strings.Repeat(form, n)
