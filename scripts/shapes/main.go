@@ -34,14 +34,14 @@ type shape struct {
 
 var shapes = []shape{
 	{name: "effect", meaning: "an assignment to an outer variable, other than err, inside an if", bound: 6},
-	{name: "pair", meaning: "two assignments in one", bound: 65},
+	{name: "pair", meaning: "two assignments in one", bound: 63},
 	{name: "triple", meaning: "three assignments or more in one", bound: 16},
-	{name: "switch", meaning: "an assignment before a switch without a value", bound: 11},
+	{name: "switch", meaning: "an assignment before a switch without a value", bound: 10},
 	{name: "unkeyed", meaning: "a struct literal of four or more fields without keys", bound: 24},
 	{name: "loop", meaning: "a loop of two variables, or with a beginning and no condition", bound: 20},
 	{name: "long", meaning: "a function of more than 60 lines", bound: 8},
-	{name: "parameters", meaning: "a function of more than five parameters", bound: 7},
-	{name: "hidden", meaning: "a type assertion to an interface without a name", bound: 13},
+	{name: "parameters", meaning: "a function of more than five parameters", bound: 6},
+	{name: "hidden", meaning: "a type assertion to an interface without a name", bound: 12},
 }
 
 func main() {
