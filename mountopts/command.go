@@ -185,7 +185,7 @@ var (
 	usage string
 )
 
-// Summary is the help that fits a screen. others are the usual agent directories besides omp's.
+// Summary is the help that fits a screen. others are the titles of agents besides omp and pi.
 func Summary(others string) string { return Wrap(fmt.Sprintf(summary, others)) }
 
 // Usage is the help of a mount. Flags and options come from the lists that the parser uses. others

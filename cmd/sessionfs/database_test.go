@@ -148,7 +148,7 @@ func TestTeam(t *testing.T) {
 	require.Equal(t, 2*len(sessionsOf(t, s))+2, strings.Count(after[0].stdout, "\n"), "also the archived one and Claude's: %s", after[0])
 	require.Contains(t, string(readFile(t, filepath.Join(s.dir, ".config/systemd/user", transfer.ServiceName))), "&prefix="+s.dir+"/.omp/agent/sessions/\n")
 	kept := s.run("keep", "--to", strings.Replace(server.URL("team"), "tester@", "me@", 1))
-	require.Regexp(t, `^0 new, 0 longer, [1-9]\d* same, 0 refused`, kept.stdout, "import took them: %s", kept.stderr)
+	require.Regexp(t, `^new .*\n1 new, 0 longer, 1 same, 0 refused`, kept.stdout, "import took one, and not Codex's: %s", kept.stderr)
 	require.Equal(t, after[0].stdout, after[1].stdout, "reader may read")
 	require.NotZero(t, after[2].code, "and not write")
 	require.Contains(t, after[2].stdout, "ermission denied")

@@ -21,7 +21,6 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage/postgres"
-	"sessionfs/source"
 )
 
 // helpCommand is sessionfs help, about the commands that root has.
@@ -97,7 +96,7 @@ func printHelp(c *cobra.Command, _ []string) {
 const commonHelp = "  -s DIR, -o OPTIONS, --demo, --debug   as for all commands ('man sessionfs')\n"
 
 // summary is the help that fits a screen.
-func summary() string { return mountopts.Summary(strings.Join(source.OtherHomes(), ", ")) }
+func summary() string { return mountopts.Summary(agents.Titles()) }
 
 // usage is the help of a mount.
 func usage() string {

@@ -75,6 +75,7 @@ func TestNames(t *testing.T) {
 		"-w/subagents/s":                "-w/s/subagents",
 		"-archive/chats/archive.jsonl":  "-archive/archive.jsonl",
 		"-w/chats/archive/chats/s.json": "-w/chats/s.json",
+		"-w/s.jsonl":                    "-w/s",
 	} {
 		require.Equal(t, want, nameOf(projectsDir, below), below)
 	}

@@ -33,16 +33,19 @@ func init() {
 	})
 }
 
-// nameOf returns the name of a file or directory as the home shows it.
+// nameOf returns the name of a file or directory as the home shows it. Of another agent's directory
+// projects it is the name of no session.
 func nameOf(_, below string) string {
 	project, rest, _ := strings.Cut(below, "/")
 	if side, isSide := strings.CutPrefix(rest, agents.Subagents+"/"); isSide {
 		session, file, _ := strings.Cut(side, "/")
 		return path.Join(project, session, agents.Subagents, file)
 	}
-	rest = strings.TrimPrefix(rest+"/", chatsDir+"/")
-	rest = strings.TrimPrefix(rest, archiveDir+"/")
-	return path.Join(project, rest)
+	chat, isChat := strings.CutPrefix(rest+"/", chatsDir+"/")
+	if !isChat {
+		return path.Join(project, strings.TrimSuffix(rest, ending))
+	}
+	return path.Join(project, strings.TrimPrefix(chat, archiveDir+"/"))
 }
 
 // isPart reports whether a file is a subagent's, which comes with the session that called it.
