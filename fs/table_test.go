@@ -120,7 +120,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 			check(query+"/"+strings.TrimSuffix(line[1:], "\n"), kinds[line[0]], true)
 		}
 	}
-	for _, name := range []string{"history/search/tides", "usage.jsonl", "lost.tsv"} {
+	for _, name := range []string{"history/search/tides", "index.jsonl", "archive/index.jsonl", "usage.jsonl", "lost.tsv"} {
 		require.FileExists(t, m.path(name))
 		check(name, 0, true)
 	}

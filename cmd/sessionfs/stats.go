@@ -22,7 +22,7 @@ func statsCommand() *cobra.Command {
 	var today, asJSON bool
 	var s *reports.Stats
 	cmd := onSource(source.Words, &cobra.Command{
-		Use:   "stats [--by WHAT] [--since WHEN] [--until WHEN] [--json] [SOURCE]",
+		Use:   "stats [--by WHAT] [--since WHEN] [--until WHEN] [SOURCE]",
 		Short: "Tell what all sessions cost, with bars",
 		Long: "Add up tokens and dollars of all sessions. Copies in forks count once, and subagents with the session " +
 			"that called them. Days are local. A sum with + is too low: some answers in it have no known price. Of tools the calls " +
