@@ -9,3 +9,15 @@ func ShownMounts() []mountopts.Options { return nil }
 
 // ShownAt returns no options.
 func ShownAt(string) (o mountopts.Options, err error) { return o, nil }
+
+// MountEntry is a mount, of which nothing is known here.
+type MountEntry struct{}
+
+// MountAt returns no mount.
+func MountAt(string) (found MountEntry, ok bool) { return found, false }
+
+// IsSessionfs reports false.
+func (MountEntry) IsSessionfs() bool { return false }
+
+// IsOurs reports false.
+func (MountEntry) IsOurs() bool { return false }

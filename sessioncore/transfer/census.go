@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -22,9 +23,13 @@ type Census struct {
 var ownDirs = []string{"sessions", "archive"}
 
 // Count counts the session files in an agent's directory, which may be a link, by their names and
-// times. The agent is nil for omp and pi. No file is opened. The error is that of the first
+// times. The agent is nil for omp and pi. No file is opened but a database. The error is that of the first
 // directory that cannot be listed, or of ctx.
 func Count(ctx context.Context, from string, agent *agents.Agent) (c Census, failed error) {
+	store, rows, err := rowsIn(agent, from, os.TempDir())
+	if store.Files != nil || err != nil && !storage.IsMissing(err) {
+		return Census{Sessions: len(rows)}, err
+	}
 	dirs := ownDirs
 	if agent != nil {
 		dirs = agent.Dirs

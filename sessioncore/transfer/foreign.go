@@ -130,34 +130,45 @@ func (s *Sources) home(agent *agents.Agent, file string) (store agents.Store, na
 // directory.
 func (s *Sources) addRows(given, dir string) (ok bool, err error) {
 	agent := agents.Of("/" + dir)
+	store, names, err := rowsIn(agent, "/"+dir, s.temporary)
+	for _, name := range names {
+		s.Found = append(s.Found, Found{
+			Path:   filepath.Join(given, name),
+			files:  store.Files,
+			name:   name,
+			source: agent.Name,
+			how:    store.Format,
+			path:   path.Join("/", dir, name),
+			from:   s,
+		})
+	}
+	return store.Files != nil, err
+}
+
+// rowsIn returns the names of the sessions in an agent's directory that are rows of a database. The store
+// has no files where there is no database. The agent may be nil.
+func rowsIn(agent *agents.Agent, at, temporary string) (store agents.Store, names []string, err error) {
 	if agent == nil {
-		return false, nil
+		return store, nil, nil
 	}
-	store, err := openHome(agent, "/"+dir, s.temporary)
-	if err != nil {
-		return false, err
-	}
+	store, err = openHome(agent, at, temporary)
 	files, ok := store.Files.(agents.Rows)
-	if !ok || !files.InRows() {
-		return false, nil
+	if err != nil || !ok || !files.InRows() {
+		return agents.Store{}, nil, err
 	}
 	scopes, err := storage.List(files, "")
 	for _, scope := range scopes {
 		items, failed := storage.List(files, scope.Name)
 		if failed != nil {
-			return true, failed
+			return store, names, failed
 		}
 		for _, item := range items {
 			if item.Kind == storage.KindFile {
-				name := path.Join(scope.Name, item.Name)
-				s.Found = append(s.Found, Found{
-					Path: filepath.Join(given, name), files: files, name: name, source: agent.Name, how: store.Format,
-					path: path.Join("/", dir, name), from: s,
-				})
+				names = append(names, path.Join(scope.Name, item.Name))
 			}
 		}
 	}
-	return true, err
+	return store, names, err
 }
 
 // orphanIn returns the name of a subagent's session whose calling session is gone.

@@ -9,6 +9,7 @@ import (
 	_ "github.com/ncruces/go-sqlite3/driver" // its file system
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents"
 	_ "sessionfs/sessioncore/agents/opencode" // whose sessions are rows
 )
 
@@ -23,6 +24,9 @@ CREATE TABLE session (id TEXT, directory TEXT, title TEXT, time_created INTEGER,
 CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
 CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);
 INSERT INTO session VALUES ('ses_1', '/srv/pond', 'Herons', 1, 2), ('ses_2', '/srv/pond', 'Frogs', 1, 2)`))
+	count, err := Count(t.Context(), dir, agents.Find("opencode"))
+	require.NoError(t, err)
+	require.Equal(t, Census{Sessions: 2}, count)
 	for _, given := range []string{dir, filepath.Join(dir, "opencode.db")} {
 		s, err := Open(t.TempDir())
 		require.NoError(t, err)

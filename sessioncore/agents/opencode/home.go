@@ -70,8 +70,11 @@ type session struct {
 	from             string // the directory of its project among the documents, if it is one of them
 }
 
+// countBits are the bits of a state that a count has.
+const countBits = 20
+
 // state returns a number that changes with the session.
-func (s *session) state() int64 { return s.updated<<20 + s.count&(1<<20-1) }
+func (s *session) state() int64 { return s.updated<<countBits + s.count&(1<<countBits-1) }
 
 // list is all sessions at one moment.
 type list struct {
@@ -261,13 +264,30 @@ func (h *home) List(dir string, only []string, f func(storage.Item) bool) error 
 
 func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }
 
-// Stat implements storage.Files.
+// Stat implements storage.Files. The size is that of the session's text, which is made for it unless it is
+// known. The State of an Item has a guess in its place.
 func (h *home) Stat(name string) (storage.Stat, error) {
 	l, err := h.sessions()
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	return h.stat(l, name)
+	s := l.find(name)
+	if s == nil || h.isMeasured(s) {
+		return h.stat(l, name)
+	}
+	obj, err := h.open(s)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	defer obj.Close()
+	return obj.Stat()
+}
+
+// isMeasured reports whether the size of a session's text is known.
+func (h *home) isMeasured(s *session) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sizes[s.id].version == s.state()
 }
 
 // stat returns the state of a name. A directory changes with the list.
@@ -323,7 +343,13 @@ func (h *home) Open(name string) (storage.Object, error) {
 	if s == nil {
 		return nil, missing(name)
 	}
+	return h.open(s)
+}
+
+// open makes the text of a session.
+func (h *home) open(s *session) (storage.Object, error) {
 	text := h.texts.New()
+	var err error
 	if s.database == nil {
 		err = h.documents.write(s, text)
 	} else {

@@ -15,6 +15,7 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // schema makes the tables of the client that are read, with the columns that are.
@@ -114,6 +115,10 @@ func TestLive(t *testing.T) {
 	defer obj.Close()
 	before, err := d.Stat(name)
 	require.NoError(t, err)
+	raw := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	st, err := raw.Stat(name)
+	require.NoError(t, err)
+	require.Len(t, storagetest.Read(t, raw, name), int(st.Size))
 
 	d.message("ses_1", "msg_2", 1002, "assistant", "Two herons")
 	d.session("ses_1", "Herons", 2)
@@ -141,6 +146,8 @@ CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT)`)
 	d.session("ses_../up", "no name", 1)
 	require.Equal(t, []string{"-srv-pond/ses_1.jsonl"}, d.Sessions(""))
 	require.Contains(t, d.Read("-srv-pond/ses_1.jsonl"), "Count the herons")
+	d.message("ses_1", "msg_3", 1003, "assistant", "The row of its session did not change")
+	require.Contains(t, d.Read("-srv-pond/ses_1.jsonl"), "did not change")
 	require.Empty(t, newDatabase(t, "CREATE TABLE other (id TEXT)").Sessions(""))
 	require.Empty(t, newDatabase(t, "CREATE TABLE t (id, directory, title); CREATE VIEW session AS SELECT * FROM t").Sessions(""))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -34,13 +35,22 @@ type part struct {
 // readSessions adds the sessions in a database to a list.
 func readSessions(d *sqlite.Database, l *list) error {
 	var found []*session
-	err := d.Read(context.Background(), func(conn *sqlite3.Conn) error {
+	token, err := d.State()
+	if err != nil {
+		return err
+	}
+	unnumbered := int64(hashOf(fmt.Sprint(token)) >> (64 - countBits)) // a session may change with anything
+	err = d.Read(context.Background(), func(conn *sqlite3.Conn) error {
 		found = nil
-		query, err := sessionQuery(conn)
+		query, hasCount, err := sessionQuery(conn)
 		if err != nil || query == "" {
 			return err
 		}
 		return sqlite.EachRow(conn, query, nil, func(row *sqlite3.Stmt) error {
+			count := unnumbered
+			if hasCount {
+				count = row.ColumnInt64(8)
+			}
 			found = append(found, &session{
 				id:        row.ColumnText(0),
 				directory: row.ColumnText(1),
@@ -50,7 +60,7 @@ func readSessions(d *sqlite.Database, l *list) error {
 				version:   row.ColumnText(5),
 				parent:    row.ColumnText(6),
 				revert:    row.ColumnText(7),
-				count:     row.ColumnInt64(8),
+				count:     count,
 				database:  d,
 			})
 			return nil
@@ -64,15 +74,16 @@ func readSessions(d *sqlite.Database, l *list) error {
 
 // sessionQuery returns a query for the columns of all sessions, "" if the client has not made the table
 // yet. Old databases lack some columns, and the table of events, whose last numbers are counts.
-func sessionQuery(conn *sqlite3.Conn) (string, error) {
+func sessionQuery(conn *sqlite3.Conn) (query string, hasCount bool, err error) {
 	columns, err := columnsOf(conn, "session")
 	if err != nil || !columns["id"] {
-		return "", err
+		return "", false, err
 	}
 	events, err := columnsOf(conn, "event_sequence")
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
+	hasCount = events["aggregate_id"] && events["seq"]
 	var wanted []string
 	for _, name := range []string{"id", "directory", "title", "time_created", "time_updated", "version", "parent_id", "revert"} {
 		if !columns[name] {
@@ -81,10 +92,10 @@ func sessionQuery(conn *sqlite3.Conn) (string, error) {
 		wanted = append(wanted, name)
 	}
 	count := "NULL"
-	if events["aggregate_id"] && events["seq"] {
+	if hasCount {
 		count = "(SELECT seq FROM event_sequence WHERE aggregate_id = session.id)"
 	}
-	return "SELECT " + strings.Join(append(wanted, count), ", ") + " FROM session", nil
+	return "SELECT " + strings.Join(append(wanted, count), ", ") + " FROM session", hasCount, nil
 }
 
 // columnsOf returns the names of a table's columns, none for a view, a table with computed columns, or

@@ -14,24 +14,46 @@ import (
 // wait for it: searches and lists open thousands.
 type file struct {
 	name string
+	fd   int
 
-	mu     sync.RWMutex // guards the fields below; held while the descriptor is used
-	fd     int
+	mu     sync.Mutex // guards the fields below
+	users  int        // of the descriptor
 	closed bool
 }
 
 // do calls a function with the descriptor. It returns fs.ErrClosed after Close.
 func (f *file) do(op string, call func(fd int) error) error {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
 	err := fs.ErrClosed
-	if !f.closed {
+	if f.enter() {
 		err = retry(func() error { return call(f.fd) })
+		f.leave()
 	}
 	if err != nil && err != io.EOF {
 		err = &fs.PathError{Op: op, Path: f.name, Err: err}
 	}
 	return err
+}
+
+// enter adds a user of the descriptor, unless the file is closed.
+func (f *file) enter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false
+	}
+	f.users++
+	return true
+}
+
+// leave removes a user. The last one of a closed file closes the descriptor, for which nobody waits, as
+// a read may take as long as a network.
+func (f *file) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.users--
+	if f.closed && f.users == 0 {
+		_ = unix.Close(f.fd)
+	}
 }
 
 // ReadAt implements storage.Object.
@@ -63,15 +85,15 @@ func (f *file) Stat() (st storage.Stat, err error) {
 
 // Fd returns the descriptor, which is valid until Close.
 func (f *file) Fd() uintptr {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.closed {
 		return ^uintptr(0)
 	}
 	return uintptr(f.fd)
 }
 
-// Close implements storage.Object. It waits for reads.
+// Close implements storage.Object.
 func (f *file) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,5 +101,8 @@ func (f *file) Close() error {
 		return &fs.PathError{Op: "close", Path: f.name, Err: fs.ErrClosed}
 	}
 	f.closed = true
+	if f.users > 0 {
+		return nil
+	}
 	return unix.Close(f.fd)
 }

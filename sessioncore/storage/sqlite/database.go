@@ -24,6 +24,8 @@ const (
 	// firstPause is the time behind the first try. It doubles up to lastPause.
 	firstPause = time.Millisecond
 	lastPause  = 50 * time.Millisecond
+	// maxTime bounds a read with all its tries. The list of 10,000 sessions takes a tenth of a second.
+	maxTime = time.Minute
 )
 
 // bounds are the limits of a connection to a database in place. The log's index takes 8 bytes a frame.
@@ -80,14 +82,19 @@ func (d *Database) State() (storage.Token, error) {
 // was not one state. read must drop the results of an earlier call. The error wraps ErrUnreadable, ErrNoMemory,
 // an error of the storage, or one of ctx.
 func (d *Database) Read(ctx context.Context, read func(*sqlite3.Conn) error) error {
+	limited, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
 	pause := firstPause
 	for range maxTries {
-		err := d.try(ctx, read)
+		err := d.try(limited, read)
+		if ctx.Err() == nil && limited.Err() != nil {
+			return fmt.Errorf("%w: reading %s takes more than %s", ErrUnreadable, d.Name, maxTime)
+		}
 		if !errors.Is(err, errChanged) {
 			return err
 		}
-		if !storage.Sleep(ctx, pause) {
-			return ctx.Err()
+		if !storage.Sleep(limited, pause) {
+			continue // the next try tells why
 		}
 		pause = min(2*pause, lastPause)
 	}
