@@ -70,11 +70,12 @@ type session struct {
 	from             string // the directory of its project among the documents, if it is one of them
 }
 
-// countBits are the bits of a state that a count has.
-const countBits = 20
+// state returns the time in ns at which the session changed, in which the count stands for what the
+// client's clock does not tell. A time to come would make each list read the session again.
+func (s *session) state() int64 { return s.updated*nanoseconds + s.count%nanoseconds }
 
-// state returns a number that changes with the session.
-func (s *session) state() int64 { return s.updated<<countBits + s.count&(1<<countBits-1) }
+// nanoseconds is how many ns a ms has.
+const nanoseconds = 1_000_000
 
 // list is all sessions at one moment.
 type list struct {
@@ -302,11 +303,16 @@ func (h *home) stat(l *list, name string) (storage.Stat, error) {
 	}
 	st := storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}
 	st.Inode = hashOf("/" + name)
+	names := uint64(0)
 	for _, item := range items {
-		st.Changed ^= int64(hashOf(item.Name) >> 1)
+		names ^= hashOf(item.Name)
 	}
+	st.Changed = int64(names % firstClient)
 	return st, nil
 }
+
+// firstClient is a time before all clients, in ns. A state below it is settled.
+const firstClient = 1_000_000_000 * uint64(time.Second)
 
 func hashOf(text string) uint64 {
 	sum := fnv.New64a()
@@ -323,7 +329,7 @@ func (h *home) stateOf(s *session) storage.Stat {
 	defer h.mu.Unlock()
 	st := storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}
 	st.Inode = hashOf(s.id)
-	st.Modified = s.updated * 1e6
+	st.Modified = s.updated * nanoseconds
 	st.Changed = s.state()
 	st.Size = guessedSize
 	known := h.sizes[s.id]

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // its file system
@@ -131,6 +132,19 @@ func TestLive(t *testing.T) {
 	require.Len(t, d.Sessions(""), 2)
 	require.NoError(t, d.conn.Exec("DELETE FROM session WHERE id = 'ses_1'"))
 	require.Len(t, d.Sessions(""), 1)
+}
+
+// TestSettled: the states of sessions and directories are in the past, so that a list reads nothing again that did not change.
+func TestSettled(t *testing.T) {
+	d := newDatabase(t, schema)
+	d.session("ses_1", "Herons", 1_795_000_000_000)
+	d.insert("event_sequence", map[string]any{"aggregate_id": "ses_1", "seq": 1 << 30})
+	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	for _, name := range []string{"", "-srv-pond", "-srv-pond/ses_1.jsonl"} {
+		st, err := home.Stat(name)
+		require.NoError(t, err)
+		require.False(t, st.Racy(time.UnixMilli(1_796_000_000_000).UnixNano()), name)
+	}
 }
 
 // TestOldTables: a database without the newer columns and tables is read, one that is empty has no sessions, and a view

@@ -39,7 +39,7 @@ func readSessions(d *sqlite.Database, l *list) error {
 	if err != nil {
 		return err
 	}
-	unnumbered := int64(hashOf(fmt.Sprint(token)) >> (64 - countBits)) // a session may change with anything
+	unnumbered := int64(hashOf(fmt.Sprint(token)) % nanoseconds) // a session may change with anything
 	err = d.Read(context.Background(), func(conn *sqlite3.Conn) error {
 		found = nil
 		query, hasCount, err := sessionQuery(conn)
