@@ -62,25 +62,15 @@ func newLoneFile(file string) (loneFile, error) {
 	if !ok {
 		return loneFile{}, errUnknownFile(file)
 	}
+	if agent != nil && agent.Lone == nil {
+		return loneFile{}, fs.Refuse(fs.ErrSource, "%s is a copy of what %s keeps elsewhere; 'sessionfs import' makes a session of omp of it",
+			file, agent.Title)
+	}
 	return loneFile{path: file, agent: agent, record: record}, nil
 }
 
 // ofFiles returns a place of session files alone, for reading.
-func ofFiles(files []string) (p *Place, err error) {
-	made, err := os.MkdirTemp("", "sessionfs-file-")
-	if err != nil {
-		return nil, err
-	}
-	p = &Place{made: made, lone: map[string]string{}}
-	defer func() {
-		if err != nil {
-			p.Discard()
-		}
-	}()
-	made, err = filepath.EvalSymlinks(made)
-	if err != nil {
-		return nil, err
-	}
+func ofFiles(files []string) (*Place, error) {
 	var all []loneFile
 	for _, file := range files {
 		f, err := newLoneFile(file)
@@ -89,16 +79,35 @@ func ofFiles(files []string) (p *Place, err error) {
 		}
 		all = append(all, f)
 	}
+	made, err := os.MkdirTemp("", "sessionfs-file-")
+	if err != nil {
+		return nil, err
+	}
+	p := &Place{made: made, lone: map[string]string{}}
 	p.ReadOnly = true
+	err = p.addLones(all)
+	if err != nil {
+		p.Discard()
+		return nil, err
+	}
+	return p, nil
+}
+
+// addLones makes the place one of files, of one agent or of several.
+func (p *Place) addLones(all []loneFile) error {
+	made, err := filepath.EvalSymlinks(p.made)
+	if err != nil {
+		return err
+	}
 	for i := range all {
 		if err := p.addLone(&all[i], made); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if len(p.Agents) == 1 {
 		p.Source = p.Agents[0].Source
 		p.Agents = nil
-		return p, nil
+		return nil
 	}
 	p.Source = mountopts.All
 	for i := range all {
@@ -106,7 +115,7 @@ func ofFiles(files []string) (p *Place, err error) {
 		below := strings.TrimPrefix(shown, layout.Sessions+"/")
 		p.lone[all[i].path] = path.Join(layout.Sessions, all[i].name(), below)
 	}
-	return p, nil
+	return nil
 }
 
 // addLone adds a file to the agent directories of the place.

@@ -59,7 +59,7 @@ type Agent struct {
 	// IsPart reports whether the file at a path belongs to another session. Nil: none does.
 	IsPart func(path string) bool
 	// Lone returns the place of a session file from anywhere, with such a record, in an agent's directory:
-	// one of Dirs, and the path below it. base is the file's name.
+	// one of Dirs, and the path below it. base is the file's name. Nil: no session is one file.
 	Lone func(base string, record rawjson.Value) (dir, below string)
 	// NamesAreIDs says that the name of a session in Store.Files is its id, whatever its records say.
 	NamesAreIDs bool

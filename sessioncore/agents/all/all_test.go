@@ -88,3 +88,18 @@ func TestTools(t *testing.T) {
 	require.True(t, message.ByProvider("web_search"))
 	require.False(t, message.ByProvider("apply_patch"))
 }
+
+// TestComplete: each agent has the functions that callers call of any agent.
+func TestComplete(t *testing.T) {
+	for _, a := range agents.All() {
+		require.NotEmpty(t, a.Homes, a.Name)
+		require.NotEmpty(t, a.Dirs, a.Name)
+		require.NotEmpty(t, a.Resume, a.Name)
+		require.NotNil(t, a.Detect, a.Name)
+		require.NotNil(t, a.Open, a.Name)
+		require.NotNil(t, a.NameOf, a.Name)
+		require.NotNil(t, a.Wrote, a.Name)
+		require.NotNil(t, a.Alone, a.Name)
+		require.NotNil(t, a.IsID, a.Name)
+	}
+}

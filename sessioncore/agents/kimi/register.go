@@ -28,6 +28,7 @@ func init() {
 		Wrote:       wrote,
 		Alone:       func(storage.Files, rawjson.Value) (agents.Format, error) { return newHome(nil), nil },
 		IsPart:      isPart,
+		Lone:        lone,
 		NamesAreIDs: true,
 		Resume:      []string{"kimi", "--session="},
 		IsID: func(id string) bool {
@@ -48,6 +49,16 @@ func nameOf(_, below string) string {
 		return session + ending
 	}
 	return path.Join(session, agents.Subagents, parts[3]+ending)
+}
+
+// lone returns the place of a log from anywhere, which has the name of all logs, or its session's. The first
+// record tells when the session began, and no id.
+func lone(base string, record rawjson.Value) (dir, below string) {
+	id := strings.TrimPrefix(strings.TrimSuffix(base, ending), prefix)
+	if base == logName {
+		id = string(record.Member("created_at"))
+	}
+	return sessionsDir, path.Join("wd_file", prefix+id, agentsDir, mainAgent, logName)
 }
 
 // isPart reports whether a file is a subagent's log, which comes with the session that called it.

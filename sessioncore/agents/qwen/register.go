@@ -27,6 +27,7 @@ func init() {
 		Wrote:       wrote,
 		Alone:       func(storage.Files, rawjson.Value) (agents.Format, error) { return newHome(nil), nil },
 		IsPart:      isPart,
+		Lone:        lone,
 		NamesAreIDs: true,
 		Resume:      []string{"qwen", "--resume"},
 		IsID:        agents.IsUUID,
@@ -46,6 +47,15 @@ func nameOf(_, below string) string {
 		return path.Join(project, strings.TrimSuffix(rest, ending))
 	}
 	return path.Join(project, strings.TrimPrefix(chat, archiveDir+"/"))
+}
+
+// lone returns the place of a session from anywhere, whose name has its id, which each record tells.
+func lone(base string, record rawjson.Value) (dir, below string) {
+	id, _ := record.Member("sessionId").Text()
+	if sessionOf(base) == "" && agents.IsUUID(id) {
+		base = id + ending
+	}
+	return projectsDir, path.Join("-file", chatsDir, base)
 }
 
 // isPart reports whether a file is a subagent's, which comes with the session that called it.
