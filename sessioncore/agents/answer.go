@@ -392,7 +392,7 @@ func Arguments(v rawjson.Value) rawjson.Value {
 	if !ok {
 		return rawjson.Value("{}")
 	}
-	if object := objectIn(text); object != nil {
+	if object := ObjectIn(text); object != nil {
 		return oneLine(object)
 	}
 	return append(append([]byte(`{"input":`), v...), '}')

@@ -46,6 +46,21 @@ type FactsFormat interface {
 	FactsAbout(name string) About
 }
 
+// Orphans are the Files of a Store that show the sessions of subagents by themselves where the session
+// is gone that called them.
+type Orphans interface {
+	storage.Files
+	// Orphan returns the name under which a subagent of such a session is shown. name is that of its
+	// file (Agent.NameOf).
+	Orphan(name string) (shown string, ok bool)
+}
+
+// Composed are the Files of a Store that compose each session of rows of a database, or of several files.
+type Composed interface {
+	storage.Files
+	Composed()
+}
+
 // titleKeeper is a Format that knows titles which no record has; Beside returns that of a session, or "".
 type titleKeeper interface{ Beside(name string) string }
 

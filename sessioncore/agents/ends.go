@@ -176,7 +176,7 @@ func (h *head) eachObject(lines []byte, want func(line []byte) bool, f func(v ra
 	at := 0
 	for line := range bytes.Lines(lines) {
 		if want(line) {
-			v := objectIn(line)
+			v := ObjectIn(line)
 			if v == nil && h.records.RawControls {
 				h.eachMended(lines[at:], want, f)
 				return
@@ -231,7 +231,7 @@ func completeMembers(line []byte) rawjson.Value {
 	for _, bracket := range slices.Backward(then) {
 		object = append(object, bracket)
 	}
-	return objectIn(object)
+	return ObjectIn(object)
 }
 
 // convert converts the beginning of a file for a list, up to so many bytes: its complete lines, and

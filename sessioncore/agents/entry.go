@@ -3,6 +3,7 @@ package agents
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -73,6 +74,14 @@ func Between(text, begin, end string) string {
 	return rawjson.TrimSpace(text)
 }
 
+// TimeText returns the JSON text of a time in ms, nil for one before 1970.
+func TimeText(ms int64) rawjson.Value {
+	if ms <= 0 {
+		return nil
+	}
+	return Quoted(time.UnixMilli(ms).UTC().Format(rawjson.TimestampLayout))
+}
+
 // AppendMember appends a comma and a member of an object, unless its value is missing.
 func AppendMember(dst []byte, key string, value rawjson.Value) []byte {
 	if len(value) == 0 {
@@ -90,8 +99,8 @@ func AppendText(dst []byte, key string, value rawjson.Value) []byte {
 }
 
 // appendMillis appends the member timestamp of a message, in milliseconds.
-func appendMillis(dst []byte, time rawjson.Value) []byte {
-	ms, _, ok := rawjson.ReadTimestamp(time)
+func appendMillis(dst []byte, at rawjson.Value) []byte {
+	ms, _, ok := rawjson.ReadTimestamp(at)
 	if !ok {
 		return dst
 	}

@@ -88,7 +88,7 @@ func (f *Folders) real(name string) (string, storage.Kind, error) {
 	case dir == f.Dir && (isFile || subagent == ""):
 		return f.realInside(name, f.file(session), subagent, isFile)
 	}
-	return "", 0, missing(name)
+	return "", 0, Missing(name)
 }
 
 // realInside is real for the session of a subagent in a file, or for the directory of all of these.
@@ -98,13 +98,13 @@ func (f *Folders) realInside(name, file, subagent string, isFile bool) (string, 
 		if err == nil && has {
 			return file, storage.KindFile, nil
 		}
-		return "", 0, missing(name)
+		return "", 0, Missing(name)
 	}
 	ids, err := f.Inside.Subagents(f.Raw, file)
 	if err == nil && len(ids) > 0 {
 		return file, storage.KindDir, nil
 	}
-	return "", 0, missing(name)
+	return "", 0, Missing(name)
 }
 
 // names returns the names in a directory: for each session its file, and the directory that may

@@ -75,5 +75,5 @@ func shortened(obj io.ReaderAt, u *jsonl.Unit) rawjson.Value {
 			break
 		}
 	}
-	return objectIn(out)
+	return ObjectIn(out)
 }

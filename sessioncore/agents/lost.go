@@ -58,22 +58,6 @@ type Lost struct {
 	names map[string]string // the names of the files' sessions
 }
 
-// Orphans are the Files of a Store that show the sessions of subagents by themselves where the session
-// is gone that called them.
-type Orphans interface {
-	storage.Files
-	// Orphan returns the name under which a subagent of such a session is shown. name is that of its
-	// file (Agent.NameOf).
-	Orphan(name string) (shown string, ok bool)
-}
-
-// Rows are the Files of a Store whose sessions may be rows of a database, not files.
-type Rows interface {
-	storage.Files
-	// InRows reports whether there is a database.
-	InRows() bool
-}
-
 // Add adds the subagents in the directory of a session's subagents. owner is the session's name.
 func (l *Lost) Add(files storage.Files, dir, owner string) {
 	if l.Files == nil {

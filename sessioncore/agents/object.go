@@ -41,8 +41,8 @@ func (o Object) AnyOf(keys ...string) rawjson.Value {
 	return nil
 }
 
-// objectIn returns the JSON object in a text, without the blanks around it, or nil.
-func objectIn(text []byte) rawjson.Value {
+// ObjectIn returns the JSON object in a text, without the blanks around it, or nil.
+func ObjectIn(text []byte) rawjson.Value {
 	v := rawjson.Value(bytes.TrimSpace(text))
 	if len(v) == 0 || v[0] != '{' || !rawjson.IsValidObject(v) {
 		return nil

@@ -110,7 +110,7 @@ func evidenceOf(text []byte, whole bool, wrote func(rawjson.Value) bool) evidenc
 	}
 	found := noRecords
 	for line := range bytes.Lines(text) {
-		v := objectIn(line)
+		v := ObjectIn(line)
 		if isCut := !whole && line[len(line)-1] != '\n'; isCut {
 			v = completeMembers(line)
 		}
@@ -118,7 +118,7 @@ func evidenceOf(text []byte, whole bool, wrote func(rawjson.Value) bool) evidenc
 		case bytes.IndexByte(v, '"') < 0: // no members
 		case wrote(v):
 			return ownRecords
-		case v.Member("type").IsString() || objectIn(line) != nil: // else it may follow
+		case v.Member("type").IsString() || ObjectIn(line) != nil: // else it may follow
 			found = otherRecords
 		}
 	}

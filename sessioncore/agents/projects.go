@@ -207,7 +207,7 @@ func (p *Projects) real(name string) (at string, kind storage.Kind, err error) {
 	case len(parts) == 4 && strings.HasSuffix(name, sessionEnding):
 		return path.Join(s.side, parts[3]), storage.KindFile, nil
 	}
-	return "", 0, missing(name)
+	return "", 0, Missing(name)
 }
 
 // names returns the names in a directory: projects, sessions and their directories, or subagents'

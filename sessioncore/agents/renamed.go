@@ -58,7 +58,7 @@ func (r *Renamed) Stat(name string) (storage.Stat, error) {
 		st.Mode = storage.DirMode
 		st.Size = 0
 	default:
-		return storage.Stat{}, missing(name)
+		return storage.Stat{}, Missing(name)
 	}
 	return st, err
 }

@@ -23,7 +23,7 @@ func TestRenamed(t *testing.T) {
 		Raw: raw,
 		Names: func(dir string) (items []storage.Item, err error) {
 			if dir != "in" {
-				return nil, missing(dir)
+				return nil, Missing(dir)
 			}
 			for _, name := range []string{"x.jsonl", "y.jsonl", "gone.jsonl"} {
 				items = append(items, storage.Item{Name: name, Kind: storage.KindFile})
@@ -34,7 +34,7 @@ func TestRenamed(t *testing.T) {
 			at, ok := map[string]string{"in": "in", "in/x": "in/x/events.jsonl", "in/x.jsonl": "in/x/events.jsonl", "in/y.jsonl": "in/y.json",
 				"in/d.jsonl": "in/x"}[name]
 			if !ok {
-				return "", 0, missing(name)
+				return "", 0, Missing(name)
 			}
 			kind := storage.KindDir
 			if strings.HasSuffix(name, ".jsonl") {

@@ -42,7 +42,7 @@ func (s Shown) isBeside(dir string) bool {
 // List implements storage.Files.
 func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error {
 	if dir != "" && !s.has(dir, storage.KindDir) {
-		return missing(dir)
+		return Missing(dir)
 	}
 	var others []string
 	stopped := false
@@ -64,7 +64,7 @@ func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error 
 func (s Shown) Stat(name string) (storage.Stat, error) {
 	st, err := s.Files.Stat(name)
 	if err == nil && name != "" && !s.has(name, st.Kind) {
-		return storage.Stat{}, missing(name)
+		return storage.Stat{}, Missing(name)
 	}
 	return st, err
 }
@@ -72,9 +72,10 @@ func (s Shown) Stat(name string) (storage.Stat, error) {
 // Open implements storage.Files.
 func (s Shown) Open(name string) (storage.Object, error) {
 	if !s.has(name, storage.KindFile) {
-		return nil, missing(name)
+		return nil, Missing(name)
 	}
 	return s.Files.Open(name)
 }
 
-func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }
+// Missing returns the error for a name that is not there.
+func Missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }

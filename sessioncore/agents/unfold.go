@@ -25,7 +25,7 @@ func unfold(obj io.ReaderAt, size int64, list string, emit func(*jsonl.Unit) err
 	if err := storage.ReadFull(obj, text, 0); err != nil {
 		return false, err
 	}
-	v := objectIn(text)
+	v := ObjectIn(text)
 	if v == nil {
 		return false, nil
 	}

@@ -26,9 +26,9 @@ var ownDirs = []string{"sessions", "archive"}
 // times. The agent is nil for omp and pi. No file is opened but a database. The error is that of the first
 // directory that cannot be listed, or of ctx.
 func Count(ctx context.Context, from string, agent *agents.Agent) (c Census, failed error) {
-	store, rows, err := rowsIn(agent, from, os.TempDir())
+	store, composed, err := composedIn(agent, from, os.TempDir())
 	if store.Files != nil || err != nil && !storage.IsMissing(err) {
-		return Census{Sessions: len(rows)}, err
+		return Census{Sessions: len(composed)}, err
 	}
 	dirs := ownDirs
 	if agent != nil {

@@ -83,7 +83,7 @@ func (n named) Join(name string, obj storage.Object) storage.Object {
 // settle makes of a file the session of another agent, among those that it may depend on where it
 // lies with them.
 func (f *Found) settle(ctx context.Context) error {
-	if f.how != nil { // a row
+	if f.how != nil { // it is composed
 		return nil
 	}
 	agent, record, err := writtenBy(ctx, f.files, f.name)
@@ -126,11 +126,11 @@ func (s *Sources) home(agent *agents.Agent, file string) (store agents.Store, na
 	return store, name, store.Files != nil && store.Format.IsSession(name)
 }
 
-// addRows adds the sessions that are rows of a database in an agent's directory. It is false for another
-// directory.
-func (s *Sources) addRows(given, dir string) (ok bool, err error) {
+// addComposed adds the sessions in the directory of an agent that has no file for each. It is false for
+// another directory.
+func (s *Sources) addComposed(given, dir string) (ok bool, err error) {
 	agent := agents.Of("/" + dir)
-	store, names, err := rowsIn(agent, "/"+dir, s.temporary)
+	store, names, err := composedIn(agent, "/"+dir, s.temporary)
 	for _, name := range names {
 		s.Found = append(s.Found, Found{
 			Path:   filepath.Join(given, name),
@@ -145,15 +145,15 @@ func (s *Sources) addRows(given, dir string) (ok bool, err error) {
 	return store.Files != nil, err
 }
 
-// rowsIn returns the names of the sessions in an agent's directory that are rows of a database. The store
-// has no files where there is no database. The agent may be nil.
-func rowsIn(agent *agents.Agent, at, temporary string) (store agents.Store, names []string, err error) {
+// composedIn returns the names of the sessions in the directory of an agent that has no file for each. The
+// store has no files for another agent, which may be nil.
+func composedIn(agent *agents.Agent, at, temporary string) (store agents.Store, names []string, err error) {
 	if agent == nil {
 		return store, nil, nil
 	}
 	store, err = openHome(agent, at, temporary)
-	files, ok := store.Files.(agents.Rows)
-	if err != nil || !ok || !files.InRows() {
+	files, ok := store.Files.(agents.Composed)
+	if err != nil || !ok {
 		return agents.Store{}, nil, err
 	}
 	scopes, err := storage.List(files, "")

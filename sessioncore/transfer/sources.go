@@ -131,13 +131,13 @@ func (s *Sources) add(ctx context.Context, given string) error {
 	case entry != "":
 		return errors.New("an entry is that of a session: name its file")
 	case st.Kind == storage.KindDir:
-		ok, err := s.addRows(given, name)
+		ok, err := s.addComposed(given, name)
 		if ok || err != nil {
 			return err
 		}
 		return s.walk(ctx, given, name, "")
 	case strings.HasSuffix(name, databaseEnding):
-		ok, err := s.addRows(given, storage.Dir(name))
+		ok, err := s.addComposed(given, storage.Dir(name))
 		if ok || err != nil {
 			return err
 		}

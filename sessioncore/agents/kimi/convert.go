@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"time"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -42,7 +41,7 @@ func (c *converter) record(r *agents.Record) {
 	}
 	c.line = r.Line
 	at := cmp.Or(millis(r.Member("time")), millis(r.Member("created_at")))
-	c.From("", timeOf(at))
+	c.From("", agents.TimeText(at))
 	typ, _ := r.Member("type").Text()
 	switch typ {
 	case "metadata":
@@ -84,17 +83,9 @@ func millis(v rawjson.Value) int64 {
 	return ms
 }
 
-// timeOf returns the JSON text of a time, nil for 0.
-func timeOf(ms int64) rawjson.Value {
-	if ms == 0 {
-		return nil
-	}
-	return agents.Quoted(time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
-}
-
 // begin makes the header. The log has neither the session's id nor its directory.
 func (c *converter) begin(at int64) {
-	h := agents.Header{Time: timeOf(at), Cwd: agents.Quoted(c.Moved)}
+	h := agents.Header{Time: agents.TimeText(at), Cwd: agents.Quoted(c.Moved)}
 	if c.Side {
 		h.Subagent = agents.Quoted("subagent")
 	}
@@ -116,7 +107,7 @@ func (c *converter) message(m agents.Object, at int64) {
 	isTask := c.Side && origin == "system_trigger" // the caller's words for a subagent
 	isPrompt := m.Member("role").Is("user") && (origin == "" || origin == "user" || isTask)
 	content, text := contentOf(m.Member("content"))
-	c.From(id, timeOf(at))
+	c.From(id, agents.TimeText(at))
 	if !isPrompt {
 		c.Custom("kimi/"+cmp.Or(origin, "message"), content, origin != "injection")
 		return
@@ -167,7 +158,7 @@ func (c *converter) loop(event agents.Object, at int64) {
 
 // answer returns the answer of a call of the model.
 func (c *converter) answer(step string, at int64) *agents.Answer {
-	c.From(step, timeOf(at))
+	c.From(step, agents.TimeText(at))
 	a := c.Answer(step)
 	a.Count(c.uncount)
 	c.uncount = agents.Usage{}
@@ -204,7 +195,7 @@ func (c *converter) result(event agents.Object, at int64) {
 	id, _ := event.Member("parentUuid").Text()
 	call, _ := event.Member("toolCallId").Text()
 	result := event.Member("result")
-	c.From(id, timeOf(at))
+	c.From(id, agents.TimeText(at))
 	shown := agents.Result{
 		Call:    event.Member("toolCallId"),
 		IsError: result.Member("isError").Truthy(),

@@ -1,13 +1,10 @@
 package kimi
 
 import (
-	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -58,7 +55,7 @@ func (h *home) real(name string) (string, storage.Kind, error) {
 	case len(parts) == 4 && isFile && path.Base(base) != mainAgent:
 		return logOf(path.Join(parts[0], parts[1]), path.Base(base)), storage.KindFile, nil
 	}
-	return "", 0, fmt.Errorf("%w: %q", fs.ErrNotExist, name)
+	return "", 0, agents.Missing(name)
 }
 
 // names returns the names in a directory.
@@ -155,8 +152,7 @@ func sessionIn(name string) string {
 
 // About implements agents.Format.
 func (h *home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
-	about := h.FactsAbout(name)
-	h.addState(&about, name)
+	about := h.beside(name)
 	if !listed || about.Title != "" {
 		return about, nil
 	}
@@ -167,10 +163,16 @@ func (h *home) About(name string, obj storage.Object, size int64, listed bool) (
 }
 
 // Beside returns the title that a session has in another file, for a search.
-func (h *home) Beside(name string) string {
+func (h *home) Beside(name string) string { return h.beside(name).Title }
+
+// CwdBeside returns the working directory of a session, which its log does not tell.
+func (h *home) CwdBeside(name string) string { return h.beside(name).Moved }
+
+// beside returns the facts about a session in other files.
+func (h *home) beside(name string) agents.About {
 	about := h.FactsAbout(name)
 	h.addState(&about, name)
-	return about.Title
+	return about
 }
 
 // addState adds the facts of a session's state.json. A replaceable title is a prompt or names the origin.
@@ -179,11 +181,8 @@ func (h *home) addState(about *agents.About, name string) {
 		return
 	}
 	workspace, _, _ := strings.Cut(name, "/")
-	text := rawjson.Value(h.states.Text(h.Raw, path.Join(sessionsDir, workspace, sessionIn(name), stateName)))
-	if !rawjson.IsValidObject(text) {
-		return
-	}
-	state := agents.Read(text)
+	text := h.states.Text(h.Raw, path.Join(sessionsDir, workspace, sessionIn(name), stateName))
+	state := agents.Read(agents.ObjectIn(text))
 	about.Moved, _ = state.Member("cwd").Text()
 	if about.Side {
 		return

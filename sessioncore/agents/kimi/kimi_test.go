@@ -56,6 +56,10 @@ func TestHome(t *testing.T) {
 	require.Contains(t, h.Read(shown[0]), `"id":"`+id+`","timestamp":"2026-11-28T17:10:36.994Z","cwd":"/srv/pond","title":"Count the herons"}`)
 	require.Contains(t, h.Read(shown[1]), `"id":"`+id+`-agent-0"`)
 	require.Contains(t, h.Read(shown[1]), `"subagent":"subagent"`)
+	home := newHome(sessiontest.OpenDir(t, h.Dir))
+	require.Equal(t, "/srv/pond", home.CwdBeside(shown[0]))
+	require.Equal(t, "/srv/pond", home.CwdBeside(shown[1]))
+	require.Equal(t, "Frogs", home.Beside("wd_pond_1/"+fork+".jsonl"))
 
 	before, err := h.Stat("wd_pond_1")
 	require.NoError(t, err)

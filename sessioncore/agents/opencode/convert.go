@@ -3,7 +3,6 @@ package opencode
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -45,20 +44,12 @@ func (c *converter) record(r *agents.Record) {
 	}
 }
 
-// timeOf returns the JSON text of a time in ms, nil for 0.
-func timeOf(ms int64) rawjson.Value {
-	if ms <= 0 {
-		return nil
-	}
-	return agents.Quoted(time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"))
-}
-
 // begin makes the header.
 func (c *converter) begin(session agents.Object) {
 	c.created = agents.Count(session.Member("created"))
 	h := agents.Header{
 		ID:      session.Member("id"),
-		Time:    timeOf(c.created),
+		Time:    agents.TimeText(c.created),
 		Cwd:     session.Member("directory"),
 		Version: session.Member("version"),
 	}
@@ -82,7 +73,7 @@ func (c *converter) message(r *agents.Record) {
 	c.isRemoved = isRemoved
 	c.before[id] = c.At()
 	at := agents.Count(r.Inner.Member("time").Member("created"))
-	c.From(id, timeOf(at))
+	c.From(id, agents.TimeText(at))
 	if r.Inner.Member("role").Is("user") {
 		c.user(r.Member("parts"))
 		return
@@ -213,7 +204,7 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 		return
 	}
 	name, _ := id.Text()
-	c.From(name, timeOf(agents.Count(state.Member("time").Member("end"))))
+	c.From(name, agents.TimeText(agents.Count(state.Member("time").Member("end"))))
 	shown := agents.Result{
 		Call:    data.Member("callID"),
 		Details: state.Member("metadata"),

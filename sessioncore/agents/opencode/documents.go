@@ -56,7 +56,7 @@ func (d *documents) readSessions(l *list) {
 				continue
 			}
 			name := path.Join(dir, item.Name)
-			s, err := d.cached.Get(d.files, name, func(storage.Stat) (*session, error) { return d.readSession(name, dir, id) })
+			s, err := d.cached.Get(d.files, name, func(storage.Stat) (*session, error) { return d.readSession(name, id) })
 			if err == nil {
 				l.add(s)
 			}
@@ -65,15 +65,14 @@ func (d *documents) readSessions(l *list) {
 }
 
 // readSession reads the document of a session.
-func (d *documents) readSession(name, dir, id string) (*session, error) {
+func (d *documents) readSession(name, id string) (*session, error) {
 	text, err := storage.ReadFile(d.files, name, maxDocument)
 	if err != nil {
 		return nil, err
 	}
-	v := agents.Read(valid(text))
+	v := agents.Read(agents.ObjectIn(text))
 	s := &session{
 		id:      id,
-		from:    dir,
 		created: agents.Count(v.Member("time").Member("created")),
 		updated: agents.Count(v.Member("time").Member("updated")),
 	}
@@ -121,7 +120,7 @@ func (d *documents) each(dir string, f func(id string, text []byte) error) error
 		if err != nil {
 			return err
 		}
-		v := valid(text)
+		v := agents.ObjectIn(text)
 		if v == nil {
 			continue
 		}

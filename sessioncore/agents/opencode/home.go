@@ -55,19 +55,19 @@ type textSize struct {
 	size    int64
 }
 
-var _ agents.Rows = (*home)(nil)
+var _ agents.Composed = (*home)(nil)
 
-// InRows implements agents.Rows.
-func (h *home) InRows() bool { return len(h.databases) > 0 }
+// Composed implements agents.Composed.
+func (h *home) Composed() {}
 
 // session has the facts of a session outside its messages.
 type session struct {
 	id, parent, directory, title, revert, version string
 
-	created, updated int64 // ms
-	count            int64 // of its events: it changes with the session
-	database         *sqlite.Database
-	from             string // the directory of its project among the documents, if it is one of them
+	created, updated int64            // ms
+	count            int64            // of its events: it changes with the session
+	database         *sqlite.Database // nil for documents
+	tables           schema           // of the database
 }
 
 // state returns the time in ns at which the session changed, in which the count stands for what the
@@ -166,9 +166,7 @@ const maxName = 200
 func nameOfDirectory(directory string) string {
 	name := strings.NewReplacer("/", "-", `\`, "-", ":", "-", "\x00", "-").Replace(directory)
 	if name == "" || len(name) > maxName || name[0] == '.' {
-		sum := fnv.New64a()
-		_, _ = sum.Write([]byte(directory))
-		name = fmt.Sprintf("-%s-%x", name[:min(len(name), maxName-20)], sum.Sum64())
+		name = fmt.Sprintf("-%s-%x", name[:min(len(name), maxName-20)], hashOf(directory))
 	}
 	return name
 }
@@ -252,7 +250,7 @@ func (h *home) List(dir string, only []string, f func(storage.Item) bool) error 
 	}
 	items, ok := l.names(dir)
 	if !ok {
-		return missing(dir)
+		return agents.Missing(dir)
 	}
 	for _, item := range items {
 		item.State = func() (storage.Stat, error) { return h.stat(l, path.Join(dir, item.Name)) }
@@ -262,8 +260,6 @@ func (h *home) List(dir string, only []string, f func(storage.Item) bool) error 
 	}
 	return nil
 }
-
-func missing(name string) error { return fmt.Errorf("%w: %q", fs.ErrNotExist, name) }
 
 // Stat implements storage.Files. The size is that of the session's text, which is made for it unless it is
 // known. The State of an Item has a guess in its place.
@@ -299,7 +295,7 @@ func (h *home) stat(l *list, name string) (storage.Stat, error) {
 	}
 	items, ok := l.names(name)
 	if !ok {
-		return storage.Stat{}, missing(name)
+		return storage.Stat{}, agents.Missing(name)
 	}
 	st := storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}
 	st.Inode = hashOf("/" + name)
@@ -347,7 +343,7 @@ func (h *home) Open(name string) (storage.Object, error) {
 	}
 	s := l.find(name)
 	if s == nil {
-		return nil, missing(name)
+		return nil, agents.Missing(name)
 	}
 	return h.open(s)
 }

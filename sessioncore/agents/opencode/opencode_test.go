@@ -19,8 +19,8 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// schema makes the tables of the client that are read, with the columns that are.
-const schema = `PRAGMA journal_mode=WAL;
+// tables makes the tables of the client that are read, with the columns that are.
+const tables = `PRAGMA journal_mode=WAL;
 CREATE TABLE session (id TEXT PRIMARY KEY, parent_id TEXT, directory TEXT, title TEXT, version TEXT, time_created INTEGER, time_updated INTEGER, revert TEXT);
 CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, data TEXT);
 CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, data TEXT);
@@ -34,12 +34,12 @@ type database struct {
 }
 
 // newDatabase returns a home with a database, which a client has open.
-func newDatabase(t *testing.T, tables string) *database {
+func newDatabase(t *testing.T, schema string) *database {
 	dir := t.TempDir()
 	conn, err := sqlite3.Open("file:" + filepath.Join(dir, "opencode.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	require.NoError(t, conn.Exec(tables))
+	require.NoError(t, conn.Exec(schema))
 	return &database{Home: agentstest.Open(t, "opencode", dir, sessiontest.OpenDir(t, dir)), conn: conn}
 }
 
@@ -74,7 +74,7 @@ func TestRows(t *testing.T) {
 	sample := filepath.Join(sessiontest.TestData(t), "agents", "opencode", "rows.jsonl")
 	text, err := os.ReadFile(sample)
 	require.NoError(t, err)
-	d := newDatabase(t, schema)
+	d := newDatabase(t, tables)
 	require.NoError(t, d.conn.Exec("BEGIN"))
 	for line := range strings.Lines(string(text)) {
 		var r struct {
@@ -103,7 +103,7 @@ func TestRows(t *testing.T) {
 
 // TestLive: sessions, messages and titles that a client adds are seen at the next look, and an open session stays as it was.
 func TestLive(t *testing.T) {
-	d := newDatabase(t, schema)
+	d := newDatabase(t, tables)
 	require.Empty(t, d.Sessions(""))
 	d.session("ses_1", "New session - 2026-11-29T02:06:39.000Z", 1)
 	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
@@ -136,7 +136,7 @@ func TestLive(t *testing.T) {
 
 // TestSettled: the states of sessions and directories are in the past, so that a list reads nothing again that did not change.
 func TestSettled(t *testing.T) {
-	d := newDatabase(t, schema)
+	d := newDatabase(t, tables)
 	d.session("ses_1", "Herons", 1_795_000_000_000)
 	d.insert("event_sequence", map[string]any{"aggregate_id": "ses_1", "seq": 1 << 30})
 	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
@@ -168,7 +168,7 @@ CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT)`)
 
 // TestDocuments: documents of old clients are sessions, unless the database has a session of that id.
 func TestDocuments(t *testing.T) {
-	d := newDatabase(t, schema)
+	d := newDatabase(t, tables)
 	d.session("ses_2", "In the database", 5)
 	for _, id := range []string{"ses_1", "ses_2"} {
 		d.Put("storage/session/p/"+id+".json", "{\n\"id\":\""+id+"\",\"directory\":\"/srv/pond\",\"title\":\"A document\",\"time\":{\"created\":1000,\"updated\":2000}}")

@@ -32,23 +32,34 @@ type part struct {
 	data []byte
 }
 
+// schema tells which tables of the client a database has, as the client makes them.
+type schema struct {
+	hasMessages bool // and parts
+	hasEvents   bool
+	hasCounts   bool // the last number of each session's events
+}
+
 // readSessions adds the sessions in a database to a list.
 func readSessions(d *sqlite.Database, l *list) error {
-	var found []*session
 	token, err := d.State()
 	if err != nil {
 		return err
 	}
 	unnumbered := int64(hashOf(fmt.Sprint(token)) % nanoseconds) // a session may change with anything
+	var found []*session
 	err = d.Read(context.Background(), func(conn *sqlite3.Conn) error {
 		found = nil
-		query, hasCount, err := sessionQuery(conn)
+		tables, err := readSchema(conn)
+		if err != nil {
+			return err
+		}
+		query, err := sessionQuery(conn, tables)
 		if err != nil || query == "" {
 			return err
 		}
 		return sqlite.EachRow(conn, query, nil, func(row *sqlite3.Stmt) error {
 			count := unnumbered
-			if hasCount {
+			if tables.hasCounts {
 				count = row.ColumnInt64(8)
 			}
 			found = append(found, &session{
@@ -62,6 +73,7 @@ func readSessions(d *sqlite.Database, l *list) error {
 				revert:    row.ColumnText(7),
 				count:     count,
 				database:  d,
+				tables:    tables,
 			})
 			return nil
 		})
@@ -72,18 +84,31 @@ func readSessions(d *sqlite.Database, l *list) error {
 	return err
 }
 
+// readSchema reads which of the tables beside that of sessions a database has.
+func readSchema(conn *sqlite3.Conn) (tables schema, err error) {
+	has := func(table string, columns ...string) bool {
+		if err != nil {
+			return false
+		}
+		var found map[string]bool
+		found, err = columnsOf(conn, table)
+		return !slices.ContainsFunc(columns, func(column string) bool { return !found[column] })
+	}
+	hasMessages := has("message", "id", "session_id", "time_created", "data")
+	hasParts := has("part", "id", "message_id", "session_id", "data")
+	tables.hasMessages = hasMessages && hasParts
+	tables.hasEvents = has("event", "aggregate_id", "seq", "type", "data")
+	tables.hasCounts = has("event_sequence", "aggregate_id", "seq")
+	return tables, err
+}
+
 // sessionQuery returns a query for the columns of all sessions, "" if the client has not made the table
-// yet. Old databases lack some columns, and the table of events, whose last numbers are counts.
-func sessionQuery(conn *sqlite3.Conn) (query string, hasCount bool, err error) {
+// yet. Old databases lack some columns.
+func sessionQuery(conn *sqlite3.Conn, tables schema) (string, error) {
 	columns, err := columnsOf(conn, "session")
 	if err != nil || !columns["id"] {
-		return "", false, err
+		return "", err
 	}
-	events, err := columnsOf(conn, "event_sequence")
-	if err != nil {
-		return "", false, err
-	}
-	hasCount = events["aggregate_id"] && events["seq"]
 	var wanted []string
 	for _, name := range []string{"id", "directory", "title", "time_created", "time_updated", "version", "parent_id", "revert"} {
 		if !columns[name] {
@@ -92,10 +117,10 @@ func sessionQuery(conn *sqlite3.Conn) (query string, hasCount bool, err error) {
 		wanted = append(wanted, name)
 	}
 	count := "NULL"
-	if hasCount {
+	if tables.hasCounts {
 		count = "(SELECT seq FROM event_sequence WHERE aggregate_id = session.id)"
 	}
-	return "SELECT " + strings.Join(append(wanted, count), ", ") + " FROM session", hasCount, nil
+	return "SELECT " + strings.Join(append(wanted, count), ", ") + " FROM session", nil
 }
 
 // columnsOf returns the names of a table's columns, none for a view, a table with computed columns, or
@@ -129,7 +154,7 @@ func writeRows(ctx context.Context, s *session, out io.Writer) error {
 	var lines []*line
 	err := s.database.Read(ctx, func(conn *sqlite3.Conn) error {
 		var err error
-		lines, err = readMessages(conn, s.id)
+		lines, err = readMessages(conn, s)
 		return err
 	})
 	if err != nil {
@@ -139,16 +164,13 @@ func writeRows(ctx context.Context, s *session, out io.Writer) error {
 }
 
 // readMessages returns the messages of a session, in no order, with those that were removed.
-func readMessages(conn *sqlite3.Conn, id string) ([]*line, error) {
-	known := map[string]*line{}
-	for _, table := range []string{"message", "part"} {
-		columns, err := columnsOf(conn, table)
-		if err != nil || !columns["session_id"] || !columns["data"] {
-			return nil, err
-		}
+func readMessages(conn *sqlite3.Conn, s *session) ([]*line, error) {
+	if !s.tables.hasMessages {
+		return nil, nil
 	}
+	known := map[string]*line{}
 	const messages = "SELECT id, time_created, data FROM message WHERE session_id = ?1"
-	err := sqlite.EachRow(conn, messages, []string{id}, func(row *sqlite3.Stmt) error {
+	err := sqlite.EachRow(conn, messages, []string{s.id}, func(row *sqlite3.Stmt) error {
 		m := &line{id: row.ColumnText(0), created: row.ColumnInt64(1), info: bytes.Clone(row.ColumnRawText(2))}
 		known[m.id] = m
 		return nil
@@ -157,15 +179,15 @@ func readMessages(conn *sqlite3.Conn, id string) ([]*line, error) {
 		return nil, err
 	}
 	const parts = "SELECT message_id, id, data FROM part WHERE session_id = ?1"
-	err = sqlite.EachRow(conn, parts, []string{id}, func(row *sqlite3.Stmt) error {
+	err = sqlite.EachRow(conn, parts, []string{s.id}, func(row *sqlite3.Stmt) error {
 		m := known[row.ColumnText(0)]
 		if m != nil {
 			m.parts = append(m.parts, part{id: row.ColumnText(1), data: bytes.Clone(row.ColumnRawText(2))})
 		}
 		return nil
 	})
-	if err == nil {
-		err = addRemoved(conn, id, known)
+	if err == nil && s.tables.hasEvents {
+		err = addRemoved(conn, s.id, known)
 	}
 	var lines []*line
 	for _, m := range known {
@@ -176,14 +198,10 @@ func readMessages(conn *sqlite3.Conn, id string) ([]*line, error) {
 
 // addRemoved adds the messages that the client removed, in their last states, from the log of events.
 func addRemoved(conn *sqlite3.Conn, id string, known map[string]*line) error {
-	columns, err := columnsOf(conn, "event")
-	if err != nil || !columns["aggregate_id"] || !columns["data"] || !columns["type"] || !columns["seq"] {
-		return err
-	}
 	removed := map[string]*line{}
 	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND type LIKE 'message.removed.%'"
-	err = sqlite.EachRow(conn, removals, []string{id}, func(row *sqlite3.Stmt) error {
-		message, _ := valid(row.ColumnRawText(0)).Member("messageID").Text()
+	err := sqlite.EachRow(conn, removals, []string{id}, func(row *sqlite3.Stmt) error {
+		message, _ := agents.ObjectIn(row.ColumnRawText(0)).Member("messageID").Text()
 		if message != "" && known[message] == nil {
 			removed[message] = &line{id: message, isRemoved: true}
 		}
@@ -194,7 +212,7 @@ func addRemoved(conn *sqlite3.Conn, id string, known map[string]*line) error {
 	}
 	const states = "SELECT data FROM event WHERE aggregate_id = ?1 AND (type LIKE 'message.updated.%' OR type LIKE 'message.part.updated.%') ORDER BY seq"
 	err = sqlite.EachRow(conn, states, []string{id}, func(row *sqlite3.Stmt) error {
-		data := valid(bytes.Clone(row.ColumnRawText(0)))
+		data := agents.ObjectIn(bytes.Clone(row.ColumnRawText(0)))
 		addState(removed, data.Member("info"), data.Member("part"))
 		return nil
 	})
@@ -227,15 +245,6 @@ func addState(removed map[string]*line, info, state rawjson.Value) {
 	m.parts[at].data = state
 }
 
-// valid returns a JSON object in a column, or nil.
-func valid(data []byte) rawjson.Value {
-	v := rawjson.Value(bytes.TrimSpace(data))
-	if !rawjson.IsValidObject(v) {
-		return nil
-	}
-	return v
-}
-
 // write writes the text of a session: a line of its facts, one of each message, and one of its last state.
 func (s *session) write(lines []*line, out io.Writer) error {
 	slices.SortFunc(lines, byTime)
@@ -256,7 +265,7 @@ func (s *session) write(lines []*line, out io.Writer) error {
 		}
 		text = text[:0]
 	}
-	if revert := valid([]byte(s.revert)); revert.Member("messageID").IsString() {
+	if revert := agents.ObjectIn([]byte(s.revert)); revert.Member("messageID").IsString() {
 		text = append(append(append(text, `{"revert":`...), revert.Member("messageID")...), "}\n"...)
 	}
 	_, err := out.Write(text)
@@ -265,7 +274,7 @@ func (s *session) write(lines []*line, out io.Writer) error {
 
 // appendTo appends the line of a message, nothing for one that is damaged.
 func (m *line) appendTo(dst []byte) []byte {
-	info := valid(m.info)
+	info := agents.ObjectIn(m.info)
 	if info == nil {
 		return dst
 	}
@@ -275,7 +284,7 @@ func (m *line) appendTo(dst []byte) []byte {
 	dst = append(appendOneLine(append(dst, `,"info":`...), info), `,"parts":[`...)
 	isFirst := true
 	for _, p := range m.parts {
-		data := valid(p.data)
+		data := agents.ObjectIn(p.data)
 		if data == nil {
 			continue
 		}
