@@ -118,19 +118,28 @@ func touchedCommand() *cobra.Command {
 
 // sayUnnamed says on stderr that no session names a file, and the most similar path that one names.
 func (src *tree) sayUnnamed(cmd *cobra.Command, touched *search.Touched) {
-	elsewhere, others := touched.Elsewhere()
-	searcher, err := src.Searcher(nil, 0)
-	if err == nil {
-		_, _, err = searcher.Count(cmd.Context(), elsewhere)
-	}
-	if err != nil {
-		return // the message alone is lacking
-	}
 	said := "no session names " + touched.Path()
-	if nearest := others.Nearest(touched.Path()); nearest != "" {
+	if nearest := src.nearest(cmd.Context(), touched); nearest != "" {
 		said += "; the most similar path that one names is " + nearest
 	}
 	sayError(cmd, errors.New(said))
+}
+
+// nearest returns the most similar path to one that was searched for, "" for none. A name that no session
+// has is not searched for again.
+func (src *tree) nearest(ctx context.Context, touched *search.Touched) string {
+	if !touched.Occurs() {
+		return ""
+	}
+	elsewhere, others := touched.Elsewhere()
+	searcher, err := src.Searcher(nil, 0)
+	if err == nil {
+		_, _, err = searcher.Count(ctx, elsewhere)
+	}
+	if err != nil {
+		return "" // the message alone has less
+	}
+	return others.Nearest(touched.Path())
 }
 
 // touchedBy returns the matcher of the calls that name a file, here or on Windows.

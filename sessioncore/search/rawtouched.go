@@ -47,6 +47,7 @@ type rawPaths struct {
 
 // accept reports whether an occurrence of the needle at an offset may be in a path of the file.
 func (r *rawPaths) accept(b []byte, at int) bool {
+	r.occurs.Store(true)
 	if message.MayBePatched(b, at) {
 		return true
 	}

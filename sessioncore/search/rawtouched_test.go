@@ -170,6 +170,7 @@ func TestTouchedWork(t *testing.T) {
 			require.EqualValues(t, want.hits, len(r.Hits), file)
 		})
 		require.LessOrEqual(t, work.Scanned, 5*want.converted*size, file)
+		require.Equal(t, file != "/srv/app/absent.go", m.Occurs(), file)
 	}
 }
 

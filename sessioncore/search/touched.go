@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -21,9 +22,10 @@ import (
 type Touched struct {
 	path    string // clean, in POSIX form
 	windows bool
-	home    string  // of the user
-	needle  *Needle // in each match, unless its path is relative to a directory at or below path; may be nil
-	others  *Others // where files of the same name anywhere are meant; nil for this path alone
+	home    string       // of the user
+	needle  *Needle      // in each match, unless its path is relative to a directory at or below path; may be nil
+	occurs  *atomic.Bool // whether a search found the file's name anywhere
+	others  *Others      // where files of the same name anywhere are meant; nil for this path alone
 }
 
 // Others are files of the same name that calls name.
@@ -80,13 +82,16 @@ func NewTouched(name string) (*Touched, error) {
 	if !ok || strings.ContainsRune(name, 0) {
 		return nil, fmt.Errorf("not an absolute path: %q", name)
 	}
-	t := &Touched{path: foldedPath(name), windows: windows}
+	t := &Touched{path: foldedPath(name), windows: windows, occurs: &atomic.Bool{}}
 	t.home, _ = os.UserHomeDir()
 	if base := path.Base(t.path); base != "/" && !strings.HasSuffix(base, ":") {
 		t.needle = newNeedle(&word{text: plainest(base), exact: !windows})
 	}
 	return t, nil
 }
+
+// Occurs reports whether a search for the file, or for the file elsewhere, found its name in any session.
+func (t *Touched) Occurs() bool { return t.occurs.Load() }
 
 // Path returns the clean path of the file.
 func (t *Touched) Path() string { return t.path }
@@ -125,11 +130,13 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 	}
 	paths := t.pathsOf(h)
 	if paths.isEverywhere() {
+		t.occurs.Store(true) // nothing tells that it does not
 		return nil, true, nil
 	}
 	n := *t.needle
 	var decoded []byte
 	n.accept = func(b []byte, at int) bool {
+		t.occurs.Store(true)
 		if message.MayBePatched(b, at) {
 			return true
 		}
