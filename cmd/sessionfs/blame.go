@@ -24,9 +24,10 @@ const maxBlamed = 64 << 20
 
 func blameCommand() *cobra.Command {
 	var lines string
+	var was []string
 	var asJSON bool
 	cmd := onSource(source.Words, &cobra.Command{
-		Use:   "blame [-s SOURCE] [-L FROM,TO] [--json] FILE",
+		Use:   "blame [-s SOURCE] [-L FROM,TO] [--was PATH] [--json] FILE",
 		Short: "Tell which edit of which agent put each line of a file there",
 		Long: "Show for each line of FILE, as it is now, the newest edit of an agent that put it there: its date, " +
 			"the agent, the entry, the title of the session and how the prompt begins; - where no agent did. ~ " +
@@ -45,7 +46,7 @@ func blameCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found, err := src.edits(cmd, args[0])
+		found, err := src.edits(cmd, args[0], was)
 		if err != nil {
 			return err
 		}
@@ -72,8 +73,14 @@ func blameCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVarP(&lines, "lines", "L", "", "only the lines `FROM,TO`, or the line FROM")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
+	earlierPaths(cmd, &was)
 	cmd.ValidArgsFunction = nil // files of any kind
 	return cmd
+}
+
+// earlierPaths adds the option for the paths that a file had before.
+func earlierPaths(cmd *cobra.Command, was *[]string) {
+	cmd.Flags().StringArrayVar(was, "was", nil, "the edits of `PATH` too, where the file was before")
 }
 
 // readBlamed reads a regular file.
@@ -115,14 +122,41 @@ type fileEdits struct {
 // sayUnedited says on stderr why a file has no edits.
 func (src *tree) sayUnedited(cmd *cobra.Command, found fileEdits) {
 	if found.named == 0 {
-		src.sayUnnamed(cmd, found.touched)
+		src.sayUnnamed(cmd, found.touched, "; --was and that path add its edits")
 		return
 	}
 	sayError(cmd, fmt.Errorf("sessions name %s, but none has an edit of it; 'sessionfs touched' lists them", found.touched.Path()))
 }
 
-// edits returns the edits of a file.
-func (src *tree) edits(cmd *cobra.Command, file string) (found fileEdits, err error) {
+// edits returns the edits of a file, and those of the paths where it was before.
+func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fileEdits, err error) {
+	found, err = src.editsAt(cmd, file)
+	if err != nil {
+		return found, err
+	}
+	seen := map[string]bool{found.touched.Path(): true}
+	for _, earlier := range was {
+		before, err := src.editsAt(cmd, earlier)
+		if err != nil {
+			return found, err
+		}
+		if seen[before.touched.Path()] {
+			continue
+		}
+		seen[before.touched.Path()] = true
+		if before.named == 0 {
+			src.sayUnnamed(cmd, before.touched, "")
+		}
+		found.named += before.named
+		found.list = append(found.list, before.list...)
+		found.unread = append(found.unread, before.unread...)
+	}
+	blame.Sort(found.list)
+	return found, nil
+}
+
+// editsAt returns the edits of the file at a path.
+func (src *tree) editsAt(cmd *cobra.Command, file string) (found fileEdits, err error) {
 	found.touched, err = touchedBy(file)
 	if err != nil {
 		return found, err
@@ -160,8 +194,8 @@ func (src *tree) agentOf(dir string) string {
 }
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.
-func (src *tree) printEdits(cmd *cobra.Command, name string) error {
-	found, err := src.edits(cmd, name)
+func (src *tree) printEdits(cmd *cobra.Command, name string, was []string) error {
+	found, err := src.edits(cmd, name, was)
 	if err != nil {
 		return err
 	}

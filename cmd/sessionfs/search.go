@@ -81,8 +81,9 @@ func queryParser() search.Parser {
 func touchedCommand() *cobra.Command {
 	f := &finding{prompts: true}
 	patch := false
+	var was []string
 	cmd := onSource(source.Words, &cobra.Command{
-		Use:   "touched [-s SOURCE] [-c | -l | -p] [-m N] PATH",
+		Use:   "touched [-s SOURCE] [-c | -l | -p [--was PATH]] [-m N] PATH",
 		Short: "Find which sessions read or changed a file",
 		Long: "Find the calls of tools, in any session, that name the file PATH or something below the directory " +
 			"PATH, which need not exist any more.\n\n" +
@@ -93,7 +94,10 @@ func touchedCommand() *cobra.Command {
 		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if patch {
-			return src.printEdits(cmd, args[0])
+			return src.printEdits(cmd, args[0], was)
+		}
+		if len(was) > 0 {
+			return refuse(exitUsage, "touched: --was needs -p; without -p, type: sessionfs touched %s", quoteWord(was[0]))
 		}
 		touched, err := touchedBy(args[0])
 		if err != nil {
@@ -102,12 +106,13 @@ func touchedCommand() *cobra.Command {
 		f.marks = touched.Marks()
 		err = f.run(cmd, src, nil, touched)
 		if code, ok := errors.AsType[status](err); ok && code == exitNothing {
-			src.sayUnnamed(cmd, touched)
+			src.sayUnnamed(cmd, touched, "")
 		}
 		return err
 	})
 	f.flags(cmd)
 	cmd.Flags().BoolVarP(&patch, "patch", "p", false, "each edit of the file as a diff below its prompt")
+	earlierPaths(cmd, &was)
 	for _, other := range []string{"count", "sessions", "max-count", "json"} {
 		exclusive(cmd, "patch", other)
 	}
@@ -116,11 +121,12 @@ func touchedCommand() *cobra.Command {
 	return cmd
 }
 
-// sayUnnamed says on stderr that no session names a file, and the most similar path that one names.
-func (src *tree) sayUnnamed(cmd *cobra.Command, touched *search.Touched) {
+// sayUnnamed says on stderr that no session names a file, and the most similar path that one names, with
+// advice about that.
+func (src *tree) sayUnnamed(cmd *cobra.Command, touched *search.Touched, advice string) {
 	said := "no session names " + touched.Path()
 	if nearest := src.nearest(cmd.Context(), touched); nearest != "" {
-		said += "; the most similar path that one names is " + nearest
+		said += "; the most similar path that one names is " + nearest + advice
 	}
 	sayError(cmd, errors.New(said))
 }

@@ -47,8 +47,18 @@ func Edits(
 		}
 		list = append(list, found...)
 	}
-	slices.SortStableFunc(list, func(a, b Edit) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Path(), b.Path())) })
+	Sort(list)
 	return list, nil
+}
+
+// Sort puts the oldest edit first, and edits of one time in the order of their paths.
+func Sort(list []Edit) {
+	slices.SortStableFunc(list, func(a, b Edit) int {
+		if order := a.Time.Compare(b.Time); order != 0 {
+			return order
+		}
+		return cmp.Compare(a.Path(), b.Path())
+	})
 }
 
 // editsIn returns the edits among the hits in a session.
