@@ -28,10 +28,34 @@ type converter struct {
 type place struct {
 	id     string // of its first entry, or "" if it has none
 	before *place // the message before it that the model is sent
+	jump   *place // one further before it, see above
+	depth  int    // how many messages are before it
 	end    string // the entry on which the next message hangs
 	said   uint64 // saidBy
 	all    uint64 // the hash of all texts up to it
 	failed bool   // it ended with an error
+}
+
+// behind returns a place behind p.
+func (p *place) behind(id string) *place {
+	next := &place{id: id, before: p, jump: p, depth: p.depth + 1}
+	if far := p.jump; far != nil && far.jump != nil && p.depth-far.depth == far.depth-far.jump.depth {
+		next.jump = far.jump
+	}
+	return next
+}
+
+// above returns p or the place before it that has a depth, in steps that grow with the logarithm of its own:
+// two jumps of one length are followed by one as long as both and one more.
+func (p *place) above(depth int) *place {
+	for p.depth > depth {
+		if p.jump.depth >= depth {
+			p = p.jump
+		} else {
+			p = p.before
+		}
+	}
+	return p
 }
 
 func newConverter(b *agents.Builder) func(*agents.Record) {
@@ -85,8 +109,9 @@ func (c *converter) message(r agents.Object) {
 	case p == nil && c.isCopy(r, id, said):
 		return
 	case p == nil:
-		p = &place{id: id, before: c.live}
-		c.places[id], c.live = p, p
+		p = c.live.behind(id)
+		c.places[id] = p
+		c.live = p
 	}
 	c.note(p, said)
 	c.From(id, r.Member("timestamp"))
@@ -226,7 +251,8 @@ func (c *converter) failed(r agents.Object, id string) {
 	c.Hang(p.end)
 	c.From(id, r.Member("timestamp"))
 	c.Answer(id).Error(text)
-	c.places[id] = &place{before: c.live, end: c.At()}
+	c.places[id] = c.live.behind("")
+	c.places[id].end = c.At()
 	if p.end != at {
 		c.Hang(at)
 		return

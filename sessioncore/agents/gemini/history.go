@@ -27,12 +27,13 @@ func (c *converter) follow(p *place) {
 // removes all messages for an unknown one.
 func (c *converter) rewind(to rawjson.Value) {
 	id, _ := to.Text()
-	p := c.live
-	for p != c.root && p != c.places[id] {
-		p = p.before
-	}
 	c.copying = false
-	c.follow(cmp.Or(p.before, c.root))
+	p := c.places[id]
+	if p == nil || p == c.root || p.depth > c.live.depth || c.live.above(p.depth) != p {
+		c.follow(c.root)
+		return
+	}
+	c.follow(p.before)
 }
 
 // isCopy reports whether a message is a copy. The client records all messages once more when a call
@@ -86,7 +87,7 @@ func (c *converter) replace(list rawjson.Value) {
 			c.message(m)
 			return
 		}
-		c.live = &place{before: c.live}
+		c.live = c.live.behind("")
 		c.note(c.live, saidBy(m))
 		c.places[id], copies = c.live, append(copies, c.live)
 	})
@@ -102,13 +103,14 @@ func (c *converter) replace(list rawjson.Value) {
 // the answer to it, the first one tells which message is still sent. Later ones may copy copies.
 func (c *converter) compress(summary agents.Object, old *place, copies []*place) {
 	kept := ""
-	for p, i := old, len(copies)-1; i > 1; i-- {
-		at := p
-		for said := copies[i].said; at != nil && (said == 0 || at.id == "" || at.said != said); at = at.before {
+	originals := newOriginals(old, len(copies))
+	for i := len(copies) - 1; i > 1; i-- {
+		original := originals.last(copies[i].said)
+		if original == nil {
+			continue
 		}
-		if at != nil {
-			kept, copies[i].id, p = at.id, at.id, at.before
-		}
+		kept = original.id
+		copies[i].id = original.id
 	}
 	c.follow(old)
 	id, _ := summary.Member("id").Text()
@@ -118,4 +120,40 @@ func (c *converter) compress(summary agents.Object, old *place, copies []*place)
 		p.end = c.At()
 	}
 	c.last = copies[0]
+}
+
+// originals are the last messages before a compression, by their texts.
+type originals struct {
+	bySaid map[uint64][]*place // the last one first
+	before int                 // the depth below which the next one is
+}
+
+// newOriginals returns the originals of some copies. What is copied is at the end of the talk: to look for it
+// further back would take the square of the records' number.
+func newOriginals(last *place, copies int) *originals {
+	o := &originals{bySaid: map[uint64][]*place{}, before: last.depth + 1}
+	at := last
+	for range 4*copies + 100 {
+		if at == nil {
+			break
+		}
+		if at.said != 0 && at.id != "" {
+			o.bySaid[at.said] = append(o.bySaid[at.said], at)
+		}
+		at = at.before
+	}
+	return o
+}
+
+// last returns the last message with a text before the one that it returned last; nil if there is none.
+func (o *originals) last(said uint64) *place {
+	for len(o.bySaid[said]) > 0 {
+		p := o.bySaid[said][0]
+		o.bySaid[said] = o.bySaid[said][1:]
+		if p.depth < o.before {
+			o.before = p.depth
+			return p
+		}
+	}
+	return nil
 }

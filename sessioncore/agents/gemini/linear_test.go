@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -81,4 +82,55 @@ func TestManyProjects(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAbove: a place before another one is found as by going back one by one, in few steps.
+func TestAbove(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	places := []*place{{}}
+	for range 5000 {
+		behind := places[max(0, len(places)-1-random.IntN(3))]
+		places = append(places, behind.behind(""))
+	}
+	for range 2000 {
+		from := places[random.IntN(len(places))]
+		depth := random.IntN(from.depth + 1)
+		want := from
+		for want.depth > depth {
+			want = want.before
+		}
+		require.Same(t, want, from.above(depth))
+		steps := 0
+		for p := from; p != want; steps++ {
+			next := p.before
+			if p.jump.depth >= depth {
+				next = p.jump
+			}
+			p = next
+		}
+		require.LessOrEqual(t, steps, 40)
+	}
+}
+
+// TestOriginals: of what a compression copies, the last message with a text before the one found last is
+// meant, and the look back has an end.
+func TestOriginals(t *testing.T) {
+	last := &place{}
+	for i := range 1000 {
+		last = last.behind(fmt.Sprint(i))
+		last.said = uint64(1 + i%10)
+	}
+	last = last.behind("") // the copy of a copy, without an entry
+	last.said = 10
+	o := newOriginals(last, 3)
+	require.Equal(t, "999", o.last(10).id)
+	require.Equal(t, "998", o.last(9).id)
+	require.Nil(t, o.last(77))
+	require.Equal(t, "989", o.last(10).id)
+	require.Equal(t, "988", o.last(9).id)
+	for range 9 {
+		require.NotNil(t, o.last(9))
+	}
+	require.Nil(t, o.last(9)) // it is further back than 112 messages
+	require.Nil(t, newOriginals(&place{}, 0).last(0))
 }
