@@ -24,7 +24,7 @@ import (
 
 // exportCommand is sessionfs export.
 func exportCommand() *cobra.Command {
-	var site string
+	var site, since string
 	var ownGarbage bool // GOGC is not set by the user
 	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "export [-s SOURCE] [--redact] SESSION > FILE.html | --all DIR",
@@ -34,8 +34,8 @@ func exportCommand() *cobra.Command {
 			"beginning, a path in a mount, or a .jsonl file; #ENTRY behind it takes the branch to that entry alone. " +
 			"Keys, tokens and passwords are shown as they are; --redact masks those that are known, and leaves " +
 			"images out; -o redact-rules=FILE those too that rules of your own know, in the format of gitleaks. " +
-			"--all writes a page for each session into DIR, and index.html, which leads to them. Later it writes " +
-			"those again that changed. DIR must be empty, or a site that --all made.",
+			"--all writes a page for each session into DIR, which must be empty or such a site, and index.html, " +
+			"which leads to them. Later it writes those again that changed.",
 		Example: "  sessionfs export 019d3d9 > page.html\n  sessionfs export --all ~/sessions-site",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if site != "" {
@@ -45,7 +45,14 @@ func exportCommand() *cobra.Command {
 		},
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		if site != "" {
-			return src.exportAll(cmd, site)
+			from, err := spanOf(cmd, "since", since)
+			if err != nil {
+				return err
+			}
+			return src.exportAll(cmd, site, from.Begin)
+		}
+		if since != "" {
+			return refuse(exitUsage, "export: --since needs --all DIR")
 		}
 		at, err := src.Named(args[0])
 		if err != nil {
@@ -70,6 +77,7 @@ func exportCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&site, "all", "", "write a page for each session into `DIR`")
 	_ = cmd.MarkFlagDirname("all") // the flag exists
+	cmd.Flags().StringVar(&since, "since", "", "with --all, of sessions that changed since `WHEN`: 2026-01-31, 30d")
 	masks(cmd)
 	masked := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {

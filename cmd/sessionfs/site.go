@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,13 +41,14 @@ func (s siteSource) EachCost(_ context.Context, each func(reports.Row)) error {
 	})
 }
 
-// exportAll writes the pages of all sessions into a directory.
-func (src *tree) exportAll(cmd *cobra.Command, path string) (err error) {
+// exportAll writes the pages of all sessions into a directory, new ones only of those that changed since a time.
+func (src *tree) exportAll(cmd *cobra.Command, path string, since time.Time) (err error) {
 	s, err := view.OpenSite(siteSource{src, cmd}, path, src.Redact)
 	if err != nil {
 		return refuse(exitUsage, "export: %s", err)
 	}
 	defer s.Close()
+	s.Since = since
 	masked := map[string]int{}
 	s.Done = func(done, of int) { showProgress(cmd.ErrOrStderr(), progressText(done, of)) }
 	s.Fail = func(err error) {

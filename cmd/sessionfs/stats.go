@@ -35,11 +35,11 @@ func statsCommand() *cobra.Command {
 			since = "today"
 			until = "today"
 		}
-		from, err := spanOf("since", since)
+		from, err := spanOf(cmd, "since", since)
 		if err != nil {
 			return err
 		}
-		to, err := spanOf("until", until)
+		to, err := spanOf(cmd, "until", until)
 		if err != nil {
 			return err
 		}
@@ -101,13 +101,13 @@ func statsCommand() *cobra.Command {
 }
 
 // spanOf returns the span of time that an option names, the zero Span for an empty one.
-func spanOf(option, text string) (search.Span, error) {
+func spanOf(cmd *cobra.Command, option, text string) (search.Span, error) {
 	if text == "" {
 		return search.Span{}, nil
 	}
 	s, err := search.ParseSpan(text, time.Now())
 	if err != nil {
-		err = refuse(exitUsage, "stats: --%s is %v", option, err)
+		err = refuse(exitUsage, "%s: --%s is %v", cmd.Name(), option, err)
 	}
 	return s, err
 }

@@ -27,6 +27,7 @@
     const wanted = typed(), ranges = [];
     for (const fold of all("details[data-found]")) { fold.open = false; delete fold.dataset.found; }
     hits = []; at = -1;
+    one("nav [aria-current]")?.removeAttribute("aria-current");
     const found = new Set();
     for (const row of rows) {
       const hit = !wanted || row.textContent.toLowerCase().includes(wanted);
@@ -50,7 +51,7 @@
     for (const [id, line] of links) line.classList.toggle("miss", wanted !== "" && !found.has(id) && !one(".row"));
     for (const line of all("nav .join")) line.classList.toggle("miss", wanted !== "");
     if (globalThis.Highlight) CSS.highlights.set("found", new Highlight(...ranges));
-    output.value = wanted ? (hits.length || "Nothing") + " found" + (hits.length > 1 ? "; Enter goes to the next" : "") : "";
+    output.value = wanted ? (hits.length || "Nothing") + " found" + (hits.length > 1 ? "; Enter or n goes to the next" : "") : "";
   };
   const show = what => {
     document.documentElement.dataset.show = what;
@@ -68,18 +69,37 @@
     target.scrollIntoView();
   };
 
+  // The next hit, or the one before, is shown, and marked in the tree.
+  const go = back => {
+    clearTimeout(later);
+    if (!hits.length) search();
+    if (!hits.length) return;
+    at = back ? (at <= 0 ? hits.length : at) - 1 : (at + 1) % hits.length;
+    unfold(hits[at]);
+    hits[at].scrollIntoView();
+    output.value = `${at + 1} of ${hits.length}`;
+    one("nav [aria-current]")?.removeAttribute("aria-current");
+    const line = [hits[at], ...all("[id]", hits[at])].map(named => links.get(named.id)).find(Boolean);
+    if (!line) return;
+    line.setAttribute("aria-current", "true");
+    const list = line.closest("nav");
+    list.scrollTop += line.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
+  };
+
   let later;
   input.addEventListener("input", () => { clearTimeout(later); later = setTimeout(search, 150); });
   form.addEventListener("submit", event => event.preventDefault());
   input.addEventListener("keydown", event => {
-    if (event.key !== "Enter") return;
-    clearTimeout(later);
-    if (!hits.length) search();
-    if (!hits.length) return;
-    at = (at + (event.shiftKey ? hits.length - 1 : 1)) % hits.length;
-    unfold(hits[at]);
-    hits[at].scrollIntoView();
-    output.value = `${at + 1} of ${hits.length}`;
+    if (event.key === "Enter") go(event.shiftKey);
+    if (event.key === "Escape") input.blur();
+  });
+  addEventListener("keydown", event => {
+    if (event.target === input || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      input.focus();
+    }
+    if ((event.key === "n" || event.key === "N") && typed()) go(event.key === "N");
   });
   form.addEventListener("change", event => { if (event.target.name === "show") show(event.target.value); });
   button?.addEventListener("click", () => {

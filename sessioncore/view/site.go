@@ -54,6 +54,8 @@ type SiteDir struct {
 	Done  func(done, of int)
 	Fail  func(error)
 	Wrote func(*sessioncore.Snapshot)
+	// Since is the time before which sessions that did not change since get no new page; zero for none.
+	Since time.Time
 
 	Written, Unchanged, Removed, Failed int // pages
 
@@ -226,6 +228,9 @@ func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage,
 		name := nameOfPage(info)
 		state := s.source.StateOf(info) + " " + info.Title
 		page := s.state.Pages[name]
+		if page == nil && info.Modified().Before(s.Since) {
+			continue
+		}
 		if page == nil {
 			page = &sitePage{Linked: Linked{File: name}}
 		}
@@ -325,16 +330,19 @@ func (s *SiteDir) page(ctx context.Context, at stalePage) error {
 	return nil
 }
 
-// addUp adds up the costs of all sessions, as stats does.
+// addUp adds up the costs of the sessions that have a page, as stats does.
 func (s *SiteDir) addUp(ctx context.Context) error {
 	sums := map[string]report.Sum{}
 	days := map[string]report.Decimal{}
 	total := report.Sum{}
 	err := s.source.EachCost(ctx, func(r report.Row) {
+		name := nameOfPage(r.Session)
+		if s.state.Pages[name] == nil {
+			return
+		}
 		total.Add(r.Sum)
 		day := r.Day.Format(time.DateOnly)
 		days[day] = days[day].Add(r.Sum.Cost.Total)
-		name := nameOfPage(r.Session)
 		sum := sums[name]
 		sum.Add(r.Sum)
 		sums[name] = sum

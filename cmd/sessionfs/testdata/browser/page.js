@@ -39,6 +39,25 @@ not(entries, shown("main article"));
 not(0, CSS.highlights.get("found").size);
 one("input[type=search]").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}));
 is(true, /^1 of \d+$/.test(one("output").value));
+// Off the field n and N go on and back, / leads to it; the tree marks where the hit is.
+const press = (key, at = document.body) => at.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true}));
+const count = Number(one("output").value.split(" ")[2]);
+not(1, count);
+press("n");
+is(`2 of ${count}`, one("output").value);
+const marked = one("nav [aria-current]").innerText;
+press("N");
+is(1, all("nav [aria-current]").length);
+not(marked, one("nav [aria-current]").innerText);
+press("N");
+is(`${count} of ${count}`, one("output").value);
+press("n", one("input[type=search]")); // typed
+is(`${count} of ${count}`, one("output").value);
+document.activeElement.blur();
+is(false, press("/")); // not typed
+is(one("input[type=search]"), document.activeElement);
+press("Escape", one("input[type=search]"));
+is(document.body, document.activeElement);
 // No branch without a hit keeps its heading, and the heading says how the branch begins.
 await search("While it is fresh");
 is(1, shown("main article.user"));
