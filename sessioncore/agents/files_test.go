@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
@@ -191,6 +192,7 @@ func (o *openEnd) Converter(about About, _ storage.Object) *Builder {
 // TestLongEnds: the open ends of sessions are not kept in memory for all of them, and a reader that
 // has a session open reads the same text, or more, when it goes on.
 func TestLongEnds(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	const sessions, long = 10, 4 << 20
 	raw, limit := memory.New(), budget.New(budget.Min)
 	files := NewFiles(raw, &openEnd{}, limit, t.TempDir())

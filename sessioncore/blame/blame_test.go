@@ -121,6 +121,7 @@ func FuzzChanges(f *testing.F) {
 
 // TestLong: a file of 10,000 lines with 1,000 edits takes less than a second.
 func TestLong(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	var file strings.Builder
 	for n := range 5000 {
 		fmt.Fprintf(&file, "\tvalue%d := call(%d)\n\treturn nil\n", n%200, n)

@@ -14,6 +14,7 @@ import (
 	"sessionfs/sessioncore/agents/claude"
 	"sessionfs/sessioncore/agents/codex"
 	"sessionfs/sessioncore/agents/copilot"
+	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -123,6 +124,7 @@ const most int64 = 64<<10 + 3 // a byte order mark is looked for
 // TestForeignRead: a list reads 64 KiB of a session of Claude Code, and more only up to the first prompt. Titles in the middle,
 // and of sessions that begin alike the parent, show once a session was opened.
 func TestForeignRead(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	l := newClaudeList(t)
 	titled := func(key, title string) string {
 		return fmt.Sprintf(`{"type":"%s-title","%sTitle":%q}`+"\n", key, key, title)

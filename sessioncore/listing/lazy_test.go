@@ -124,7 +124,11 @@ func TestIDInName(t *testing.T) {
 // begin alike, names without an id, and files whose name has another id than their header, if no other file has that.
 func TestLazyIsTrue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for round := range 30 {
+	rounds := 30
+	if sessiontest.UnderRace {
+		rounds = 3
+	}
+	for round := range rounds {
 		files := &countingStorage{Storage: memory.New()}
 		var keys []string
 		for i := range 1 + rng.IntN(30) {

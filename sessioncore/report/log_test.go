@@ -66,6 +66,7 @@ func checkLog(t *testing.T, s *sessioncore.Snapshot, columns int) {
 
 // TestLogOfLargeTrees: a long chain, and one from whose entries, the last first, the user went back each time.
 func TestLogOfLargeTrees(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	const n = 20_000
 	chain, comb := chainOf(n), strings.Builder{}
 	comb.WriteString(chain)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // Secrets of many kinds, made at run time: a scanner of this repository must not find them.
@@ -130,6 +132,7 @@ func TestExtend(t *testing.T) {
 
 // TestTooMany is a file of nothing but secrets, and a search that is cancelled.
 func TestTooMany(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	for _, lines := range []int{MaxPlaces, MaxPlaces + 1} {
 		file := strings.Repeat(`{"a":"`+planted[0].secret+`"}`+"\n", lines)
 		s := &Scan{}

@@ -151,6 +151,7 @@ func TestAbout(t *testing.T) {
 
 // TestLongLines: a line of 100 MB is an entry without its long texts, and said; it is not held.
 func TestLongLines(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	p := newProjects(t)
 	image := strings.Repeat("QUJD", 10<<20)
 	p.put(session, "no JSON at all", user("u1", "", "hello"),

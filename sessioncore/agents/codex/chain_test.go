@@ -103,6 +103,7 @@ func newWatched(t *testing.T) (*home, *watched) {
 // TestCircle: each of two rollouts that go on from one another has the other's lines once, and neither is read more than
 // twice, but for its ends.
 func TestCircle(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	h, w := newWatched(t)
 	const lines = 3000
 	of := func(n, other int, size int) (all []string) {
@@ -153,6 +154,7 @@ func chainName(n int) string {
 // TestLongChain: a chain of any length is whole, and the files that are open for it are few, also while all its sessions are
 // open at once.
 func TestLongChain(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	const length = 300
 	h, w := newWatched(t)
 	h.writeChain(length, answered("well"))

@@ -44,6 +44,7 @@ func keepsToItself(t *testing.T, in string) {
 }
 
 func TestHostileMarkdown(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	for seed := range uint64(10_000) {
 		keepsToItself(t, markdowntest.HostileText(rand.New(rand.NewPCG(seed, 5))))
 	}
@@ -64,10 +65,8 @@ func FuzzMarkdown(f *testing.F) {
 // TestLongTexts: the work grows with the text and not faster, whatever it is made of. With the square of it, a
 // text of this size, the longest that is shown, would take minutes.
 func TestLongTexts(t *testing.T) {
-	size := 1 << 20
-	if sessiontest.UnderRace {
-		size /= 32
-	}
+	sessiontest.NotUnderRace(t)
+	const size = 1 << 20
 	for _, piece := range []string{"> ", "- ", "1. ", "`", "` ``", "<b", "\\<b", "http://<b", "http://a`", "[", "[a]: ", "](", "](\"`", "](<", "|",
 		"-|-\n", "2. x\n", "* * *\n", "\n", "#\n", "-\n", "a\n===\n", "\t", "\\\n", "- a\n ", "``` \n", "<https://a>", "    x\n", "a|b\n-|-\n2. x\n",
 		"*a_ ", "[a](", "<b> `", "-\t"} {
