@@ -148,6 +148,7 @@ func TestTooMany(t *testing.T) {
 // TestHostileText: in text in which keywords follow each other, or begin what has no end, no rule and no secret is found within
 // what it has found already: the work grows as the text does.
 func TestHostileText(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	for _, piece := range []string{
 		"password=", `password="`, "://a:b@", "Bearer 0a", "SECRET=a(", "api_key: ", "eyJ0aaaaaaaaaa.", "sk-a0-", `"token":"`,
 		"-----BEGIN PRIVATE KEY-----\n", "machine a login b password ", `\"`, `\u0022`, "TOKEN='<", "ghp" + "_" + mixed(36),

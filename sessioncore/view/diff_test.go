@@ -69,6 +69,7 @@ func TestDiffOfLongTurns(t *testing.T) {
 
 // TestEdits: what each tool of each agent that changes files was told to change is a diff.
 func TestEdits(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	sessiontest.Page(t, "testdata/edits.txt", func(t *testing.T, _, call, want string) {
 		got := transcriptBody(t, sessiontest.MessageLine(0, asks+`{"type":"toolCall",`+call+"}]}"))
 		_, got, _ = strings.Cut(got, "`**")

@@ -203,6 +203,7 @@ func TestHostileText(t *testing.T) {
 }
 
 func TestImages(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	body := bodyOf(t, "![Image: a \"b\"](../../blobs/"+hash+")")
 	require.Equal(t, `<p><img alt="Image: a &#34;b&#34;" src="data:image/png;base64,`+base64.StdEncoding.EncodeToString([]byte(picture))+`"></p>`+"\n", body)
 	require.Equal(t, "<p><em>a (not a picture that can be shown)</em></p>\n", bodyOf(t, "![a](blobs/"+svg+")"))
@@ -252,6 +253,7 @@ func TestPictures(t *testing.T) {
 // TestPicturesOfResults: results that wait for their calls keep their images; those beyond the bounds are notes, and so are all
 // where secrets are masked.
 func TestPicturesOfResults(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	call, results := "", ""
 	big := strings.Repeat("A", maxHeldPictures/2)
 	data := func(i int) string {
