@@ -282,7 +282,9 @@ func (p *place) unite() {
 	p.frozen = first.frozen
 	p.archive = first.archive
 	p.names = first.names
-	p.source, p.top, p.space = first.source, first.source, first.space
+	p.source = first.source
+	p.top = first.source
+	p.space = first.space
 }
 
 // openDatabase opens a database: the sessions are rows of a table. A client's other files (prompts,

@@ -346,7 +346,9 @@ func DenyName(d Dir, name, op string) syscall.Errno {
 }
 
 func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
-	v, session, inSession := d.view, d.sessionName(), d.session != nil
+	v := d.view
+	session := d.sessionName()
+	inSession := d.session != nil
 	subject := at
 	why := v.unchangeable()
 	if why == nil {
@@ -450,7 +452,9 @@ func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, sysca
 // NoName returns the errno of a failed lookup. last-error has the reason if the directory is Noted,
 // but not for names such as .git, for which programs look in every directory.
 func NoName(d Dir, name string, err error) syscall.Errno {
-	v, at, noted := d.Base().view, d.Base().nameIn(name), d.Noted()
+	v := d.Base().view
+	at := d.Base().nameIn(name)
+	noted := d.Noted()
 	if noted == "" || name[0] == '.' {
 		return v.fail("lookup", at, err)
 	}

@@ -221,7 +221,11 @@ func (a *Answer) Set(u Usage, calls []byte) {
 }
 
 // Uncount removes the tokens of a copy.
-func (a *Answer) Uncount() { a.usage, a.calls, a.isSet = Usage{}, a.calls[:0], false }
+func (a *Answer) Uncount() {
+	a.usage = Usage{}
+	a.calls = a.calls[:0]
+	a.isSet = false
+}
 
 // Cost sets the session's cost so far, a member of the usage.
 func (a *Answer) Cost(member []byte) { a.cost = append(a.cost[:0], member...) }
@@ -266,7 +270,10 @@ func (a *Answer) follow(e *Entry) {
 func (a *Answer) addResult(e *Entry) {
 	b := a.builder
 	end := a.End()
-	e.Parent, e.Path, e.Time, e.Body = end, b.Path, slices.Clone(e.Time), slices.Clone(e.Body)
+	e.Parent = end
+	e.Path = b.Path
+	e.Time = slices.Clone(e.Time)
+	e.Body = slices.Clone(e.Body)
 	a.results = append(a.results, *e)
 	a.ownSize += len(e.Body)
 	if b.at == end {

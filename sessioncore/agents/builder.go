@@ -308,9 +308,15 @@ func (b *Builder) Begin(h Header) {
 		h.Time = b.from.time
 	}
 	b.Directory(h.Cwd)
-	h.ID, h.Time, h.Cwd, h.Originator = textOf(h.ID), slices.Clone(h.Time), b.header.Cwd, textOf(h.Originator)
-	h.Version, h.Branch = textOf(h.Version), textOf(h.Branch)
-	h.Git, h.Base, h.Subagent = slices.Clone(h.Git), slices.Clone(h.Base), slices.Clone(h.Subagent)
+	h.ID = textOf(h.ID)
+	h.Time = slices.Clone(h.Time)
+	h.Cwd = b.header.Cwd
+	h.Originator = textOf(h.Originator)
+	h.Version = textOf(h.Version)
+	h.Branch = textOf(h.Branch)
+	h.Git = slices.Clone(h.Git)
+	h.Base = slices.Clone(h.Base)
+	h.Subagent = slices.Clone(h.Subagent)
 	b.header = h
 }
 

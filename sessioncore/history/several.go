@@ -81,7 +81,9 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return r, err
 		case err == nil:
-			texts[i], settled, answered = part.Text, settled && part.Settled, true
+			answered = true
+			texts[i] = part.Text
+			settled = settled && part.Settled
 		}
 	}
 	if !answered && refused != nil {

@@ -115,7 +115,9 @@ func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, ca
 		}
 		for _, sub := range subagentsOf(files, info) {
 			if !listed[sub.Name()] {
-				all, callers[sub], listed[sub.Name()] = append(all, sub), info, true
+				all = append(all, sub)
+				callers[sub] = info
+				listed[sub.Name()] = true
 			}
 		}
 	}

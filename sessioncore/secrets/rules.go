@@ -147,7 +147,9 @@ func (set *Rules) index() {
 			at, ok := known[word]
 			if !ok {
 				at = len(keywords)
-				known[word], keywords, set.byWord = at, append(keywords, word), append(set.byWord, nil)
+				known[word] = at
+				keywords = append(keywords, word)
+				set.byWord = append(set.byWord, nil)
 			}
 			set.byWord[at] = append(set.byWord[at], n)
 		}

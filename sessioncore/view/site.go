@@ -320,7 +320,9 @@ func (s *SiteDir) page(ctx context.Context, at stalePage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at.State = at.state
-	at.Title, at.Agent, at.Project = names.Visible(title), of.Agent, names.Visible(at.info.CWD)
+	at.Title = names.Visible(title)
+	at.Agent = of.Agent
+	at.Project = names.Visible(at.info.CWD)
 	began := at.info.Modified()
 	if ms, ok := at.info.Created(); ok {
 		began = time.UnixMilli(ms)

@@ -80,7 +80,9 @@ func (c *converter) aside(r *record) bool {
 // mention adds the entry of an attachment with a file or directory from a prompt, if it is one.
 func (c *converter) mention(r *record) bool {
 	attachment := agents.Read(r.Member("attachment"))
-	kind, content, name := attachment.Member("type"), attachment.Member("content"), attachment.AnyOf("filename", "path")
+	kind := attachment.Member("type")
+	content := attachment.Member("content")
+	name := attachment.AnyOf("filename", "path")
 	file := content.Member("file")
 	if !name.IsString() {
 		name = file.Member("filePath")

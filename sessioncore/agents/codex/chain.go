@@ -120,7 +120,9 @@ func (h *Home) chainOf(name string, base base) *chain {
 			p := part{name: at, path: filepath.Join(h.root, file), object: st.Token, from: first.size, to: to}
 			c.parts = append(c.parts, p)
 		}
-		visited[at], base, child = true, first.base, at
+		visited[at] = true
+		base = first.base
+		child = at
 	}
 	if len(c.parts) == 0 {
 		return c

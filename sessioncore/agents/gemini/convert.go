@@ -60,8 +60,16 @@ func (p *place) above(depth int) *place {
 
 func newConverter(b *agents.Builder) func(*agents.Record) {
 	b.List = "messages"
-	c := &converter{Builder: b, root: &place{}, last: &place{}, done: map[string]bool{}}
-	c.live, c.places, c.known = c.root, map[string]*place{}, map[uint64]*place{}
+	root := &place{}
+	c := &converter{
+		Builder: b,
+		root:    root,
+		live:    root,
+		last:    &place{},
+		places:  map[string]*place{},
+		known:   map[uint64]*place{},
+		done:    map[string]bool{},
+	}
 	return c.record
 }
 

@@ -73,7 +73,9 @@ var _ storage.Storage = (*Storage)(nil)
 // Callers must close the Storage.
 func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 	s := newStorage(o)
-	s.table, s.quoted, s.prefix = src.Table, src.table, src.Prefix
+	s.table = src.Table
+	s.quoted = src.table
+	s.prefix = src.Prefix
 	s.device = xxhash.Sum64String("sessionfs " + src.Shown)
 	var err error
 	s.pool, err = newPool(ctx, src.pool.Copy())
