@@ -156,7 +156,8 @@ func (s *Store) put(hash string, write func(io.Writer) error) error {
 		}
 	}
 	var broken storage.Token // of the partial blob; zero if there is none
-	switch st, err := s.Storage.Stat(hash); {
+	st, err := s.Storage.Stat(hash)
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
@@ -170,6 +171,6 @@ func (s *Store) put(hash string, write func(io.Writer) error) error {
 		}
 		broken = st.Token
 	}
-	_, err := s.Storage.Replace(hash, storage.Replacement{Expect: broken, Write: write})
+	_, err = s.Storage.Replace(hash, storage.Replacement{Expect: broken, Write: write})
 	return err
 }

@@ -156,7 +156,8 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 		return "", nil
 	}
 	sessions := filepath.Join(dir, "sessions")
-	switch info, err := os.Stat(sessions); {
+	info, err := os.Stat(sessions)
+	switch {
 	case err == nil && info.IsDir():
 		return "", nil
 	case err == nil:

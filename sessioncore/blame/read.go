@@ -166,7 +166,8 @@ func changesShown(details rawjson.Value, is func(path string) bool) (list []Chan
 	}
 	var lines []string
 	for line := range strings.Lines(textOf(diff)) {
-		switch m := numberedLine.FindStringSubmatch(strings.TrimRight(line, "\r\n")); {
+		m := numberedLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		switch {
 		case m == nil:
 		case m[1]+m[2] == " ...":
 			lines = append(lines, "@@")

@@ -111,7 +111,8 @@ func ListStat(files Files, dir string, want func(Item) bool) (items []StatItem, 
 		if !want(item) {
 			return true
 		}
-		switch st, err := item.State(); {
+		st, err := item.State()
+		switch {
 		case err == nil:
 			items = append(items, StatItem{item.Name, st})
 		case !IsMissing(err):

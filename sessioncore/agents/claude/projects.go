@@ -175,10 +175,11 @@ func (p *Projects) project(name string) (*project, error) {
 		in := &project{agents: map[string][]string{}, owners: map[string]string{}}
 		var names, dirs []string
 		err := p.Raw.List(name, nil, func(item storage.Item) bool {
-			switch base, ok := strings.CutSuffix(item.Name, ending); {
+			base, isRecords := strings.CutSuffix(item.Name, ending)
+			switch {
 			case item.Kind == storage.KindDir:
 				dirs = append(dirs, item.Name)
-			case !ok || item.Kind != storage.KindFile:
+			case !isRecords || item.Kind != storage.KindFile:
 			case isSubagent(base):
 				names = append(names, item.Name)
 			default:

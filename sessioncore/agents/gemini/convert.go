@@ -194,7 +194,8 @@ func (c *converter) answer(r agents.Object, p *place) {
 		agents.EachPart(r.Member("thoughts"), func(t rawjson.Value) { a.Thinking(thoughtOf(t), nil) })
 	}
 	agents.EachPart(content, func(part rawjson.Value) {
-		switch call := part.Member("functionCall"); {
+		call := part.Member("functionCall")
+		switch {
 		case call.IsObject():
 			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
 		case agents.IsThought(part):

@@ -185,11 +185,12 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			return i, Short
 		}
 		// A value begins here.
-		switch c := b[i]; {
-		case c == '"':
+		first := b[i]
+		switch {
+		case first == '"':
 			s.noteString(b[i+1:])
 			i, st = s.SkipString(b, i+1)
-		case c == '{':
+		case first == '{':
 			i = SkipSpace(b, i+1)
 			if i >= len(b) {
 				return i, Short
@@ -204,7 +205,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 				return i, st
 			}
 			continue
-		case c == '[':
+		case first == '[':
 			i = SkipSpace(b, i+1)
 			if i >= len(b) {
 				return i, Short
@@ -215,9 +216,9 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 			}
 			open.push(0)
 			continue
-		case c == '-' || c >= '0' && c <= '9':
+		case first == '-' || first >= '0' && first <= '9':
 			i, st = s.SkipNumber(b, i)
-		case c == 't' || c == 'f' || c == 'n':
+		case first == 't' || first == 'f' || first == 'n':
 			i, st = skipLiteral(b, i)
 		default:
 			return i, Bad

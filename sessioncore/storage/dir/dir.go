@@ -139,7 +139,8 @@ func (s *Storage) statRoot() (storage.Stat, error) {
 		}
 		return st, err
 	}
-	switch last := s.last.Load(); {
+	last := s.last.Load()
+	switch {
 	case !storage.IsMissing(err):
 	case s.above != nil:
 		return s.above.statRoot()

@@ -63,14 +63,15 @@ func (t *temporary) renameAside(expect storage.Token) error {
 }
 
 func (t *temporary) moveInNew() error {
-	switch err := t.temp.renameNew(t.storage.sys, t.nameAt); {
-	case err == unix.EEXIST:
+	err := t.temp.renameNew(t.storage.sys, t.nameAt)
+	if err == unix.EEXIST {
 		return fmt.Errorf("%w: %s: %w", storage.ErrStale, t.name, fs.ErrExist)
-	case err != nil:
+	}
+	if err != nil {
 		return t.fail("rename into", err)
 	}
 	t.temp.base = ""
-	err := t.checkDir()
+	err = t.checkDir()
 	if err != nil && t.isAt(t.nameAt) {
 		t.temp = t.nameAt // so that discard removes it
 	}

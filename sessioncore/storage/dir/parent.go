@@ -234,7 +234,8 @@ func (s *Storage) mkdirRoot() error {
 
 // mkdir makes the directory p if it does not exist.
 func (p nameAt) mkdir() error {
-	switch st, err := p.stat(); {
+	st, err := p.stat()
+	switch {
 	case err == nil && st.Kind == storage.KindDir:
 		return nil
 	case err == nil:
