@@ -150,16 +150,16 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 var readme []byte
 
 // ReadmeName is README: how to begin.
-var ReadmeName = Name{"README", storage.KindFile, func(d *Directory) Node {
+var ReadmeName = Name{Name: "README", Kind: storage.KindFile, Make: func(d *Directory) Node {
 	return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
 		st, err := d.view.rootStat()
 		return textContent(readme, st), err
 	}}
-}, nil}
+}}
 
 // LastErrorName is last-error of a mount's root: the reason for which the last write or lookup
 // outside of sessions was refused.
-var LastErrorName = Name{Name: "last-error", Kind: storage.KindFile, Make: newLastErrorFile, Is: nil}
+var LastErrorName = Name{Name: "last-error", Kind: storage.KindFile, Make: newLastErrorFile}
 
 // newLastErrorFile returns last-error of a session or the root: the reason for which the last write
 // was refused, with its time and a hint. It is empty after the next write that succeeds.
@@ -213,12 +213,12 @@ func (d *SessionDir) hasOwner(context.Context) Presence {
 // LastResultName is last-result: the answers to the last written lines, for doors through which an
 // open file is not read back.
 func LastResultName(last func() []byte) Name {
-	return Name{"last-result", storage.KindFile, func(d *Directory) Node {
+	return Name{Name: "last-result", Kind: storage.KindFile, Make: func(d *Directory) Node {
 		return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
 			st, err := d.view.rootStat()
 			return privateText(last(), st), err
 		}}
-	}, nil}
+	}}
 }
 
 // HistoryDir is history/: the client's prompt history. Without one it is an empty directory with
@@ -230,9 +230,9 @@ type HistoryDir struct {
 
 // HistoryName is the directory of the prompt history.
 func HistoryName(prompts func() history.History) Name {
-	return Name{"history", storage.KindDir, func(d *Directory) Node {
+	return Name{Name: "history", Kind: storage.KindDir, Make: func(d *Directory) Node {
 		return &HistoryDir{d.below("history"), prompts()}
-	}, nil}
+	}}
 }
 
 var historyNames = fixedNames[*HistoryDir]{

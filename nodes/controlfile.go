@@ -344,7 +344,7 @@ func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 // and agent, makes a session in the directory of the sessions, which may be missing. Reading back
 // returns the path of its directory from the mount's root (docs/design.md section 2). The file has
 // the mode of the directory above the sessions.
-var NewSessionName = Name{"new-session", storage.KindFile, func(d *Directory) Node {
+var NewSessionName = Name{Name: "new-session", Kind: storage.KindFile, Make: func(d *Directory) Node {
 	f := &ControlFile{of: outside, name: "new-session", do: oneByOne(d.view.newSession)}
 	f.in = d
 	f.probe = func(context.Context) (storage.Stat, error) {
@@ -358,4 +358,4 @@ var NewSessionName = Name{"new-session", storage.KindFile, func(d *Directory) No
 	f.isPartial = func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) }
 	f.makeDurable = func(context.Context) error { return nil } // its line makes a session durable
 	return f
-}, nil}
+}}

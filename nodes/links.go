@@ -121,9 +121,9 @@ const scanLife = time.Second
 // LinksName is a directory of links as a name. refusalName is its name in last-error for failed
 // lookups, "" for a directory whose failed lookups are not recorded.
 func LinksName(name string, dir layout.Directory, refusalName string) Name {
-	return Name{name, storage.KindDir, func(d *Directory) Node {
+	return Name{Name: name, Kind: storage.KindDir, Make: func(d *Directory) Node {
 		return &LinksDir{Directory: d.below(name), layout: dir, refusalName: refusalName}
-	}, nil}
+	}}
 }
 
 // UnlessEmpty is LinksName for a directory that is not listed while it is empty.

@@ -167,14 +167,14 @@ type Agent struct {
 func AgentsName(all storage.Files, agents ...Agent) Name {
 	var names fixedNames[*Directory]
 	for _, a := range agents {
-		names = append(names, Name{a.Name, storage.KindDir, func(d *Directory) Node {
+		names = append(names, Name{Name: a.Name, Kind: storage.KindDir, Make: func(d *Directory) Node {
 			return newSourceDir(d.below(a.Name).of(a.View), a.Files, a.View.Sessions)
-		}, nil})
+		}})
 	}
 	inOrder := func() fixedNames[*Directory] { return names }
-	return Name{layout.Sessions, storage.KindDir, func(d *Directory) Node {
+	return Name{Name: layout.Sessions, Kind: storage.KindDir, Make: func(d *Directory) Node {
 		return &RootDir{Directory: d.below(layout.Sessions), names: inOrder, source: all}
-	}, nil}
+	}}
 }
 
 // viewFor returns the View for a new session of an agent; "" stands for the first possible one.

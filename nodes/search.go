@@ -23,9 +23,9 @@ import (
 type SearchDir struct{ aboutSessions }
 
 // SearchName is the directory that searches all sessions.
-var SearchName = Name{
-	layout.Search, storage.KindDir, func(d *Directory) Node { return &SearchDir{d.about(layout.Search)} }, nil,
-}
+var SearchName = Name{Name: layout.Search, Kind: storage.KindDir, Make: func(d *Directory) Node {
+	return &SearchDir{d.about(layout.Search)}
+}}
 
 func (d *SearchDir) Noted() string { return layout.Search }
 
@@ -284,9 +284,9 @@ func (d *HitLinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item
 type ByFileDir struct{ aboutSessions }
 
 // ByFileName is by-file/ as a name.
-var ByFileName = Name{"by-file", storage.KindDir, func(d *Directory) Node {
+var ByFileName = Name{Name: "by-file", Kind: storage.KindDir, Make: func(d *Directory) Node {
 	return &ByFileDir{d.about("by-file")}
-}, nil}
+}}
 
 // Find finds the directory of a path in /, whether it exists or not.
 func (d *ByFileDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {

@@ -33,9 +33,9 @@ type SourceDir struct {
 // SourceName is the directory of a storage's root. sessions is nil if it holds no sessions; then it
 // is not listed while it is empty.
 func SourceName(name string, files storage.Files, sessions *sessioncore.Store) Name {
-	n := Name{name, storage.KindDir, func(d *Directory) Node {
+	n := Name{Name: name, Kind: storage.KindDir, Make: func(d *Directory) Node {
 		return newSourceDir(d.below(name), files, sessions)
-	}, nil}
+	}}
 	if sessions == nil {
 		n.Is = unlessEmpty(files)
 	}
@@ -62,11 +62,11 @@ func newSourceDir(base Directory, storage storage.Files, sessions *sessioncore.S
 // and index.jsonl. Nothing in it can be changed. It is not listed while it is
 // empty.
 func ArchiveName(files storage.Files) Name {
-	return Name{layout.Archive, storage.KindDir, func(d *Directory) Node {
+	return Name{Name: layout.Archive, Kind: storage.KindDir, Is: unlessEmpty(files), Make: func(d *Directory) Node {
 		archive := newSourceDir(d.below(layout.Archive).of(d.view.Archive), files, d.view.Archive.Sessions)
 		archive.ownNames = fixedNames[*Directory]{IndexName}
 		return archive
-	}, unlessEmpty(files)}
+	}}
 }
 
 // at returns another directory of the same storage, at a place in the mount.

@@ -230,8 +230,12 @@ type imported struct {
 }
 
 func importedOf(f transfer.Found, r transfer.Result) imported {
-	i := imported{r.Outcome, mountopts.WithoutPassword(filepath.Clean(f.Path)), r.Path, "",
-		append([]string{}, r.Notes...)}
+	i := imported{
+		Outcome: r.Outcome,
+		From:    mountopts.WithoutPassword(filepath.Clean(f.Path)),
+		Path:    r.Path,
+		Notes:   append([]string{}, r.Notes...),
+	}
 	if r.Err != nil {
 		i.Why = reasonOf(r.Err)
 	}

@@ -55,7 +55,13 @@ type object struct {
 
 // child returns the object of a child that was found in a directory.
 func (d *Door) child(dir *object, name string, c *nodes.Child) *object {
-	h := handle{c.Kind, min(dir.Depth, 254) + 1, dir.ID.child(name), c.Content, dir.Ancestors, 0}
+	h := handle{
+		Kind:      c.Kind,
+		Depth:     min(dir.Depth, 254) + 1,
+		ID:        dir.ID.child(name),
+		Content:   c.Content,
+		Ancestors: dir.Ancestors,
+	}
 	if above := int(dir.Depth); above > 0 && above <= len(h.Ancestors) {
 		h.Ancestors[above-1] = [3]byte(dir.ID[:])
 	}

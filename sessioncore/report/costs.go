@@ -175,7 +175,13 @@ func linesText(lines map[lineKey]*Sum) []byte {
 			Model string `json:"model"`
 			Who   string `json:"who,omitempty"` // where there are several people
 			*Sum
-		}{key.day.Format(time.DateOnly), names.TextUTF8(key.cwd), key.model, key.who, lines[key]})
+		}{
+			Day:   key.day.Format(time.DateOnly),
+			CWD:   names.TextUTF8(key.cwd),
+			Model: key.model,
+			Who:   key.who,
+			Sum:   lines[key],
+		})
 	}
 	return text
 }

@@ -130,8 +130,18 @@ func (h *Hit) AppendJSON(dst []byte) []byte {
 		Prompt  string `json:"prompt,omitempty"`
 		Text    string `json:"text"`
 		Copies  int    `json:"copies"`
-	}{h.When(), names.TextUTF8(h.Session), names.TextUTF8(h.ID), h.Entry, names.TextUTF8(h.Role), h.What,
-		h.Path(), names.TextUTF8(h.Prompt), names.TextUTF8(h.Line), h.Copies})
+	}{
+		Time:    h.When(),
+		Session: names.TextUTF8(h.Session),
+		ID:      names.TextUTF8(h.ID),
+		Entry:   h.Entry,
+		Role:    names.TextUTF8(h.Role),
+		What:    h.What,
+		Path:    h.Path(),
+		Prompt:  names.TextUTF8(h.Prompt),
+		Text:    names.TextUTF8(h.Line),
+		Copies:  h.Copies,
+	})
 }
 
 // AppendJSON appends the session as a line of JSON.
@@ -141,7 +151,12 @@ func (f *Found) AppendJSON(dst []byte) []byte {
 		ID      string `json:"id"`
 		Path    string `json:"path"`
 		Hits    int    `json:"hits"`
-	}{names.TextUTF8(f.Session), names.TextUTF8(f.ID), f.Directory(), f.Count})
+	}{
+		Session: names.TextUTF8(f.Session),
+		ID:      names.TextUTF8(f.ID),
+		Path:    f.Directory(),
+		Hits:    f.Count,
+	})
 }
 
 // Path returns the path of the hit's file in the mount.

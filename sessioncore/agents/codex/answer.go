@@ -68,8 +68,13 @@ type tokens struct{ input, cached, written, output, total int64 }
 func tokensOf(v rawjson.Value) tokens {
 	o := agents.Read(v)
 	n := func(key string) int64 { return agents.Count(o.Member(key)) }
-	return tokens{n("input_tokens"), n("cached_input_tokens"), n("cache_write_input_tokens"),
-		n("output_tokens"), n("total_tokens")}
+	return tokens{
+		input:   n("input_tokens"),
+		cached:  n("cached_input_tokens"),
+		written: n("cache_write_input_tokens"),
+		output:  n("output_tokens"),
+		total:   n("total_tokens"),
+	}
 }
 
 // since returns the tokens counted after t. Smaller totals began anew.
@@ -77,8 +82,13 @@ func (all tokens) since(t tokens) tokens {
 	if all.input+all.output < t.input+t.output {
 		t = tokens{}
 	}
-	return tokens{max(0, all.input-t.input), max(0, all.cached-t.cached), max(0, all.written-t.written),
-		max(0, all.output-t.output), max(0, all.total-t.total)}
+	return tokens{
+		input:   max(0, all.input-t.input),
+		cached:  max(0, all.cached-t.cached),
+		written: max(0, all.written-t.written),
+		output:  max(0, all.output-t.output),
+		total:   max(0, all.total-t.total),
+	}
 }
 
 // count adds the tokens of the answer before them. Repeated totals add nothing. The input includes
