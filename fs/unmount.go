@@ -115,7 +115,8 @@ const (
 // thread in each. Where the kernel does not tell whether there are any, it does so only if the
 // server is ending.
 func detach(e MountEntry, ending bool) error {
-	for start := time.Now(); ; time.Sleep(stuckPoll) {
+	start := time.Now()
+	for {
 		waiting, err := os.ReadFile(e.control("waiting"))
 		switch {
 		case err == nil && strings.TrimSpace(string(waiting)) == "0", err != nil && !ending:
@@ -126,6 +127,7 @@ func detach(e MountEntry, ending bool) error {
 			}
 			return unmount(e.Mountpoint, true)
 		}
+		time.Sleep(stuckPoll)
 	}
 }
 

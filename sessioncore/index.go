@@ -427,7 +427,8 @@ func (t *symbolTable) text(s symbol) []byte {
 // find returns the symbol of a text, or 0.
 func (t *symbolTable) find(text []byte) symbol {
 	mask := uint64(len(t.slots) - 1)
-	for at := maphash.Bytes(hashSeed, text) & mask; ; at = (at + 1) & mask {
+	at := maphash.Bytes(hashSeed, text) & mask
+	for {
 		s := atomic.LoadUint32(&t.slots[at])
 		if s == 0 {
 			return 0
@@ -436,6 +437,7 @@ func (t *symbolTable) find(text []byte) symbol {
 		if int(s) < len(t.symbols) && string(t.text(symbol(s))) == string(text) {
 			return symbol(s)
 		}
+		at = (at + 1) & mask
 	}
 }
 

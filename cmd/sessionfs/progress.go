@@ -38,7 +38,8 @@ func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) erro
 	stopped := make(chan struct{})
 	go storage.Guarded(func() {
 		defer close(stopped)
-		for wait := progressAfter; ; wait = progressEach {
+		wait := progressAfter
+		for {
 			select {
 			case <-stop:
 				if wait == progressEach {
@@ -52,6 +53,7 @@ func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) erro
 				}
 				showProgress(out, text)
 			}
+			wait = progressEach
 		}
 	})()
 	err := work(ctx)

@@ -31,7 +31,8 @@ const (
 func queryWithin(ctx context.Context, c *fileCopies, match string, out *lines) error {
 	hold := out.hold.Another()
 	defer hold.Close()
-	for size := int64(firstMemory); ; size *= 2 {
+	size := int64(firstMemory)
+	for {
 		if err := hold.Resize(size); err != nil {
 			return err
 		}
@@ -40,6 +41,7 @@ func queryWithin(ctx context.Context, c *fileCopies, match string, out *lines) e
 		if size >= maxMemory || out.full || !errors.Is(err, budget.ErrNoMemory) {
 			return err
 		}
+		size *= 2
 	}
 }
 

@@ -67,7 +67,8 @@ func (s *over) Stat(name string) (Stat, error) {
 func (s *over) last(name string) (last string, st Stat, err error) {
 	last = name
 	st, err = s.back.Stat(name)
-	for n, ext := 1, path.Ext(name); err == nil && st.Kind == KindFile; n++ {
+	ext := path.Ext(name)
+	for n := 1; err == nil && st.Kind == KindFile; n++ {
 		at := fmt.Sprintf("%s.%d%s", strings.TrimSuffix(name, ext), n, ext)
 		other, err := s.back.Stat(at)
 		if err != nil || other.Kind != KindFile {

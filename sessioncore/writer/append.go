@@ -272,7 +272,8 @@ func (c *change) afterTorn(lines []byte) ([]byte, error) {
 // lastLine returns the text after a file's last newline, or the end of a very long text.
 func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
 	size := s.Stat().Size
-	for n := int64(jsonl.ChunkSize); ; n *= 2 {
+	n := int64(jsonl.ChunkSize)
+	for {
 		n = min(n, size)
 		text := make([]byte, n)
 		if err := storage.ReadFull(s.File(), text, size-n); err != nil {
@@ -284,6 +285,7 @@ func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
 		if n == size || n > jsonl.MaxLine {
 			return text, nil
 		}
+		n *= 2
 	}
 }
 

@@ -64,7 +64,8 @@ func ParseLabelLine(line string) (id, label string, err error) {
 // unescapeLabelField undoes the escapes of one field. Two surrogates become one character, so that
 // each text has one form.
 func unescapeLabelField(field string) (string, error) {
-	for _, rest, found := strings.Cut(field, `\`); found; {
+	_, rest, found := strings.Cut(field, `\`)
+	for found {
 		n := labelEscape(rest)
 		if n == 0 {
 			const want = `one of \\ \t \n \r, or \uXXXX for a control character or a surrogate`

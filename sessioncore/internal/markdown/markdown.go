@@ -218,7 +218,8 @@ func (c *copier) enter(line []byte) (wide []byte, n, at int) {
 // number of blanks before the text.
 func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces int) {
 	c.empty = false
-	for opened := false; ; opened = true {
+	opened := false
+	for {
 		line, text, spaces = indent(line, at)
 		rest := line[text:]
 		if len(rest) == 0 || spaces >= 4 || !special[rest[0]] || !marker.Match(rest) || isRule(rest) ||
@@ -248,6 +249,7 @@ func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces
 		c.empty = empty && !quote
 		n++
 		at = text + width + spaces
+		opened = true
 	}
 }
 

@@ -170,7 +170,8 @@ const gateEnding = ".os"
 
 // takeGates waits for the outer locks.
 func (l *lockFile) takeGates(ctx context.Context) error {
-	for last := false; ; last = !storage.Sleep(ctx, lockPoll) {
+	last := false
+	for {
 		held, err := l.tryGates()
 		if err != nil || held == "" {
 			return err
@@ -182,6 +183,7 @@ func (l *lockFile) takeGates(ctx context.Context) error {
 			}
 			return fmt.Errorf("%w: %s (held by %s)", storage.WaitError(ctx), l.name, holder)
 		}
+		last = !storage.Sleep(ctx, lockPoll)
 	}
 }
 
@@ -215,7 +217,8 @@ func (l *lockFile) releaseGates() {
 // take waits for the lock.
 func (l *lockFile) take(ctx context.Context) error {
 	sawStale := false
-	for last := false; ; last = !storage.Sleep(ctx, lockPoll) {
+	last := false
+	for {
 		err := l.create()
 		if err == nil && l.settled(ctx, sawStale) {
 			return nil
@@ -224,6 +227,7 @@ func (l *lockFile) take(ctx context.Context) error {
 			err = cmp.Or(l.checkDir(), err)
 		}
 		held := ""
+		isBroken := false
 		switch {
 		case err == nil:
 			_ = l.remove()
@@ -234,14 +238,13 @@ func (l *lockFile) take(ctx context.Context) error {
 			held, stale = l.inspect()
 			if stale {
 				sawStale = true
-				if l.breakStale() {
-					continue
-				}
+				isBroken = l.breakStale()
 			}
 		}
-		if last {
+		if last && !isBroken {
 			return fmt.Errorf("%w: %s%s", storage.WaitError(ctx), l.name, held)
 		}
+		last = !storage.Sleep(ctx, lockPoll)
 	}
 }
 

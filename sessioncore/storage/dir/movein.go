@@ -158,7 +158,8 @@ func (t *temporary) carryOver(from int64) {
 		return
 	}
 	start := time.Now()
-	for checks := 0; ; checks++ {
+	checks := 0
+	for {
 		// The lease comes before the read: a program that has closed the file writes no more.
 		state := lease(t.old, t.remote())
 		last := checks > carryOpen && (state != storage.WritersPresent || time.Since(start) > carryLimit)
@@ -176,6 +177,7 @@ func (t *temporary) carryOver(from int64) {
 			return
 		}
 		time.Sleep(carryPoll)
+		checks++
 	}
 }
 

@@ -96,7 +96,9 @@ const (
 // O_NONBLOCK, a lease of another process makes open fail with EAGAIN and not wait.
 func (s *Storage) openat(from int, path string, flags int) (int, error) {
 	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
-	for start, evicted := time.Now(), false; ; {
+	start := time.Now()
+	evicted := false
+	for {
 		fd, err := openNoLinks(from, path, flags)
 		if err == unix.ENOSYS || err == unix.EPERM { // an old kernel, or a sandbox without the call
 			fd, err = walkat(from, path, flags)

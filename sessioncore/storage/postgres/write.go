@@ -303,7 +303,8 @@ func answer(results pgx.BatchResults, nth int, targets ...any) error {
 func (s *Storage) settle(c change, lost error) (after facts, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
-	for pause := firstPause; ; pause = min(2*pause, time.Second) {
+	pause := firstPause
+	for {
 		err = s.pool.use(ctx, s.pool.writing, func(conn conn) error {
 			after, err = s.settleOnce(ctx, conn, c)
 			return err
@@ -314,6 +315,7 @@ func (s *Storage) settle(c change, lost error) (after facts, err error) {
 		if !storage.Sleep(ctx, pause) {
 			return facts{}, s.checkReachable(fmt.Errorf("%w; whether it was written is not known", unreachable(lost)))
 		}
+		pause = min(2*pause, time.Second)
 	}
 }
 
