@@ -3,7 +3,6 @@
 package fs
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	iofs "io/fs"
@@ -88,7 +87,10 @@ func ResolveMountpoint(path string) (string, error) {
 	for strings.HasSuffix(short, "/.") || strings.HasSuffix(short, "/") { // of which the mount would be asked
 		short = strings.TrimSuffix(strings.TrimSuffix(short, "."), "/")
 	}
-	fd, err := unix.Open(cmp.Or(short, path), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if short == "" { // the root
+		short = path
+	}
+	fd, err := unix.Open(short, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
 	}

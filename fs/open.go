@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -234,7 +233,10 @@ func (o *opener) openAll(p *place) error {
 		p.shared = p.shared || part.shared
 	}
 	if len(p.parts) == 0 {
-		return cmp.Or(failed, fmt.Errorf("%w: no agent has sessions here", ErrSource))
+		if failed != nil {
+			return failed
+		}
+		return fmt.Errorf("%w: no agent has sessions here", ErrSource)
 	}
 	p.unite()
 	p.ready = func() {

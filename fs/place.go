@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"path"
@@ -245,10 +244,20 @@ func (p *place) isNamed(file string) bool {
 }
 
 // billed returns the store for bills.
-func (p *place) billed() *sessioncore.Store { return cmp.Or(p.bill, p.store) }
+func (p *place) billed() *sessioncore.Store {
+	if p.bill != nil {
+		return p.bill
+	}
+	return p.store
+}
 
 // listed returns the files in the directory of the place.
-func (p *place) listed() storage.Files { return cmp.Or(p.raw, p.files) }
+func (p *place) listed() storage.Files {
+	if p.raw != nil {
+		return p.raw
+	}
+	return p.files
+}
 
 // sub opens a directory of SOURCE. It need not exist: the client makes it when it first needs it,
 // perhaps after the mount.

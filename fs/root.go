@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
@@ -48,7 +47,11 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 			return nil, fmt.Errorf("%w redact-rules: %w", ErrOption, err)
 		}
 	}
-	memory := budget.New(cmp.Or(o.Memory, budget.Default))
+	limit := o.Memory
+	if limit == 0 {
+		limit = budget.Default
+	}
+	memory := budget.New(limit)
 	memory.LimitCollector(sessioncore.TakeReadingPeak)
 	p, err := (&opener{Options: o, rules: rules, log: log, memory: memory}).open("")
 	if err != nil {

@@ -3,7 +3,6 @@
 package fs
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,9 +62,12 @@ func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger
 	s.fuse, err = fuse.NewServer(door.FileSystem(), o.Mountpoint, kernelOptions(o, log))
 	if err != nil {
 		t.close()
+		problem := fuseProblem(o)
+		if problem == "" {
+			problem = "FUSE is broken here; 'sessionfs help nfs' tells how to serve sessions without it."
+		}
 		return nil, Refuse(ErrFuse, "mounting %s at %s failed: FUSE: %s\n%s", o.Source, o.Mountpoint,
-			strings.TrimSpace(err.Error()), cmp.Or(fuseProblem(o), "FUSE is broken here; "+
-				"'sessionfs help nfs' tells how to serve sessions without it."))
+			strings.TrimSpace(err.Error()), problem)
 	}
 	// The mount is ready: NewServer has answered the kernel's INIT. WaitMount would open a file of
 	// the mount, which nothing in this process may do: a thread that waits for an answer of its own

@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,7 +130,10 @@ func PiSessions(rawPath, agent string, getenv func(string) string) string {
 
 // isPiHere reports whether a pi that is started in this environment uses the agent directory.
 func isPiHere(agent string, getenv func(string) string) bool {
-	usual := cmp.Or(getenv("PI_CODING_AGENT_DIR"), filepath.Join(getenv("HOME"), sessioncore.PiPath))
+	usual := getenv("PI_CODING_AGENT_DIR")
+	if usual == "" {
+		usual = filepath.Join(getenv("HOME"), sessioncore.PiPath)
+	}
 	a, err1 := os.Stat(agent)
 	b, err2 := os.Stat(piPath(usual, getenv("HOME")))
 	return err1 == nil && err2 == nil && os.SameFile(a, b)

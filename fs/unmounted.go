@@ -2,7 +2,6 @@ package fs
 
 import (
 	"archive/tar"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -251,7 +250,11 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 	}
 	all.During(c.From, c.Until, c.Hours)
 	return all.Rows(ctx, sessions, func(r report.Row) error {
-		each(r, cmp.Or(r.Session.Agent(), t.agentOf(r.Session.Name())))
+		agent := r.Session.Agent()
+		if agent == "" {
+			agent = t.agentOf(r.Session.Name())
+		}
+		each(r, agent)
 		return nil
 	})
 }

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -106,7 +105,9 @@ func (l *Look) Close() {
 func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
 	c, err := l.dir.Find(ctx, l.snap, it)
 	if l.snap != nil && errors.Is(err, sessioncore.ErrNotFound) {
-		err = cmp.Or(l.snap.Confirm(ctx), err) // after ErrStale the caller looks the name up once more
+		if changed := l.snap.Confirm(ctx); changed != nil {
+			err = changed // after ErrStale the caller looks the name up once more
+		}
 	}
 	if err != nil {
 		return Child{}, NoName(l.dir, it.Name, err)
@@ -155,7 +156,10 @@ func (l *NameList) Close() {
 // ListDir lists a directory.
 func ListDir(ctx context.Context, dir Dir) (NameList, syscall.Errno) {
 	items, err := list(ctx, dir)
-	if err = cmp.Or(err, ctx.Err()); err != nil { // an incomplete list would look complete
+	if err == nil {
+		err = ctx.Err() // an incomplete list would look complete
+	}
+	if err != nil {
 		return NameList{}, Stale(dir, "", "readdir", err)
 	}
 	l := NameList{Items: items, hold: dir.Base().view.Memory.Hold()}
@@ -253,7 +257,10 @@ func (f fixedNames[D]) find(ctx context.Context, d D, it Item) (Child, error) {
 			continue
 		}
 		if it.number == unnumbered && n.is(ctx, d) == Absent {
-			return Child{}, cmp.Or(ctx.Err(), error(syscall.ENOENT))
+			if err := ctx.Err(); err != nil {
+				return Child{}, err
+			}
+			return Child{}, syscall.ENOENT
 		}
 		return Child{Kind: n.Kind, Make: func() Node { return n.Make(d) }}, nil
 	}

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,7 +136,12 @@ func (v *View) unchangeable() error {
 }
 
 // rootView returns the View of the mount's root.
-func (v *View) rootView() *View { return cmp.Or(v.Root, v) }
+func (v *View) rootView() *View {
+	if v.Root != nil {
+		return v.Root
+	}
+	return v
+}
 
 // rootStat returns the state of SOURCE.
 func (v *View) rootStat() (storage.Stat, error) { return v.rootView().source.Stat("") }

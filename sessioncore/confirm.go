@@ -1,7 +1,6 @@
 package sessioncore
 
 import (
-	"cmp"
 	"context"
 	"sync"
 
@@ -79,7 +78,10 @@ func (s *Snapshot) Confirm(ctx context.Context, entries ...Entry) error {
 	reader := NewEntryReader(s)
 	for _, e := range missing {
 		_, err := reader.Read(e)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return err
 		}
 	}

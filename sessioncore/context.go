@@ -1,7 +1,6 @@
 package sessioncore
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -26,9 +25,12 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) 
 		c.path = s.Path(at)
 	}
 	c.write()
-	if err := cmp.Or(c.err, ctx.Err()); err != nil {
+	if c.err == nil {
+		c.err = ctx.Err()
+	}
+	if c.err != nil {
 		c.doc.Close()
-		return nil, err
+		return nil, c.err
 	}
 	c.doc.SetResolved(c.resolver, c.blobs)
 	return c.doc, nil
@@ -58,7 +60,9 @@ func (l entryText) message() rawjson.Value { return l.text[l.rec.msgOff : l.rec.
 // load reads an entry, unless there was an error before.
 func (c *contextBuilder) load(e Entry) entryText {
 	l := entryText{rec: &c.s.records[e]}
-	c.err = cmp.Or(c.err, c.ctx.Err())
+	if c.err == nil {
+		c.err = c.ctx.Err()
+	}
 	if c.err == nil {
 		l.text, c.err = c.s.EntryText(e)
 		if c.err != nil {
@@ -219,7 +223,9 @@ func (c *contextBuilder) writeMessage(e Entry) {
 // textEdits adds the edits that may occur anywhere in a text.
 func (c *contextBuilder) textEdits(edits rawjson.Edits, text rawjson.Value) rawjson.Edits {
 	edits, err := c.resolver.TextEdits(edits, text, 0)
-	c.err = cmp.Or(c.err, err)
+	if c.err == nil {
+		c.err = err
+	}
 	return edits
 }
 

@@ -2,7 +2,6 @@ package sessioncore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"sort"
 	"sync/atomic"
@@ -77,7 +76,10 @@ func (s *Snapshot) entriesDocument(ctx context.Context, entries []Entry) (*docum
 	doc := document.New(s, nil, m)
 	for i, e := range entries {
 		state, err := s.EntryState(e)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			doc.Close()
 			return nil, m.state, err
 		}

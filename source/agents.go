@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	iofs "io/fs"
@@ -39,7 +38,10 @@ func agentCandidates(getenv func(string) string) (all []mountopts.AgentDir) {
 	if told != "" && !isPi {
 		all = append(all, mountopts.AgentDir{Name: "omp", Source: told})
 	} else {
-		data := mountopts.AgentDir{Name: "omp", Source: xdgDir(getenv, "XDG_DATA_HOME"), State: cmp.Or(state, usual)}
+		data := mountopts.AgentDir{Name: "omp", Source: xdgDir(getenv, "XDG_DATA_HOME"), State: state}
+		if state == "" {
+			data.State = usual
+		}
 		all = append(all, data, mountopts.AgentDir{Name: "omp", Source: usual, State: state})
 	}
 	if isPi {
@@ -103,7 +105,9 @@ func setUsual(o *mountopts.Options, getenv func(string) string) {
 	told := getenv("PI_CODING_AGENT_DIR")
 	switch {
 	case told != "":
-		o.Source = cmp.Or(o.Source, told)
+		if o.Source == "" {
+			o.Source = told
+		}
 	case o.Source == "":
 		if dirs := AgentDirs(getenv); len(dirs) > 0 {
 			isRead := func(a mountopts.AgentDir) bool { return Unread(a.Source) == 0 }

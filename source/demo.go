@@ -2,7 +2,6 @@ package source
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"io"
@@ -25,7 +24,9 @@ func (p *Place) unpackDemo() (err error) {
 		return fs.Refuse(fs.ErrSource, "the sample store cannot be unpacked: %s", err)
 	}
 	p.Source = mountopts.All
-	p.FSName = cmp.Or(p.FSName, "demo")
+	if p.FSName == "" {
+		p.FSName = "demo"
+	}
 	add := func(name string, store iofs.FS) {
 		at := filepath.Join(p.made, name)
 		if err == nil && store != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"archive/tar"
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	iofs "io/fs"
@@ -97,7 +96,10 @@ func (f *lsFlags) run(cmd *cobra.Command, src *tree, args []string) error {
 		}
 		return each(cmd, slices.DeleteFunc(items, func(it listed) bool { return !it.isDir }), show)
 	}
-	return cmp.Or(each(cmd, dirs, show), err)
+	if failed := each(cmd, dirs, show); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // list returns the items of a directory. It looks names up only where that is needed: else a
@@ -162,8 +164,17 @@ func (f *lsFlags) print(w io.Writer, src *tree, items []listed) error {
 			}
 			name += " -> " + names.Visible(target)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", strings.Replace(it.info.Mode().String(), "L", "l", 1),
-			cmp.Or(h.Uname, fmt.Sprint(h.Uid)), cmp.Or(h.Gname, fmt.Sprint(h.Gid)), it.info.Size(), it.info.ModTime().Local().Format("2006-01-02 15:04"), name)
+		mode := strings.Replace(it.info.Mode().String(), "L", "l", 1)
+		owner := h.Uname
+		if owner == "" {
+			owner = fmt.Sprint(h.Uid)
+		}
+		group := h.Gname
+		if group == "" {
+			group = fmt.Sprint(h.Gid)
+		}
+		modified := it.info.ModTime().Local().Format("2006-01-02 15:04")
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", mode, owner, group, it.info.Size(), modified, name)
 	}
 	return table.Flush()
 }
@@ -253,8 +264,13 @@ func tarCommand() *cobra.Command {
 				return err
 			})
 		})
-		if closed := cmp.Or(out.Close(), buffered.Flush()); closed != nil && err == nil {
-			return closed
+		closed := out.Close()
+		flushed := buffered.Flush()
+		if err == nil {
+			err = closed
+		}
+		if err == nil {
+			err = flushed
 		}
 		if err == nil && failed {
 			err = ended(exitFailure)

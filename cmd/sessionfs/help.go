@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +73,11 @@ func versionCommand() *cobra.Command {
 // printHelp prints the help of a command, which fits a terminal of 24 lines.
 func printHelp(c *cobra.Command, _ []string) {
 	out := c.OutOrStdout()
-	fmt.Fprintf(out, "Usage: %s\n\n%s", c.UseLine(), mountopts.Wrap(cmp.Or(c.Long, c.Short+".")))
+	text := c.Long
+	if text == "" {
+		text = c.Short + "."
+	}
+	fmt.Fprintf(out, "Usage: %s\n\n%s", c.UseLine(), mountopts.Wrap(text))
 	if c.Example != "" {
 		fmt.Fprintf(out, "\nExample:\n%s\n", c.Example)
 	}
@@ -379,8 +382,11 @@ func sqlTriggerCommand() *cobra.Command {
 				return refuse(exitUsage, "sql-trigger: SOURCE is not the URL of a database: "+
 					"postgres://user@host/database?table=TABLE")
 			}
+			if err := o.CheckSource(); err != nil {
+				return refuse(exitUsage, "sql-trigger: %s", err)
+			}
 			src, err := postgres.ParseSource(o.Source)
-			if err = cmp.Or(o.CheckSource(), err); err != nil {
+			if err != nil {
 				return refuse(exitUsage, "sql-trigger: %s", err)
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), src.Trigger())

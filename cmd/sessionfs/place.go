@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +90,10 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*tree, error) {
 		return nil, err
 	}
 	at.Empty = cmd.Name() == "import"
-	ctx := cmp.Or(cmd.Context(), context.Background())
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	opened, err := at.OpenTree(ctx, f.args, f.options, f.debug, cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err

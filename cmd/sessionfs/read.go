@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -113,7 +112,12 @@ func logCommand() *cobra.Command {
 		log.Session = snap
 		if asJSON {
 			out := bufio.NewWriter(cmd.OutOrStdout())
-			return cmp.Or(log.WriteJSON(cmd.Context(), out), out.Flush())
+			err := log.WriteJSON(cmd.Context(), out)
+			flushed := out.Flush()
+			if err == nil {
+				err = flushed
+			}
+			return err
 		}
 		width := terminalWidth(cmd.OutOrStdout())
 		return paged(cmd, func(out *view.Screen) error { return log.WriteText(cmd.Context(), out, width) })
@@ -181,7 +185,11 @@ func pagedAt(cmd *cobra.Command, lines int, write func(out *view.Screen) error) 
 		to = p
 	}
 	out := &view.Screen{Writer: bufio.NewWriter(to), People: people, Colours: people && wantsColours(os.Getenv)}
-	err := cmp.Or(write(out), out.Flush())
+	err := write(out)
+	flushed := out.Flush()
+	if err == nil {
+		err = flushed
+	}
 	if p.in == nil {
 		return err
 	}
@@ -254,7 +262,11 @@ func (p *pager) start() (err error) {
 	p.child = exec.Command(p.words[0], p.words[1:]...)
 	p.child.Stdout, p.child.Stderr = p.out, p.cmd.ErrOrStderr()
 	// less needs these for colours, unless the user has set others.
-	p.child.Env = append(os.Environ(), "LESS="+cmp.Or(os.Getenv("LESS"), "FRX"))
+	options := os.Getenv("LESS")
+	if options == "" {
+		options = "FRX"
+	}
+	p.child.Env = append(os.Environ(), "LESS="+options)
 	in, err := p.child.StdinPipe()
 	if err != nil {
 		return err

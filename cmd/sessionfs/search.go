@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,7 +216,11 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		}
 		unread = result.Unread
 		found = len(result.Hits)
-		err = cmp.Or(p.Hits(result.Hits), out.Flush())
+		err = p.Hits(result.Hits)
+		flushed := out.Flush()
+		if err == nil {
+			err = flushed
+		}
 		if err != nil {
 			return err
 		}

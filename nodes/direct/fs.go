@@ -126,7 +126,10 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 			}
 		}
 	}
-	return found, cmp.Or(err, f.ctx.Err())
+	if err == nil {
+		err = f.ctx.Err()
+	}
+	return found, err
 }
 
 // maxStale bounds the lookups of a path whose node has changed meanwhile. The kernel repeats one.

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"cmp"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -104,7 +103,10 @@ const pruneBatch = 512
 // KeepNodes sets the limit of nodes, unless it is 0, and the time after the last new node at which
 // unused ones are pruned. It must be called before the mount.
 func (d *Door) KeepNodes(limit int, rest time.Duration) {
-	d.inodes.init(cmp.Or(limit, d.inodes.limit), rest)
+	if limit == 0 {
+		limit = d.inodes.limit
+	}
+	d.inodes.init(limit, rest)
 }
 
 // Prune makes the kernel forget unused nodes when there are too many, and when none was added for a

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"bytes"
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -115,8 +114,11 @@ type Header struct {
 // AppendTo appends the header of a session, of which about has the rest.
 func (h *Header) AppendTo(dst []byte, about *About) []byte {
 	id, _ := h.ID.Text()
+	if id == "" {
+		id = about.ID
+	}
 	dst = append(dst, `{"type":"session","version":3,"id":`...)
-	dst = AppendMember(rawjson.AppendQuoted(dst, cmp.Or(id, about.ID)), "timestamp", h.Time)
+	dst = AppendMember(rawjson.AppendQuoted(dst, id), "timestamp", h.Time)
 	dst = AppendMember(AppendText(dst, "cwd", h.Cwd), "title", Quoted(about.Title))
 	dst = AppendMember(dst, "parentSession", Quoted(about.Parent))
 	dst = AppendText(AppendText(dst, "originator", h.Originator), "cliVersion", h.Version)
@@ -231,7 +233,12 @@ func (b *Builder) appendTail(out []byte) []byte {
 }
 
 // Title returns the title found so far. If the header has another, Restart corrects it.
-func (b *Builder) Title() string { return cmp.Or(b.title, b.prompt) }
+func (b *Builder) Title() string {
+	if b.title != "" {
+		return b.title
+	}
+	return b.prompt
+}
 
 // Restart returns a Builder that must reread the file from its start, as a value told that earlier
 // lines are wrong, or nil.

@@ -244,7 +244,11 @@ func operationOf(line string) Change {
 		return Change{Lines: true}
 	}
 	from, err := strconv.Atoi(m[2])
-	to, _ := strconv.Atoi(cmp.Or(m[3], m[2]))
+	last := m[3]
+	if last == "" {
+		last = m[2]
+	}
+	to, _ := strconv.Atoi(last)
 	switch {
 	case err != nil:
 		from = atEnd

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -37,7 +36,9 @@ type File struct {
 
 // newFile creates a file in dir, "" for the default temporary directory, and removes its name.
 func newFile(dir string) (*File, error) {
-	dir = cmp.Or(dir, os.TempDir())
+	if dir == "" {
+		dir = os.TempDir()
+	}
 	file, err := os.CreateTemp(dir, "sessionfs-*") // of mode 0600
 	f := &File{file: file, dir: dir}
 	if err != nil {

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -251,7 +250,11 @@ const agentName, xdgName = "agent", "omp"
 
 // configRoot returns the client's configuration directory, "" if there is no home.
 func configRoot(getenv func(string) string) string {
-	return inDir(getenv("HOME"), cmp.Or(getenv("PI_CONFIG_DIR"), ".omp"))
+	dir := getenv("PI_CONFIG_DIR")
+	if dir == "" {
+		dir = ".omp"
+	}
+	return inDir(getenv("HOME"), dir)
 }
 
 // LeaseDirs returns the directories of leases that clients of an agent directory may use, as

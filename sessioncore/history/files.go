@@ -157,7 +157,9 @@ func (h Files) find(ctx context.Context, words []string) (found []Prompt, err er
 		}
 		for _, p := range h.Parse(name, text) {
 			number++
-			p.id = cmp.Or(p.id, number)
+			if p.id == 0 {
+				p.id = number
+			}
 			if containsAll([]byte(strings.ToLower(p.Text)), words) {
 				found = append(found, p)
 			}

@@ -2,7 +2,6 @@ package history
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,7 +53,10 @@ func (h Several) State() (State, error) {
 		all.parts = maphash.Comparable(seed, [2]any{all.parts, s})
 	}
 	if all.database == (storage.Stat{}) {
-		return State{}, cmp.Or(missing, fs.ErrNotExist)
+		if missing == nil {
+			missing = fs.ErrNotExist
+		}
+		return State{}, missing
 	}
 	return all, nil
 }

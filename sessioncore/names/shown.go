@@ -9,6 +9,15 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
+// OrDash returns the text of a column, or "-" if it is empty, so that programs that split a line at
+// white space find the next column.
+func OrDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
 // AppendLabelFields appends a line of fields, separated by tabs.
 func AppendLabelFields(dst []byte, fields ...string) []byte {
 	for _, field := range fields {

@@ -112,7 +112,10 @@ func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) 
 			continue
 		}
 		text, err := reader.Read(e)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return nil, err
 		}
 		m := turnOf(s.Message(e, text))

@@ -263,10 +263,14 @@ func (c *Costs) addUp(
 		return c.newAccount(of, seen, covers.above(info))
 	}
 	return c.each(ctx, sessions, isValid, newAccount, func(info *listing.Info, a account) error {
+		session := info
+		if caller := callers[info]; caller != nil {
+			session = caller
+		}
 		for i := range a.rows {
 			r := &a.rows[i]
 			if err := each(Row{
-				Session: cmp.Or(callers[info], info),
+				Session: session,
 				Day:     r.day,
 				Model:   r.model,
 				Sum:     &r.sum,

@@ -83,7 +83,8 @@ func lostTable(rows []lostRow, more bool) []byte {
 	for _, r := range rows {
 		at := r.time.UTC().Format(rawjson.TimestampLayout)
 		path := r.session.Path() + "/branches/" + r.name
-		out = names.AppendLabelFields(out, at, cmp.Or(r.session.DisplayName(), "-"), r.name, path, cmp.Or(r.said, "-"))
+		session := names.OrDash(r.session.DisplayName())
+		out = names.AppendLabelFields(out, at, session, r.name, path, names.OrDash(r.said))
 	}
 	if more {
 		why := fmt.Sprintf("there are more than these %d, which are the newest", maxRows)

@@ -212,7 +212,10 @@ func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.B
 			break
 		}
 		text, err := reader.Read(e)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return found, err
 		}
 		var hashes []string

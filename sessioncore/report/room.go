@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"hash/maphash"
 
@@ -43,7 +42,10 @@ func addRoom(ctx context.Context, s *sessioncore.Snapshot, from int, to *roomSum
 	reader := sessioncore.NewEntryReader(s)
 	for e := sessioncore.Entry(from); int(e) < s.Len(); e++ {
 		text, err := reader.Read(e)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return err
 		}
 		to.entry(s, e, text)

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 
 	"sessionfs/sessioncore"
@@ -25,7 +24,10 @@ func shortText(
 		return nil, ctx.Err()
 	}
 	text, err := read(e)
-	return text, cmp.Or(err, ctx.Err())
+	if err == nil {
+		err = ctx.Err()
+	}
+	return text, err
 }
 
 // firstSaid returns the beginning of a content: of its first text, else its first call of a tool.

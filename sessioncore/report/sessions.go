@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -96,7 +95,11 @@ func (c *cache[F, T]) readChanged(ctx context.Context, sessions []*listing.Info)
 			})
 		}
 	}
-	return all, cmp.Or(running.Wait(), ctx.Err())
+	err := running.Wait()
+	if err == nil {
+		err = ctx.Err()
+	}
+	return all, err
 }
 
 // readTries bounds the reads of a session that is overwritten meanwhile.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -18,7 +17,10 @@ type standing struct {
 // standingIn returns that of a snapshot, which it confirms.
 func standingIn(ctx context.Context, s *sessioncore.Snapshot) (*standing, error) {
 	leaf, err := s.Leaf()
-	if err = cmp.Or(err, s.Confirm(ctx)); err != nil {
+	if err == nil {
+		err = s.Confirm(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
 	archived, err := archivedIn(ctx, s)

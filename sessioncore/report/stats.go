@@ -78,11 +78,11 @@ var keys = map[string]func(r *Row, agent string) string{
 	},
 	"month":   func(r *Row, _ string) string { return r.Day.Format("2006-01") },
 	byModel:   func(r *Row, _ string) string { return r.Model },
-	byCWD:     func(r *Row, _ string) string { return cmp.Or(r.Session.CWD, "-") },
+	byCWD:     func(r *Row, _ string) string { return names.OrDash(r.Session.CWD) },
 	bySession: func(r *Row, _ string) string { return r.Session.Path() },
 	"agent":   func(_ *Row, agent string) string { return agent },
 	// where several people share a database
-	"who":  func(r *Row, _ string) string { return cmp.Or(r.Session.Who(), "-") },
+	"who":  func(r *Row, _ string) string { return names.OrDash(r.Session.Who()) },
 	byTool: func(r *Row, _ string) string { return r.Model },
 }
 
@@ -133,8 +133,14 @@ func (s *Stats) newGroup(key [2]string, r *Row) *group {
 	g := &group{names: key[:len(s.by)], first: s.firsts[key[0]]}
 	for i, label := range g.names {
 		if s.by[i] == bySession {
-			label = cmp.Or(r.Session.DisplayName(), label)
-			g.id = names.Visible(cmp.Or(r.Session.ID, path.Base(r.Session.Path())))
+			if name := r.Session.DisplayName(); name != "" {
+				label = name
+			}
+			id := r.Session.ID
+			if id == "" {
+				id = path.Base(r.Session.Path())
+			}
+			g.id = names.Visible(id)
 		}
 		g.labels = append(g.labels, names.Visible(label))
 	}
@@ -287,7 +293,7 @@ const (
 func (s *Stats) cells(g *group) []string {
 	cells := []string{fmt.Sprint(len(g.sessions)), fmt.Sprint(g.AssistantMessages)}
 	if !s.OfTools() {
-		cells = append(cells, Short(float64(g.TotalTokens)), cmp.Or(g.Dollars(), "-"))
+		cells = append(cells, Short(float64(g.TotalTokens)), names.OrDash(g.Dollars()))
 	}
 	return cells
 }

@@ -204,14 +204,20 @@ func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsa
 		of := answers[i]
 		if of == nil {
 			text, err := reader.Read(e)
-			if err = cmp.Or(err, ctx.Err()); err != nil {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
 				return err
 			}
 			of = usagesOf(s, e, text)
 		}
 		for nth, one := range of {
 			one.model = to.named(one.model)
-			at := cmp.Or(one.ended, s.Time(e).UnixMilli())
+			at := one.ended
+			if at == 0 {
+				at = s.Time(e).UnixMilli()
+			}
 			to.records = append(to.records, usageRecord{entry: e, copy: copyKey(s, e, nth), time: at, usage: one})
 		}
 	}

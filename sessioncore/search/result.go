@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -81,7 +80,7 @@ func (r *Result) Table() []byte {
 	out := names.AppendLabelFields(nil, r.row("time", "session", "what", "path", "text", "copies", "prompt")...)
 	for i := range r.Hits {
 		h := &r.Hits[i]
-		fields := r.row(h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies), cmp.Or(h.Prompt, "-"))
+		fields := r.row(h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies), names.OrDash(h.Prompt))
 		out = names.AppendLabelFields(out, fields...)
 	}
 	say := func(path, text string) {
@@ -114,7 +113,7 @@ func (h *Hit) When() string { return h.Time.UTC().Format(rawjson.TimestampLayout
 
 // AppendLine appends the hit as a line of a table with the path first and the prompt last.
 func (h *Hit) AppendLine(dst []byte) []byte {
-	return names.AppendLabelFields(dst, h.Path(), h.When(), h.What, h.Line, cmp.Or(h.Prompt, "-"))
+	return names.AppendLabelFields(dst, h.Path(), h.When(), h.What, h.Line, names.OrDash(h.Prompt))
 }
 
 // AppendJSON appends the hit as a line of JSON: the columns of results.tsv, the ids and the role.

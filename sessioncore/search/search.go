@@ -83,8 +83,12 @@ var (
 
 // New returns a Searcher of sessions.
 func New(s Sessions) *Searcher {
-	s.Tree = cmp.Or(s.Tree, "sessions")
-	s.Limit = cmp.Or(s.Limit, math.MaxInt)
+	if s.Tree == "" {
+		s.Tree = "sessions"
+	}
+	if s.Limit == 0 {
+		s.Limit = math.MaxInt
+	}
 	if s.Agents == nil {
 		s.Agents = func() []string { return nil }
 	}
@@ -329,7 +333,12 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []file, err err
 		}
 		return nil
 	}
-	if err := cmp.Or(list("", 1), listing.Wait()); err != nil {
+	err = list("", 1)
+	failed := listing.Wait()
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
 		return nil, err
 	}
 	for i := range all {

@@ -185,7 +185,10 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 	if err := p.searchBlock(ctx); err != nil {
 		return err
 	}
-	return cmp.Or(p.join(), ctx.Err())
+	if err := p.join(); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // join merges the places. If there are too many, it keeps the first MaxPlaces.

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
@@ -120,7 +119,10 @@ func ListStat(files Files, dir string, want func(Item) bool) (items []StatItem, 
 		}
 		return failed == nil
 	})
-	return items, cmp.Or(failed, err)
+	if failed != nil {
+		err = failed
+	}
+	return items, err
 }
 
 // ReadFull fills p from obj at off. The error wraps ErrStale if the file ends before.
@@ -163,7 +165,10 @@ func SameBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, 
 		n := min(int64(len(x)), size-done)
 		x = x[:n]
 		y = y[:n]
-		if err := cmp.Or(ReadFull(a, x, from+done), ReadFull(b, y, at+done)); err != nil {
+		if err := ReadFull(a, x, from+done); err != nil {
+			return false, err
+		}
+		if err := ReadFull(b, y, at+done); err != nil {
 			return false, err
 		}
 		if !bytes.Equal(x, y) {

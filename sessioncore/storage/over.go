@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -84,12 +83,15 @@ func (s *over) last(name string) (last string, st Stat, err error) {
 
 // isCut reports whether a version ends as another one goes on.
 func (s *over) isCut(name string, size int64, other string) bool {
-	a, err1 := s.back.Open(name)
-	b, err2 := s.back.Open(other)
-	if err := cmp.Or(err1, err2); err != nil {
+	a, err := s.back.Open(name)
+	if err != nil {
 		return false
 	}
 	defer a.Close()
+	b, err := s.back.Open(other)
+	if err != nil {
+		return false
+	}
 	defer b.Close()
 	end := min(size, compareSize)
 	same, _ := SameBytes(a, size-end, b, size-end, end)

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"archive/tar"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -158,5 +157,9 @@ func (b *Bundler) Close() error {
 	if err == nil {
 		_, err = b.Out.Write(text)
 	}
-	return cmp.Or(err, b.Out.Close())
+	closed := b.Out.Close()
+	if err == nil {
+		err = closed
+	}
+	return err
 }

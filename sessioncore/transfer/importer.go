@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,7 +210,11 @@ func (im *Importer) place(ctx context.Context, f Found, c *content) (string, err
 	if err != nil && !(errors.Is(err, writer.ErrNotOwn) && id != "" && len(there) > 0) {
 		return "", err
 	}
-	name := path.Join(dir, cmp.Or(c.base, path.Base(f.name)))
+	base := c.base
+	if base == "" {
+		base = path.Base(f.name)
+	}
+	name := path.Join(dir, base)
 	if id == "" || slices.Contains(there, name) {
 		return name, nil
 	}

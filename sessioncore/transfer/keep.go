@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,10 +92,19 @@ func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k
 	copies.work.SetLimit(keepsAtOnce)
 	var failed error
 	for _, dir := range agent.Dirs {
-		failed = cmp.Or(failed, copies.keepDir(ctx, from, dir))
+		err := copies.keepDir(ctx, from, dir)
+		if failed == nil {
+			failed = err
+		}
 	}
 	err = copies.work.Wait()
-	return copies.Kept, cmp.Or(ctx.Err(), failed, err)
+	if failed != nil {
+		err = failed
+	}
+	if ended := ctx.Err(); ended != nil {
+		err = ended
+	}
+	return copies.Kept, err
 }
 
 // keepDir has the files in one of the agent's Dirs kept. The error is that of the first directory
@@ -174,7 +182,10 @@ type keeper struct {
 
 // begin removes files of a killed run, and writes FromName.
 func (k *keeper) begin(from, to string) error {
-	if err := cmp.Or(os.RemoveAll(k.parts), os.Mkdir(k.parts, 0o700)); err != nil {
+	if err := os.RemoveAll(k.parts); err != nil {
+		return err
+	}
+	if err := os.Mkdir(k.parts, 0o700); err != nil {
 		return err
 	}
 	before, err := fromOf(to)
@@ -269,7 +280,10 @@ func (k *keeper) place(in *os.File, info fs.FileInfo, to string) (path string, s
 				continue
 			}
 		}
-		return path, false, cmp.Or(err, os.Rename(made, path))
+		if err != nil {
+			return path, false, err
+		}
+		return path, false, os.Rename(made, path)
 	}
 }
 

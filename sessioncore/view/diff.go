@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -76,7 +75,10 @@ func newSide(ctx context.Context, branch Branch) (*side, error) {
 	sum.SetSeed(hashSeed)
 	for _, shown := range t.entries {
 		blocks, err := t.blocksOf(shown.entry)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return nil, err
 		}
 		if blocks.flags&inTurn == 0 {
@@ -111,7 +113,9 @@ type differ struct {
 }
 
 func (d *differ) line(sign, text string) {
-	d.err = cmp.Or(d.err, d.ctx.Err())
+	if d.err == nil {
+		d.err = d.ctx.Err()
+	}
 	if d.err == nil {
 		d.err = d.f(sign, text)
 	}
@@ -155,7 +159,9 @@ func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, shown := range t.entries {
 			blocks, err := d.sides[on].blocksOf(shown.entry)
-			d.err = cmp.Or(d.err, err)
+			if d.err == nil {
+				d.err = err
+			}
 			if d.err != nil {
 				return
 			}

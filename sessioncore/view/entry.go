@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"strings"
 
 	"sessionfs/sessioncore/internal/markdown"
@@ -55,14 +54,21 @@ func (b *builder) change(name string, text rawjson.Value) {
 	set, ok := settings[name]
 	switch {
 	case name == "model_change":
-		model := cmp.Or(word("model"), modelName(text.Member("provider"), text.AnyOf("modelId", "model_id")))
+		model := word("model")
+		if model == "" {
+			model = modelName(text.Member("provider"), text.AnyOf("modelId", "model_id"))
+		}
 		if role := word("role"); role != "" && role != "default" {
 			b.note("Model for", role, model)
 			return
 		}
 		b.note("Model:", model)
 	case name == "service_tier_change":
-		b.note("Service tier:", cmp.Or(b.scalar(text.AnyOf("serviceTier", "service_tier")), "none"))
+		tier := b.scalar(text.AnyOf("serviceTier", "service_tier"))
+		if tier == "" {
+			tier = "none"
+		}
+		b.note("Service tier:", tier)
 	case name == "label":
 		target := codeOf(word("targetId", "target_id"))
 		if label := word("label"); label != "" {

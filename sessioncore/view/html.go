@@ -2,7 +2,6 @@ package view
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"io"
 	"net/http"
@@ -85,7 +84,10 @@ func (p *page) image(_ util.BufWriter, source []byte, n ast.Node, entering bool)
 		if blob := blobLink.FindSubmatch(destination); blob != nil {
 			p.embed(string(blob[1]), alt)
 		} else {
-			p.write(anchored(destination, escaped(cmp.Or(alt, "Image"))))
+			if alt == "" {
+				alt = "Image"
+			}
+			p.write(anchored(destination, escaped(alt)))
 		}
 	}
 	return ast.WalkSkipChildren, nil
@@ -142,7 +144,9 @@ func (p *page) embed(hash, text string) {
 	content := io.MultiReader(bytes.NewReader(start[:got]), blob)
 	_, err = io.Copy(encoder, io.LimitReader(content, maxImage))
 	_ = encoder.Close() // its error is that of Flush
-	p.err = cmp.Or(p.err, err)
+	if p.err == nil {
+		p.err = err
+	}
 	p.write(`">`)
 	if more, _ := content.Read(start[:1]); more > 0 {
 		note("only the beginning of it: it is larger than 32 MiB")

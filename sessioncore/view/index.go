@@ -79,7 +79,12 @@ func Index(w io.Writer, of Site) error {
 		return cmp.Or(b.Began.Compare(a.Began), cmp.Compare(a.File, b.File))
 	})
 	days := grouped(of.Sessions, (*Linked).day)
-	projects := grouped(of.Sessions, func(l *Linked) string { return cmp.Or(l.Project, "No project") })
+	projects := grouped(of.Sessions, func(l *Linked) string {
+		if l.Project == "" {
+			return "No project"
+		}
+		return l.Project
+	})
 	agents := grouped(of.Sessions, func(l *Linked) string { return l.Agent })
 	x := htmlWriter{bufio.NewWriter(w)}
 	x.begin("", "Sessions")
@@ -120,8 +125,12 @@ func Index(w io.Writer, of Site) error {
 func (x htmlWriter) rows(g *group) {
 	x.write("<ul class=\"rows\">\n")
 	for _, l := range g.sessions {
+		title := l.Title
+		if title == "" {
+			title = "Session"
+		}
 		x.write(`<li class="row"><a href="`, escaped(url.PathEscape(l.File)), `">`,
-			escaped(cmp.Or(l.Title, "Session")), "</a><span>", escaped(l.Project),
+			escaped(title), "</a><span>", escaped(l.Project),
 			"</span><span>", escaped(l.Agent), "</span><time>",
 			escaped(l.Began.Local().Format("2006-01-02 15:04")), "</time><b>", escaped(l.Cost), "</b></li>\n")
 	}

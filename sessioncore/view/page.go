@@ -3,7 +3,6 @@ package view
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"io"
 	"net/url"
@@ -432,7 +431,11 @@ func (p *page) line(b *block) {
 			continue
 		case s.style != nameStyle:
 		case isPlainName(s.text):
-			tags = [2]markup{`<a href="#` + escaped(cmp.Or(s.target, s.text)) + `">`, "</a>"}
+			target := s.target
+			if target == "" {
+				target = s.text
+			}
+			tags = [2]markup{`<a href="#` + escaped(target) + `">`, "</a>"}
 		default:
 			tags = spanTags[codeStyle]
 		}
@@ -457,13 +460,20 @@ func (p *page) convert(source []byte) {
 		return
 	}
 	doc := p.markdown.Parser().Parse(text.NewReader(source))
-	p.err = cmp.Or(p.err, p.markdown.Renderer().Render(p.out, source, doc))
+	err := p.markdown.Renderer().Render(p.out, source, doc)
+	if p.err == nil {
+		p.err = err
+	}
 }
 
 // end ends the page.
 func (p *page) end() error {
 	p.write("</main>\n", pageShell().end)
-	return cmp.Or(p.err, p.out.Flush())
+	flushed := p.out.Flush()
+	if p.err != nil {
+		return p.err
+	}
+	return flushed
 }
 
 // maxBrackets is how many brackets and emphasis marks may open in a paragraph.

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"runtime"
@@ -139,7 +138,15 @@ func (p *page) parts(ctx context.Context, parts []part) error {
 		other.to.turn = turn
 		turn = done
 		group.Go(func() error {
-			err := cmp.Or(part(ctx, other.page), other.out.Flush(), other.to.flush())
+			err := part(ctx, other.page)
+			flushed := other.out.Flush()
+			if err == nil {
+				err = flushed
+			}
+			written := other.to.flush()
+			if err == nil {
+				err = written
+			}
 			close(done)
 			free <- other
 			return err
@@ -160,7 +167,10 @@ func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int) e
 			continue
 		}
 		blocks, err := p.entries.blocksOf(e)
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return err
 		}
 		var outcomes []outcome

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -242,7 +241,10 @@ func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage,
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.state.Pages)) {
 		if pages[name] == nil {
-			if err := cmp.Or(s.remove(name), s.remove(temporaryOf(name))); err != nil {
+			if err := s.remove(name); err != nil {
+				return nil, err
+			}
+			if err := s.remove(temporaryOf(name)); err != nil {
 				return nil, err
 			}
 			s.Removed++
@@ -302,7 +304,11 @@ func (s *SiteDir) write(ctx context.Context, stale []stalePage) error {
 	if err == nil {
 		err = s.file(SiteIndex, func(w io.Writer) error { return Index(w, s.index()) })
 	}
-	return cmp.Or(err, s.save())
+	saved := s.save()
+	if err == nil {
+		err = saved
+	}
+	return err
 }
 
 // page writes the page of a session.

@@ -2,7 +2,6 @@ package view
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -163,7 +162,10 @@ func (t *transcript) layOut(
 	for _, e := range path {
 		shown := shownEntry{entry: e}
 		size := &cache.sizes[e]
-		if err := cmp.Or(ctx.Err(), t.measure(e, size)); err != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := t.measure(e, size); err != nil {
 			return nil, err
 		}
 		opening := size.naming
@@ -275,13 +277,19 @@ func (t *transcript) headOf(s *sessioncore.Snapshot, hasMore bool) ([]block, err
 	if err != nil || title == "" && len(t.entries) == 0 && !hasMore {
 		return nil, err
 	}
-	about := lineOf(paragraphLine, span{text: "Session "}, codeOf(cmp.Or(id, "?")))
+	if title == "" {
+		title = strings.TrimSpace("Session " + id)
+	}
+	if id == "" {
+		id = "?"
+	}
+	about := lineOf(paragraphLine, span{text: "Session "}, codeOf(id))
 	if cwd := shownLine(header.Member("cwd"), maxTitleLine); cwd != "" {
 		about.add(span{text: " in "}, codeOf(cwd))
 	}
 	about.add(begun(s.HeaderTime())...)
 	about.add(span{text: "."})
-	return []block{lineOf(titleLine, span{text: cmp.Or(title, strings.TrimSpace("Session "+id))}), about}, nil
+	return []block{lineOf(titleLine, span{text: title}), about}, nil
 }
 
 // begun returns when a session began, if that is known, and the name of the time zone of its

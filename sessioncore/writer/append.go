@@ -2,7 +2,6 @@ package writer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +124,10 @@ func (a *appending) write() (ids []string, err error) {
 	if err = a.w.syncAfter(a.s, err); err != nil {
 		return ids, err
 	}
-	return ids, cmp.Or(misfit, a.bad)
+	if misfit != nil {
+		return ids, misfit
+	}
+	return ids, a.bad
 }
 
 // batch returns an empty batch, or errFormat.

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -195,4 +194,9 @@ func (w *whereabouts) add(r agents.Object) {
 	}
 }
 
-func (w *whereabouts) cwd() string { return cmp.Or(w.worktree, w.relocated) }
+func (w *whereabouts) cwd() string {
+	if w.worktree != "" {
+		return w.worktree
+	}
+	return w.relocated
+}

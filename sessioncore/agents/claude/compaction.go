@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"slices"
 
 	"sessionfs/sessioncore/agents"
@@ -47,7 +46,9 @@ func newBoundary(c *converter, r *record) *boundary {
 	c.behind[b.end] = true
 	for v := range about.Member("preservedMessages").Member("uuids").EachElement {
 		b.end, _ = v.Text()
-		b.kept = cmp.Or(b.kept, b.end)
+		if b.kept == "" {
+			b.kept = b.end
+		}
 		c.behind[b.end] = true
 	}
 	c.compacted[r.uuid] = true

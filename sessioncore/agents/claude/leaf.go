@@ -1,7 +1,5 @@
 package claude
 
-import "cmp"
-
 // current returns the entry at which the conversation stands, "" before the first. A retracted
 // entry gives way to the one before it.
 func (c *converter) current() string {
@@ -24,7 +22,10 @@ func (c *converter) recordedLeaf() string {
 	case l.cleared:
 		return ""
 	case l.id == "" || p == nil && l.pinned || isBefore:
-		return cmp.Or(c.newest, c.Last())
+		if c.newest != "" {
+			return c.newest
+		}
+		return c.Last()
 	case p == nil || !l.pinned && c.descendsFrom(p):
 		return c.Last()
 	}

@@ -107,7 +107,9 @@ func (t *titles) text(text string) {
 	switch {
 	case t.done || text == "":
 	case sayerOf(agents.Quoted(text), false) == output:
-		t.local = cmp.Or(t.local, t.waiting)
+		if t.local == "" {
+			t.local = t.waiting
+		}
 		t.waiting = ""
 		t.pastList = true
 	case t.waiting != "":
@@ -116,10 +118,11 @@ func (t *titles) text(text string) {
 		name = "/" + strings.TrimPrefix(name, "/")
 		args, _ := tagged(text, "command-args")
 		t.pastList = true
-		if slices.Contains(localCommands, name) {
-			t.local = cmp.Or(t.local, name)
-		} else {
+		switch {
+		case !slices.Contains(localCommands, name):
 			t.waiting = agents.FirstLine(name + " " + args)
+		case t.local == "":
+			t.local = name
 		}
 	case isShell:
 		t.settle("! " + typed)

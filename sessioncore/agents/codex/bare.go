@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -45,5 +44,8 @@ func (c *converter) bare(line agents.Object) {
 // cwdIn returns the working directory in a message of the program, or "".
 func cwdIn(content rawjson.Value) string {
 	text := agents.ChatText(content)
-	return cmp.Or(agents.Between(text, "<cwd>", "</cwd>"), agents.Between(text, "Current working directory: ", "\n"))
+	if cwd := agents.Between(text, "<cwd>", "</cwd>"); cwd != "" {
+		return cwd
+	}
+	return agents.Between(text, "Current working directory: ", "\n")
 }

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -95,7 +94,12 @@ func (d *Days) scan() (all storage.Stat, names []string, err error) {
 			}
 			all.Token = all.Token.With(st.Token)
 			items, unread := storage.List(d.Raw, dir)
-			err = cmp.Or(err, failed, unread)
+			if err == nil {
+				err = failed
+			}
+			if err == nil {
+				err = unread
+			}
 			for _, item := range items {
 				matches, _ := path.Match(pattern, item.Name)
 				switch {

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"cmp"
 	"path"
 	"strings"
 	"sync"
@@ -161,7 +160,11 @@ func (h *Home) title(id string) string {
 			if v := rawjson.Value(rawjson.TrimSpace(line)); err == nil && rawjson.IsValidObject(v) {
 				id, _ := v.Member("id").Text()
 				name, _ := v.Member("thread_name").Text()
-				titles[id] = cmp.Or(strings.TrimSpace(name), titles[id])
+				name = strings.TrimSpace(name)
+				if name == "" {
+					name = titles[id]
+				}
+				titles[id] = name
 			}
 		}
 		return titles, err

@@ -1,7 +1,6 @@
 package copilot
 
 import (
-	"cmp"
 	"regexp"
 	"strings"
 
@@ -26,8 +25,9 @@ func (h *Home) FactsAbout(name string) (about agents.About) {
 		return about
 	}
 	session, subagent := h.Split(name)
-	about.ID = cmp.Or(subagent, session)
+	about.ID = session
 	if subagent != "" {
+		about.ID = subagent
 		about.Side = true
 		about.Chain = subagent
 	}

@@ -1,7 +1,6 @@
 package copilot
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -156,7 +155,11 @@ func (c *converter) own(typ, id string, data agents.Object) {
 		c.Directory(data.Member("context").Member("cwd"))
 	case "session.info":
 		message, _ := data.Member("message").Text()
-		if is := forked.FindStringSubmatch(message); is != nil && is[2] == cmp.Or(c.id, c.ID) {
+		id := c.id
+		if id == "" {
+			id = c.ID
+		}
+		if is := forked.FindStringSubmatch(message); is != nil && is[2] == id {
 			c.parent = is[1]
 		}
 	case "session.model_change":
@@ -232,7 +235,10 @@ func (c *converter) message(m agents.Object) {
 		c.Prompted(text)
 		c.User(content)
 	} else {
-		kind, _, _ := strings.Cut(cmp.Or(source, "autopilot"), "-")
+		kind, _, _ := strings.Cut(source, "-")
+		if source == "" {
+			kind = "autopilot"
+		}
 		c.Custom("copilot/"+kind, content, false)
 	}
 	if len(files) > 0 {

@@ -1,7 +1,6 @@
 package copilot
 
 import (
-	"cmp"
 	"path"
 	"regexp"
 
@@ -81,5 +80,9 @@ func (h *Home) title(id string) string {
 		return ""
 	}
 	text, _ := storage.ReadFile(h.Raw, path.Join(stateDir, id, workspaceName), maxWorkspace)
-	return agents.FirstLine(cmp.Or(agents.YAMLText(string(text), "name"), agents.YAMLText(string(text), "summary")))
+	title := agents.YAMLText(string(text), "name")
+	if title == "" {
+		title = agents.YAMLText(string(text), "summary")
+	}
+	return agents.FirstLine(title)
 }

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"bytes"
-	"cmp"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
@@ -151,7 +150,10 @@ func (c *converter) user(r agents.Object, p *place) {
 	kind := "gemini/context"
 	c.Prompted(u.title())
 	cwd := agents.Between(u.context, "I'm currently working in the directory: ", "\n")
-	c.Directory(agents.Quoted(cmp.Or(cwd, agents.Between(u.context, "- **Workspace Directories:**\n  - ", "\n"))))
+	if cwd == "" {
+		cwd = agents.Between(u.context, "- **Workspace Directories:**\n  - ", "\n")
+	}
+	c.Directory(agents.Quoted(cwd))
 	if len(shown) > 0 {
 		kind = "gemini/content"
 		c.last = p
@@ -205,7 +207,9 @@ func (c *converter) answer(r agents.Object, p *place) {
 		}
 	})
 	a.Count(usageOf(r.Member("tokens")))
-	c.input = cmp.Or(agents.Count(r.Member("tokens").Member("input")), c.input)
+	if input := agents.Count(r.Member("tokens").Member("input")); input != 0 {
+		c.input = input
+	}
 	agents.EachPart(r.Member("toolCalls"), func(v rawjson.Value) {
 		call := agents.Read(v)
 		if !hasCalls {

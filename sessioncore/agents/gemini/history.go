@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"cmp"
-
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 )
@@ -76,7 +74,10 @@ func (c *converter) replace(list rawjson.Value) {
 	agents.EachPart(list, func(v rawjson.Value) {
 		id, ok := v.Member("id").Text()
 		if p := c.places[id]; !ok || p != nil {
-			c.follow(cmp.Or(p, c.live))
+			if p == nil {
+				p = c.live
+			}
+			c.follow(p)
 			return
 		}
 		m := agents.Read(v)

@@ -40,7 +40,10 @@ func (c *converter) record(r *agents.Record) {
 		return
 	}
 	c.line = r.Line
-	at := cmp.Or(millis(r.Member("time")), millis(r.Member("created_at")))
+	at := millis(r.Member("time"))
+	if at == 0 {
+		at = millis(r.Member("created_at"))
+	}
 	c.From("", agents.TimeText(at))
 	typ, _ := r.Member("type").Text()
 	switch typ {
@@ -109,7 +112,11 @@ func (c *converter) message(m agents.Object, at int64) {
 	content, text := contentOf(m.Member("content"))
 	c.From(id, agents.TimeText(at))
 	if !isPrompt {
-		c.Custom("kimi/"+cmp.Or(origin, "message"), content, origin != "injection")
+		kind := origin
+		if kind == "" {
+			kind = "message"
+		}
+		c.Custom("kimi/"+kind, content, origin != "injection")
 		return
 	}
 	c.prompts = append(c.prompts, lineEnd{line: c.line, entry: c.At()})
@@ -253,7 +260,10 @@ func (c *converter) interrupt(reason rawjson.Value) {
 // endTurn ends a turn. The last call of the model in a turn that failed has an answer, which tells the error.
 func (c *converter) endTurn(r *agents.Record) {
 	if r.Member("reason").Is("failed") {
-		id := cmp.Or(c.step, "l"+strconv.FormatInt(c.line, 10))
+		id := c.step
+		if id == "" {
+			id = "l" + strconv.FormatInt(c.line, 10)
+		}
 		c.answer(id, millis(r.Member("time"))).Error(r.Member("error").Member("message"))
 	}
 	c.step = ""

@@ -1,7 +1,6 @@
 package dir
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,7 +223,9 @@ func (l *lockFile) take(ctx context.Context) error {
 			return nil
 		}
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-			err = cmp.Or(l.checkDir(), err)
+			if gone := l.checkDir(); gone != nil {
+				err = gone
+			}
 		}
 		held := ""
 		isBroken := false

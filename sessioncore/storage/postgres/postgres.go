@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -91,7 +90,9 @@ func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 
 // newStorage returns a storage that knows of no table yet.
 func newStorage(o Options) *Storage {
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
 	s := &Storage{
 		opts: o, root: &node{inode: 2}, rows: map[string]*row{}, inodes: 2, held: map[string]*lock{},
 		onLost: func(error) {}, onBack: func() {},

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -177,7 +176,10 @@ func (s *Storage) expected(name string, token storage.Token) (facts, error) {
 	n := s.find(name)
 	switch {
 	case n == nil && token == storage.Token{}:
-		return facts{}, cmp.Or(s.checkPath(name), s.mayHold(storage.Dir(name)))
+		if err := s.checkPath(name); err != nil {
+			return facts{}, err
+		}
+		return facts{}, s.mayHold(storage.Dir(name))
 	case n == nil:
 		return facts{}, fmt.Errorf("%w: %s is gone", storage.ErrStale, name)
 	case token == storage.Token{}:
