@@ -16,16 +16,25 @@ type queries struct {
 	update, insert, written string
 }
 
+const (
+	// factColumns are the columns of a row's facts, in the order of facts.targets.
+	factColumns = `path, xmin::text AS version, octet_length(content)::bigint AS size, mtime_ms,
+			title, title_source, title_updated_at`
+	contentUTF8 = `convert_to(content, 'UTF8')`
+)
+
 // makeQueries returns the queries for a table. changes is the table in which its changes are noted
 // (Source.Trigger), which need not be there.
 func makeQueries(table, changes string) (q queries) {
-	const (
-		// The order is that of facts.targets.
-		columns = `path, xmin::text AS version, octet_length(content)::bigint AS size, mtime_ms,
-			title, title_source, title_updated_at`
-		utf8, shown = `convert_to(content, 'UTF8')`, `starts_with(path, $1)`
-	)
+	q.setChangeQueries(table, changes)
+	q.setContentQueries(table, changes)
+	q.setWriteQueries(table)
+	return q
+}
 
+// setChangeQueries makes the queries of rows that changed.
+func (q *queries) setChangeQueries(table, changes string) {
+	const shown = `starts_with(path, $1)`
 	// joined are the columns of r, which may be missing; its path is '' then.
 	const joined = `coalesce(r.path, ''), coalesce(r.version, ''), coalesce(r.size, 0), coalesce(r.mtime_ms, 0),
 		r.title, r.title_source, r.title_updated_at`
@@ -41,25 +50,27 @@ func makeQueries(table, changes string) (q queries) {
 	// xmin has no order, but age does: a transaction that was not seen is not older than that one.
 	q.changed = `SELECT n, s.*, r.path, ` + joined + `
 		FROM (SELECT count(*) FROM ` + table + ` WHERE ` + shown + `) n (n), (` + state + `) s
-		LEFT JOIN (SELECT ` + columns + ` FROM ` + table + ` WHERE ` + shown + `
+		LEFT JOIN (SELECT ` + factColumns + ` FROM ` + table + ` WHERE ` + shown + `
 			AND ($2::text = '' OR age(xmin) <= age((nullif($2::text, '')::bigint & 4294967295)::text::xid))) r ON true`
 	// OFFSET 0 has each row that was noted found by its path, however many the planner expects.
 	q.noted = `SELECT -1, s.*, c.path, ` + joined + ` FROM (` + state + `) s LEFT JOIN (SELECT path FROM ` + changes + `
 			WHERE tab = to_regclass($3) AND xact >= (SELECT $2::text::xid8)
 			AND xact < pg_snapshot_xmax(pg_current_snapshot())
 			AND (path = '' OR starts_with(path, $1))) c ON true
-		LEFT JOIN LATERAL (SELECT ` + columns + ` FROM ` + table + ` WHERE path = c.path OFFSET 0) r ON true`
-	q.lockRow = `SELECT ` + columns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
+		LEFT JOIN LATERAL (SELECT ` + factColumns + ` FROM ` + table + ` WHERE path = c.path OFFSET 0) r ON true`
+}
 
+// setContentQueries makes the queries that read beginnings and whole texts of sessions.
+func (q *queries) setContentQueries(table, changes string) {
 	// $2 bytes are in at most $2 characters, which the server unpacks without the rest. For a short
 	// row it is faster to unpack all than to count characters.
 	head := `CASE WHEN octet_length(content) <= ` + strconv.Itoa(unpackedWhole) + `
-		THEN substring(` + utf8 + ` FROM 1 FOR $2)
+		THEN substring(` + contentUTF8 + ` FROM 1 FOR $2)
 		ELSE substring(convert_to(substring(content FROM 1 FOR $2), 'UTF8') FROM 1 FOR $2) END`
-	q.heads = `SELECT ` + columns + `, ` + head + ` FROM ` + table + ` WHERE path = ANY($1)`
+	q.heads = `SELECT ` + factColumns + `, ` + head + ` FROM ` + table + ` WHERE path = ANY($1)`
 	// A recorded head is that of the row, unless a change was not recorded, or was in a part of a
 	// transaction.
-	q.notedHeads = `SELECT ` + columns + `, coalesce((
+	q.notedHeads = `SELECT ` + factColumns + `, coalesce((
 			SELECT substring(convert_to(c.head, 'UTF8') FROM 1 FOR $2) FROM ` + changes + ` c
 			WHERE c.tab = to_regclass($3) AND c.path = t.path AND c.version = t.xmin
 		), ` + head + `) FROM ` + table + ` t WHERE path = ANY($1)`
@@ -69,9 +80,15 @@ func makeQueries(table, changes string) (q queries) {
 	q.rest = `SELECT path, version, size, mtime_ms, title, title_source, title_updated_at, sum,
 			substring(c FROM at FOR $4::int) FROM (
 		SELECT *, CASE WHEN version = $3 THEN NULL ELSE sha256(substring(c FROM 1 FOR $2::int)) END AS sum FROM (
-			SELECT ` + columns + `, ` + utf8 + ` FROM ` + table + ` WHERE path = $1 OFFSET 0
+			SELECT ` + factColumns + `, ` + contentUTF8 + ` FROM ` + table + ` WHERE path = $1 OFFSET 0
 		) r (path, version, size, mtime_ms, title, title_source, title_updated_at, c) OFFSET 0
 	) r LEFT JOIN LATERAL generate_series($2::int + 1, octet_length(c), $4::int) at ON true`
+}
+
+// setWriteQueries makes the queries of a write: the lock before it, the change, and whether a write
+// whose answer was lost is there.
+func (q *queries) setWriteQueries(table string) {
+	q.lockRow = `SELECT ` + factColumns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
 	// The size is $5 of the row that is written to; an empty text does not compress it anew.
 	const (
@@ -80,19 +97,18 @@ func makeQueries(table, changes string) (q queries) {
 		grown  = `content = CASE WHEN $4::text = '' THEN content ELSE content || $4::text END, ` + later
 		ofSize = asRead + ` AND octet_length(content) = $5`
 	)
-	q.append = `UPDATE ` + table + ` SET ` + grown + ofSize + ` RETURNING ` + columns
+	q.append = `UPDATE ` + table + ` SET ` + grown + ofSize + ` RETURNING ` + factColumns
 	q.setTitle = `UPDATE ` + table + ` SET ` + grown + `, title = $6, title_source = $7, title_updated_at = $8` +
-		ofSize + ` RETURNING ` + columns
+		ofSize + ` RETURNING ` + factColumns
 	q.update = `UPDATE ` + table + ` SET content = $4, ` + later +
-		`, title = $5, title_source = $6, title_updated_at = $7` + asRead + ` RETURNING ` + columns
+		`, title = $5, title_source = $6, title_updated_at = $7` + asRead + ` RETURNING ` + factColumns
 	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content, title, title_source, title_updated_at)
 		SELECT $1::text, $3::bigint, $4::text, $5::text, $6::text, $7::text WHERE $2 = ''
-		ON CONFLICT (path) DO NOTHING RETURNING ` + columns
+		ON CONFLICT (path) DO NOTHING RETURNING ` + factColumns
 	// A write whose answer was lost is there if $2 bytes of content from $3 on have the hash $4.
-	q.written = `SELECT ` + columns + `, octet_length(content) >= $2::int + $3::int
-			AND sha256(substring(` + utf8 + ` FROM $3::int + 1 FOR $2::int)) = $4
+	q.written = `SELECT ` + factColumns + `, octet_length(content) >= $2::int + $3::int
+			AND sha256(substring(` + contentUTF8 + ` FROM $3::int + 1 FOR $2::int)) = $4
 		FROM ` + table + ` WHERE path = $1 FOR UPDATE`
-	return q
 }
 
 // checkTable returns the schema of the table, quoted, or an error unless the client made it.
