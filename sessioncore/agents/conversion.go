@@ -97,98 +97,135 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 // convert converts the file from c.at on.
 func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
 	buffer := outBuffers.Get().(*[]byte)
-	out := slices.Grow((*buffer)[:0], int(max(0, min(to.Size-c.at.Off, chunk+chunk/8))))
+	run := &conversionRun{
+		c:        c,
+		obj:      obj,
+		out:      slices.Grow((*buffer)[:0], int(max(0, min(to.Size-c.at.Off, chunk+chunk/8)))),
+		problems: slices.Clone(c.problems),
+		complete: len(c.problems),
+		lastAt:   -1,
+		written:  -1,
+	}
 	defer func() {
-		if cap(out) <= 2*chunk {
-			*buffer = out
+		if cap(run.out) <= 2*chunk {
+			*buffer = run.out
 			outBuffers.Put(buffer)
 		}
 	}()
-	// problems has complete bytes of lines that cannot become records. lastAt and written are the
-	// offsets of its last line and of the last one that is written.
-	problems, complete := slices.Clone(c.problems), len(c.problems)
-	lastAt := int64(-1)
-	written := int64(-1)
-	hasHeader := func() bool { return c.text.stable+int64(len(out)) > 0 }
-	write := func() error {
-		_, err := c.text.begin.Write(out)
-		c.text.stable += int64(len(out))
-		out = out[:0]
-		return err
-	}
-	shared, isShared := obj.(*partObject)
-	at, err := c.load(ctx, obj, to.Size, func(u *jsonl.Unit) error {
-		if isShared {
-			u.Line = shared.lineOf(u.Line)
-		}
-		if hasHeader() && len(problems) > 0 {
-			out = append(out, problems...)
-			problems = problems[:0]
-			complete = 0
-			written = lastAt
-		}
-		if u.Kind == jsonl.ObjectUnit {
-			out = c.converter.AddUnit(out, u)
-			if u.Trailing > 0 && hasHeader() {
-				out = appendProblem(out, &jsonl.Unit{Line: u.Line, Size: u.Trailing}, jsonl.ReasonTrailing)
-			}
-		} else {
-			why := u.Reason
-			text := []byte(nil)
-			if why == jsonl.ReasonTooLong {
-				why = reasonTooLong
-				text = shortened(obj, u)
-				if text != nil {
-					why = reasonShortened
-				}
-			}
-			complete = len(problems)
-			if complete < maxProblems {
-				problems = appendProblem(problems, u, why)
-				lastAt = u.Off
-			}
-			if text != nil {
-				out = c.converter.Add(out, text, u.Line)
-			}
-		}
-		if len(out) < chunk {
-			return nil
-		}
-		return write()
-	})
+	at, err := c.load(ctx, obj, to.Size, run.add)
 	if err != nil {
 		return err
 	}
-	if lastAt < at.Off { // otherwise it may still become a record
-		complete = len(problems)
+	if run.lastAt < at.Off { // otherwise it may still become a record
+		run.complete = len(run.problems)
 	}
-	c.problems = problems[:complete]
-	if hasHeader() {
-		out = append(out, c.problems...)
+	c.problems = run.problems[:run.complete]
+	if run.hasHeader() {
+		run.out = append(run.out, c.problems...)
 		c.problems = nil
 	}
-	if err := write(); err != nil {
+	if err := run.write(); err != nil {
 		return err
 	}
 	c.at = at
 	c.raw = to
 	c.own = ownState(obj, to)
-	c.at.Guessed = at.Guessed || written >= at.Off
+	c.at.Guessed = at.Guessed || run.written >= at.Off
+	if err := c.writeTail(run.problems[run.complete:]); err != nil {
+		return err
+	}
+	c.check, err = sumBefore(obj, at.Off)
+	return err
+}
+
+// conversionRun converts the values of a part of a file.
+type conversionRun struct {
+	c   *conversion
+	obj storage.Object
+	out []byte // the converted text that is not written yet
+
+	// problems has complete bytes of lines that cannot become records. lastAt and written are the
+	// offsets of its last line and of the last one that is written.
+	problems []byte
+	complete int
+	lastAt   int64
+	written  int64
+}
+
+// hasHeader reports whether the header of the session is converted.
+func (r *conversionRun) hasHeader() bool { return r.c.text.stable+int64(len(r.out)) > 0 }
+
+// write writes the converted text.
+func (r *conversionRun) write() error {
+	_, err := r.c.text.begin.Write(r.out)
+	r.c.text.stable += int64(len(r.out))
+	r.out = r.out[:0]
+	return err
+}
+
+// add converts a value.
+func (r *conversionRun) add(u *jsonl.Unit) error {
+	if shared, isShared := r.obj.(*partObject); isShared {
+		u.Line = shared.lineOf(u.Line)
+	}
+	if r.hasHeader() && len(r.problems) > 0 {
+		r.out = append(r.out, r.problems...)
+		r.problems = r.problems[:0]
+		r.complete = 0
+		r.written = r.lastAt
+	}
+	if u.Kind == jsonl.ObjectUnit {
+		r.out = r.c.converter.AddUnit(r.out, u)
+		if u.Trailing > 0 && r.hasHeader() {
+			r.out = appendProblem(r.out, &jsonl.Unit{Line: u.Line, Size: u.Trailing}, jsonl.ReasonTrailing)
+		}
+	} else {
+		r.addProblem(u)
+	}
+	if len(r.out) < chunk {
+		return nil
+	}
+	return r.write()
+}
+
+// addProblem adds the line for a value that is no record. A record that is too long is converted
+// without its long texts, if that is possible.
+func (r *conversionRun) addProblem(u *jsonl.Unit) {
+	why := u.Reason
+	text := []byte(nil)
+	if why == jsonl.ReasonTooLong {
+		why = reasonTooLong
+		text = shortened(r.obj, u)
+		if text != nil {
+			why = reasonShortened
+		}
+	}
+	r.complete = len(r.problems)
+	if r.complete < maxProblems {
+		r.problems = appendProblem(r.problems, u, why)
+		r.lastAt = u.Off
+	}
+	if text != nil {
+		r.out = r.c.converter.Add(r.out, text, u.Line)
+	}
+}
+
+// writeTail replaces the text of the answer that is open at the end of the file. problems are the
+// lines behind it.
+func (c *conversion) writeTail(problems []byte) error {
 	tail := c.converter.Tail(nil)
 	if c.text.stable > 0 {
-		tail = append(tail, problems[complete:]...)
+		tail = append(tail, problems...)
 	}
 	tail = c.appendUnresumed(tail)
 	c.text.tail.Close() // readers keep the tails of their versions
 	c.text.tail = nil
 	c.text.end = int64(len(tail))
-	if len(tail) > 0 {
-		c.text.tail = c.texts.New()
-		if _, err := c.text.tail.Write(tail); err != nil {
-			return err
-		}
+	if len(tail) == 0 {
+		return nil
 	}
-	c.check, err = sumBefore(obj, at.Off)
+	c.text.tail = c.texts.New()
+	_, err := c.text.tail.Write(tail)
 	return err
 }
 

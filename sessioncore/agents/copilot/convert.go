@@ -155,11 +155,7 @@ func (c *converter) own(typ, id string, data agents.Object) {
 		c.Directory(data.Member("context").Member("cwd"))
 	case "session.info":
 		message, _ := data.Member("message").Text()
-		id := c.id
-		if id == "" {
-			id = c.ID
-		}
-		if is := forked.FindStringSubmatch(message); is != nil && is[2] == id {
+		if is := forked.FindStringSubmatch(message); is != nil && is[2] == c.sessionID() {
 			c.parent = is[1]
 		}
 	case "session.model_change":
@@ -206,6 +202,14 @@ func (c *converter) own(typ, id string, data agents.Object) {
 			c.Open().Count(rest)
 		}
 	}
+}
+
+// sessionID returns the id in the first event, or else the one in the name of the file.
+func (c *converter) sessionID() string {
+	if c.id != "" {
+		return c.id
+	}
+	return c.ID
 }
 
 // isPerson reports whether a person typed a message: with a source, the client or another agent
