@@ -27,62 +27,75 @@ func checkCommand() *cobra.Command {
 			"changed. Exit status: 0 nothing is broken, 1 something is, 2 something could not be looked at.",
 		Example: "  sessionfs check || sessionfs check | mail -s sessions me",
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		if len(args) == 0 {
-			args = []string{"sessions"}
-		}
-		out := bufio.NewWriter(cmd.OutOrStdout())
-		unseen := false
-		depth := 2 // sessions/PROJECT/
-		if len(src.Agents) > 0 {
-			depth = 3 // sessions/AGENT/PROJECT/
-		}
-		c := &reports.Checker{Tree: src, IsUnderstood: agents.IsUnderstood, Depth: depth, Found: func(found *reports.Checked) {
-			if asJSON {
-				_ = names.WriteJSON(out, found)
-			} else {
-				found.WriteText(out)
-			}
-		}, Fail: func(err error) error {
-			if cmd.Context().Err() == nil {
-				sayError(cmd, err)
-				unseen = true
-				err = nil
-			}
-			return err
-		}}
-		paths, err := src.Expand(args...)
-		if err != nil {
-			return err
-		}
-		for _, name := range paths {
-			dir, err := src.Resolve(name)
-			if err != nil {
-				return err
-			}
-			dir = src.checked(dir)
-			if info, err := src.Stat(dir); err == nil && !info.IsDir() {
-				return &iofs.PathError{Op: "check", Path: name, Err: errors.New("is not a directory; " +
-					"check takes that of a session, or one that holds sessions")}
-			}
-			if err := c.Below(dir); err != nil {
-				return err
-			}
-		}
-		sayChecked(out, c, asJSON)
-		if err := out.Flush(); err != nil {
-			return err
-		}
-		switch {
-		case unseen:
-			return ended(exitNotDone)
-		case c.Broken > 0, c.Strangers > 0:
-			return ended(exitNothing)
-		}
-		return nil
+		return runCheck(cmd, src, args, asJSON)
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each session")
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// runCheck checks the sessions below paths of the tree, and tells of each.
+func runCheck(cmd *cobra.Command, src *tree, args []string, asJSON bool) error {
+	if len(args) == 0 {
+		args = []string{"sessions"}
+	}
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	unseen := false
+	depth := 2 // sessions/PROJECT/
+	if len(src.Agents) > 0 {
+		depth = 3 // sessions/AGENT/PROJECT/
+	}
+	c := &reports.Checker{Tree: src, IsUnderstood: agents.IsUnderstood, Depth: depth, Found: func(found *reports.Checked) {
+		if asJSON {
+			_ = names.WriteJSON(out, found)
+		} else {
+			found.WriteText(out)
+		}
+	}, Fail: func(err error) error {
+		if cmd.Context().Err() == nil {
+			sayError(cmd, err)
+			unseen = true
+			err = nil
+		}
+		return err
+	}}
+	if err := checkBelow(c, src, args); err != nil {
+		return err
+	}
+	sayChecked(out, c, asJSON)
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case unseen:
+		return ended(exitNotDone)
+	case c.Broken > 0, c.Strangers > 0:
+		return ended(exitNothing)
+	}
+	return nil
+}
+
+// checkBelow has the sessions below paths of the tree checked.
+func checkBelow(c *reports.Checker, src *tree, patterns []string) error {
+	paths, err := src.Expand(patterns...)
+	if err != nil {
+		return err
+	}
+	for _, name := range paths {
+		dir, err := src.Resolve(name)
+		if err != nil {
+			return err
+		}
+		dir = src.checked(dir)
+		if info, err := src.Stat(dir); err == nil && !info.IsDir() {
+			return &iofs.PathError{Op: "check", Path: name, Err: errors.New("is not a directory; " +
+				"check takes that of a session, or one that holds sessions")}
+		}
+		if err := c.Below(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checked returns the directory to check for a path of the tree: of a session for its file, and that of

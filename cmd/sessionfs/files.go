@@ -227,43 +227,7 @@ func tarCommand() *cobra.Command {
 		}
 		buffered := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
 		out := tar.NewWriter(buffered)
-		failed := false
-		// tar.Writer.AddFS gives up at an unreadable file. Here it is reported, and the archive
-		// goes on, as with tar.
-		err := src.eachPath(cmd, args, func(top string) error {
-			return iofs.WalkDir(src, top, func(name string, it iofs.DirEntry, err error) error {
-				if it == nil { // there is no top
-					return err
-				}
-				var h *tar.Header
-				var content iofs.File
-				if err == nil {
-					h, content, err = src.archived(name, it)
-				}
-				switch {
-				case err != nil && cmd.Context().Err() != nil:
-					return err
-				case err != nil:
-					if !storage.IsGone(err) {
-						sayError(cmd, err)
-						failed = true
-					}
-					return nil
-				case content != nil:
-					defer content.Close()
-				}
-				if top == "." && name != top {
-					h.Name = "./" + h.Name
-				}
-				if err = out.WriteHeader(h); err == nil && content != nil {
-					_, err = io.CopyN(out, content, h.Size)
-				}
-				if err != nil {
-					err = fmt.Errorf("%s: %w; the archive is of no use", name, err)
-				}
-				return err
-			})
-		})
+		failed, err := src.writeArchive(cmd, out, args)
 		closed := out.Close()
 		flushed := buffered.Flush()
 		if err == nil {
@@ -277,6 +241,46 @@ func tarCommand() *cobra.Command {
 		}
 		return err
 	})
+}
+
+// writeArchive archives what a mount would show at paths. tar.Writer.AddFS gives up at an unreadable
+// file. Here it is reported, and the archive goes on, as with tar: then failed is set.
+func (src *tree) writeArchive(cmd *cobra.Command, out *tar.Writer, args []string) (failed bool, err error) {
+	err = src.eachPath(cmd, args, func(top string) error {
+		return iofs.WalkDir(src, top, func(name string, it iofs.DirEntry, err error) error {
+			if it == nil { // there is no top
+				return err
+			}
+			var h *tar.Header
+			var content iofs.File
+			if err == nil {
+				h, content, err = src.archived(name, it)
+			}
+			switch {
+			case err != nil && cmd.Context().Err() != nil:
+				return err
+			case err != nil:
+				if !storage.IsGone(err) {
+					sayError(cmd, err)
+					failed = true
+				}
+				return nil
+			case content != nil:
+				defer content.Close()
+			}
+			if top == "." && name != top {
+				h.Name = "./" + h.Name
+			}
+			if err = out.WriteHeader(h); err == nil && content != nil {
+				_, err = io.CopyN(out, content, h.Size)
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %w; the archive is of no use", name, err)
+			}
+			return err
+		})
+	})
+	return failed, err
 }
 
 // archived describes a node as tar describes it in a mount, and opens it if it is a file.

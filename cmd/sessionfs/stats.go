@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -16,11 +17,20 @@ import (
 	"sessionfs/source"
 )
 
+// statsFlags are the options of stats.
+type statsFlags struct {
+	by     string
+	since  string
+	until  string
+	svg    string
+	today  bool
+	asJSON bool
+	stats  *reports.Stats // empty sums by the keys of by
+}
+
 // statsCommand is sessionfs stats.
 func statsCommand() *cobra.Command {
-	var by, since, until, svg string
-	var today, asJSON bool
-	var s *reports.Stats
+	var f statsFlags
 	cmd := onSource(source.Words, &cobra.Command{
 		Use:   "stats [--by WHAT] [--since WHEN] [--until WHEN] [SOURCE]",
 		Short: "Tell what all sessions cost, with bars",
@@ -30,74 +40,93 @@ func statsCommand() *cobra.Command {
 			"prices=none leaves them out.",
 		Example: "  sessionfs stats --by model,cwd --since 30d\n  sessionfs stats --by week --svg weeks.svg",
 		Args:    maybeSource,
-	}, func(cmd *cobra.Command, src *tree, _ []string) error {
-		if today {
-			since = "today"
-			until = "today"
-		}
-		from, err := spanOf(cmd, "since", since)
-		if err != nil {
-			return err
-		}
-		to, err := spanOf(cmd, "until", until)
-		if err != nil {
-			return err
-		}
-		s.Prices = src.Prices()
-		count := fs.Count{Tools: s.OfTools(), Hours: s.ByHours(), From: from.Begin, Until: to.End}
-		if since != "" { // an older file has nothing since then
-			count.Written = from.Begin.Add(-storage.ClockMargin)
-		}
-		if today { // asked for each few seconds
-			count.Written = from.Begin
-			s.Empty = from.Begin.Format(time.DateOnly)
-		}
-		err = withProgress(cmd, func(ctx context.Context) error {
-			return src.Costs(ctx, count, func(r reports.Row, agent string) { s.Add(&r, agent) })
-		})
-		src.sayLeftOut(cmd)
-		out := cmd.OutOrStdout()
-		switch {
-		case err != nil:
-			return err
-		case svg != "":
-			return os.WriteFile(svg, s.SVG(), 0o666)
-		case asJSON:
-			return s.WriteJSON(out)
-		}
-		width := terminalWidth(out)
-		switch {
-		case width < 0:
-			width = reports.NoWidth
-		case width == 0:
-			width = reports.TableWidth
-		}
-		_, err = out.Write(s.Table(width, blocksIn(os.Getenv), since == "" && isTerminal(out)))
-		return err
-	})
+	}, f.run)
 	flags := cmd.Flags()
-	flags.StringVar(&by, "by", reports.ByDay, "a line for each `WHAT`, or two (model,cwd): "+strings.Join(reports.Keys, ", "))
-	flags.StringVar(&since, "since", "", "count from `WHEN` on: 2026-01-31, 2026-01, today, monday, 30d, 4w")
-	flags.StringVar(&until, "until", "", "count until `WHEN`, the day, week or month included")
-	flags.BoolVar(&today, "today", false, "only this day; with --json one line, for a status bar")
-	flags.BoolVar(&asJSON, "json", false, "print a JSON object a line, with the keys of usage.jsonl")
-	flags.StringVar(&svg, "svg", "", "draw the bars into `FILE`")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		var err error
-		s, err = reports.NewStats(by)
-		switch {
-		case err != nil:
-			return refuse(exitUsage, "stats: %s", err)
-		case today && since+until != "":
-			return refuse(exitUsage, "stats: --today, or --since and --until, not both")
-		case asJSON && svg != "":
-			return refuse(exitUsage, "stats: --json or --svg, not both")
-		}
-		return nil
-	}
+	flags.StringVar(&f.by, "by", reports.ByDay, "a line for each `WHAT`, or two (model,cwd): "+strings.Join(reports.Keys, ", "))
+	flags.StringVar(&f.since, "since", "", "count from `WHEN` on: 2026-01-31, 2026-01, today, monday, 30d, 4w")
+	flags.StringVar(&f.until, "until", "", "count until `WHEN`, the day, week or month included")
+	flags.BoolVar(&f.today, "today", false, "only this day; with --json one line, for a status bar")
+	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object a line, with the keys of usage.jsonl")
+	flags.StringVar(&f.svg, "svg", "", "draw the bars into `FILE`")
+	cmd.PreRunE = f.check
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(reports.Keys, cobra.ShellCompDirectiveNoFileComp))
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
+}
+
+// check refuses options that are wrong or do not go together.
+func (f *statsFlags) check(*cobra.Command, []string) error {
+	var err error
+	f.stats, err = reports.NewStats(f.by)
+	switch {
+	case err != nil:
+		return refuse(exitUsage, "stats: %s", err)
+	case f.today && f.since+f.until != "":
+		return refuse(exitUsage, "stats: --today, or --since and --until, not both")
+	case f.asJSON && f.svg != "":
+		return refuse(exitUsage, "stats: --json or --svg, not both")
+	}
+	return nil
+}
+
+func (f *statsFlags) run(cmd *cobra.Command, src *tree, _ []string) error {
+	count, err := f.count(cmd)
+	if err != nil {
+		return err
+	}
+	f.stats.Prices = src.Prices()
+	err = withProgress(cmd, func(ctx context.Context) error {
+		return src.Costs(ctx, count, func(r reports.Row, agent string) { f.stats.Add(&r, agent) })
+	})
+	src.sayLeftOut(cmd)
+	if err != nil {
+		return err
+	}
+	return f.write(cmd.OutOrStdout())
+}
+
+// count returns which costs are counted.
+func (f *statsFlags) count(cmd *cobra.Command) (fs.Count, error) {
+	if f.today {
+		f.since = "today"
+		f.until = "today"
+	}
+	from, err := spanOf(cmd, "since", f.since)
+	if err != nil {
+		return fs.Count{}, err
+	}
+	to, err := spanOf(cmd, "until", f.until)
+	if err != nil {
+		return fs.Count{}, err
+	}
+	count := fs.Count{Tools: f.stats.OfTools(), Hours: f.stats.ByHours(), From: from.Begin, Until: to.End}
+	if f.since != "" { // an older file has nothing since then
+		count.Written = from.Begin.Add(-storage.ClockMargin)
+	}
+	if f.today { // asked for each few seconds
+		count.Written = from.Begin
+		f.stats.Empty = from.Begin.Format(time.DateOnly)
+	}
+	return count, nil
+}
+
+// write writes the sums as a picture, as JSON or as a table.
+func (f *statsFlags) write(out io.Writer) error {
+	switch {
+	case f.svg != "":
+		return os.WriteFile(f.svg, f.stats.SVG(), 0o666)
+	case f.asJSON:
+		return f.stats.WriteJSON(out)
+	}
+	width := terminalWidth(out)
+	switch {
+	case width < 0:
+		width = reports.NoWidth
+	case width == 0:
+		width = reports.TableWidth
+	}
+	_, err := out.Write(f.stats.Table(width, blocksIn(os.Getenv), f.since == "" && isTerminal(out)))
+	return err
 }
 
 // spanOf returns the span of time that an option names, the zero Span for an empty one.
