@@ -125,19 +125,14 @@ func (o *opener) show(p *place) {
 	if p.facts != nil {
 		p.bill = o.newStore(p, p.facts, archivedSnapshots)
 	}
-	list := listing.NewIn(p.store, p.root, p.shownIn)
-	if p.parts != nil {
-		list = listing.NewOf(p.store, p.agents()...)
-	} else if p.nameOf != nil {
-		list.SetPeople(p.nameOf)
-	}
-	list.SetNamed(p.isNamed)
+	list := p.newListing()
 	p.view = &nodes.View{
 		Log: o.log, Listing: list, Sessions: p.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, Memory: o.memory,
 		BlobRefs: o.ContextBlobsRef || o.Redact || p.blobs == nil, Frozen: p.frozen, Family: listing.Listings{list},
 	}
 	if p.blobs != nil {
-		w.Blobs, p.view.Blobs = p.blobs, p.blobs
+		w.Blobs = p.blobs
+		p.view.Blobs = p.blobs
 	}
 	w.Root = p.root
 	w.Scope = list.Scope
@@ -171,6 +166,19 @@ func (o *opener) show(p *place) {
 	if p.ready != nil {
 		p.ready()
 	}
+}
+
+// newListing returns a listing of the sessions in the store of the place.
+func (p *place) newListing() *listing.Listing {
+	list := listing.NewIn(p.store, p.root, p.shownIn)
+	switch {
+	case p.parts != nil:
+		list = listing.NewOf(p.store, p.agents()...)
+	case p.nameOf != nil:
+		list.SetPeople(p.nameOf)
+	}
+	list.SetNamed(p.isNamed)
+	return list
 }
 
 // isStranger reports whether no known agent wrote a file with the name of a session, by its first

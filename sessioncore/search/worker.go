@@ -214,15 +214,8 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		if !ok {
 			continue
 		}
-		role, _ := snap.Message(e, text).Member("role").Text()
 		hit.Found = found
-		hit.Role = rawjson.CamelCase(role)
-		if snap.IsRequest(e) {
-			hit.Role = userRole
-		}
-		hit.Entry = snap.Name(e)
-		hit.What = snap.PathLabel(e)
-		hit.Time = snap.Time(e)
+		hit.setEntry(snap, e, text)
 		hits = append(hits, hit)
 		if len(hits) > w.s.Limit {
 			break // the number beyond the limit does not matter
@@ -231,6 +224,18 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	slices.SortStableFunc(hits, func(a, b Hit) int { return b.Time.Compare(a.Time) }) // for the title
 	found.Hits = hits
 	return nil
+}
+
+// setEntry sets the facts about the entry of a hit.
+func (h *Hit) setEntry(snap *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) {
+	role, _ := snap.Message(e, text).Member("role").Text()
+	h.Role = rawjson.CamelCase(role)
+	if snap.IsRequest(e) {
+		h.Role = userRole
+	}
+	h.Entry = snap.Name(e)
+	h.What = snap.PathLabel(e)
+	h.Time = snap.Time(e)
 }
 
 // newestFirst returns the entries that overlap one of the lines, the newest first.
