@@ -34,12 +34,13 @@ type shape struct {
 
 var shapes = []shape{
 	{name: "effect", meaning: "an assignment to an outer variable, other than err, inside an if", bound: 6},
-	{name: "pair", meaning: "two assignments in one", bound: 63},
-	{name: "triple", meaning: "three assignments or more in one", bound: 16},
-	{name: "switch", meaning: "an assignment before a switch without a value", bound: 10},
-	{name: "unkeyed", meaning: "a struct literal of four or more fields without keys", bound: 24},
-	{name: "loop", meaning: "a loop of two variables, or with a beginning and no condition", bound: 20},
-	{name: "long", meaning: "a function of more than 60 lines", bound: 8},
+	{name: "pair", meaning: "two assignments in one", bound: 56},
+	{name: "triple", meaning: "three assignments or more in one", bound: 0},
+	{name: "switch", meaning: "an assignment before a switch without a value", bound: 0},
+	{name: "unkeyed", meaning: "a struct literal of four or more fields without keys", bound: 6},
+	{name: "loop", meaning: "a loop of two variables, or with a beginning and no condition", bound: 6},
+	{name: "or", meaning: "cmp.Or: all its arguments run, whichever counts", bound: 30},
+	{name: "long", meaning: "a function of more than 60 lines", bound: 2},
 	{name: "parameters", meaning: "a function of more than five parameters", bound: 6},
 	{name: "hidden", meaning: "a type assertion to an interface without a name", bound: 12},
 }
@@ -126,6 +127,8 @@ func shapesOf(n ast.Node, files *token.FileSet) (names []string) {
 		add("switch", x.Tag == nil && x.Init != nil)
 	case *ast.CompositeLit:
 		add("unkeyed", isStruct(x.Type) && len(x.Elts) >= minKeyed && !isKeyed(x.Elts[0]))
+	case *ast.CallExpr:
+		add("or", isCmpOr(x.Fun))
 	case *ast.ForStmt:
 		add("loop", hasSeveral(x.Init) || hasSeveral(x.Post) || x.Init != nil && x.Cond == nil)
 	case *ast.TypeAssertExpr:
@@ -161,6 +164,16 @@ func isStruct(t ast.Expr) bool {
 		return false
 	}
 	return true
+}
+
+// isCmpOr reports whether a function is cmp.Or.
+func isCmpOr(function ast.Expr) bool {
+	selector, isSelector := function.(*ast.SelectorExpr)
+	if !isSelector || selector.Sel.Name != "Or" {
+		return false
+	}
+	of, isName := selector.X.(*ast.Ident)
+	return isName && of.Name == "cmp"
 }
 
 // isKeyed reports whether an element of a literal has a key.
