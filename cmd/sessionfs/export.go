@@ -54,26 +54,7 @@ func exportCommand() *cobra.Command {
 		if since != "" {
 			return refuse(exitUsage, "export: --since needs --all DIR")
 		}
-		at, err := src.Named(args[0])
-		if err != nil {
-			return err
-		}
-		if ownGarbage { // not before: to find the session may take a list
-			debug.SetGCPercent(indexGarbage)
-		}
-		snap, of, err := src.subject(cmd.Context(), at)
-		if err != nil {
-			return err
-		}
-		defer snap.Release()
-		if ownGarbage {
-			debug.SetGCPercent(pageGarbage)
-		}
-		err = view.Page(cmd.Context(), cmd.OutOrStdout(), of)
-		if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {
-			sayMasked(cmd, "masked in the whole session", masked, "")
-		}
-		return err
+		return src.exportPage(cmd, args[0], ownGarbage)
 	})
 	cmd.Flags().StringVar(&site, "all", "", "write a page for each session into `DIR`")
 	_ = cmd.MarkFlagDirname("all") // the flag exists
@@ -88,6 +69,31 @@ func exportCommand() *cobra.Command {
 		return masked(cmd, args)
 	}
 	return cmd
+}
+
+// exportPage writes the page of the session that a user names. ownGarbage says that it sets how much
+// garbage there may be.
+func (src *tree) exportPage(cmd *cobra.Command, name string, ownGarbage bool) error {
+	at, err := src.Named(name)
+	if err != nil {
+		return err
+	}
+	if ownGarbage { // not before: to find the session may take a list
+		debug.SetGCPercent(indexGarbage)
+	}
+	snap, of, err := src.subject(cmd.Context(), at)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	if ownGarbage {
+		debug.SetGCPercent(pageGarbage)
+	}
+	err = view.Page(cmd.Context(), cmd.OutOrStdout(), of)
+	if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {
+		sayMasked(cmd, "masked in the whole session", masked, "")
+	}
+	return err
 }
 
 // How much garbage there may be while a session is indexed and while its page is written, in
