@@ -228,6 +228,8 @@ type Count struct {
 	Hours       bool      // by hours
 	From, Until time.Time // answers at or after From and before Until; zero for any
 	Written     time.Time // only of sessions whose files were modified at or after it; zero for all
+	// Only reports whether a session counts; nil counts all.
+	Only func(*listing.Info) bool
 }
 
 // Costs calls each with the rows that usage.jsonl sums up by local days, and the agent of their
@@ -243,6 +245,9 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 	}
 	if err != nil {
 		return err
+	}
+	if c.Only != nil {
+		sessions = slices.DeleteFunc(slices.Clone(sessions), func(i *listing.Info) bool { return !c.Only(i) })
 	}
 	all := report.NewCosts(t.billed(), t.view.Prices)
 	if c.Tools {

@@ -51,11 +51,7 @@ func blameCommand() *cobra.Command {
 			return err
 		}
 		edits := found.list
-		changes := make([][]blame.Change, len(edits))
-		for i := range edits {
-			changes[i] = edits[i].Changes
-		}
-		of := blame.Lines(text, changes)
+		of := blame.Lines(text, found.changes())
 		err = paged(cmd, func(out *view.Screen) error {
 			p := src.blamePrinter(out, edits)
 			p.JSON = asJSON
@@ -119,13 +115,26 @@ type fileEdits struct {
 	named   int             // how many calls name the file
 }
 
+// unedited returns an error that says why a file has no edits, with advice about the most similar path.
+func (src *tree) unedited(ctx context.Context, found fileEdits, advice string) error {
+	if found.named == 0 {
+		return src.unnamed(ctx, found.touched, advice)
+	}
+	return fmt.Errorf("sessions name %s, but none has an edit of it; 'sessionfs touched' lists them", found.touched.Path())
+}
+
 // sayUnedited says on stderr why a file has no edits.
 func (src *tree) sayUnedited(cmd *cobra.Command, found fileEdits) {
-	if found.named == 0 {
-		src.sayUnnamed(cmd, found.touched, "; --was and that path add its edits")
-		return
+	sayError(cmd, src.unedited(cmd.Context(), found, "; --was and that path add its edits"))
+}
+
+// changes returns the changes of each edit.
+func (found fileEdits) changes() [][]blame.Change {
+	changes := make([][]blame.Change, len(found.list))
+	for i := range found.list {
+		changes[i] = found.list[i].Changes
 	}
-	sayError(cmd, fmt.Errorf("sessions name %s, but none has an edit of it; 'sessionfs touched' lists them", found.touched.Path()))
+	return changes
 }
 
 // edits returns the edits of a file, and those of the paths where it was before.
@@ -145,7 +154,7 @@ func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fil
 		}
 		seen[before.touched.Path()] = true
 		if before.named == 0 {
-			src.sayUnnamed(cmd, before.touched, "")
+			sayError(cmd, src.unnamed(cmd.Context(), before.touched, ""))
 		}
 		found.named += before.named
 		found.list = append(found.list, before.list...)
@@ -155,27 +164,33 @@ func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fil
 	return found, nil
 }
 
-// editsAt returns the edits of the file at a path.
+// editsAt returns the edits of the file at a path, and shows the progress.
 func (src *tree) editsAt(cmd *cobra.Command, file string) (found fileEdits, err error) {
+	err = withProgress(cmd, func(ctx context.Context) (err error) {
+		found, err = src.findEdits(ctx, file)
+		return err
+	})
+	return found, err
+}
+
+// findEdits returns the edits of the file at a path.
+func (src *tree) findEdits(ctx context.Context, file string) (found fileEdits, err error) {
 	found.touched, err = touchedBy(file)
 	if err != nil {
 		return found, err
 	}
-	searcher, err := src.Searcher(nil, 0)
+	searcher, err := src.searcher(nil, 0)
 	if err != nil {
 		return found, err
 	}
-	err = withProgress(cmd, func(ctx context.Context) error {
-		result, err := searcher.Search(ctx, found.touched)
-		if err != nil {
-			return err
-		}
-		found.unread = result.Unread
-		found.named = len(result.Hits)
-		found.list, err = blame.Edits(ctx, result.Hits, found.touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
-			return src.Snapshot(ctx, h.Directory())
-		})
-		return err
+	result, err := searcher.Search(ctx, found.touched)
+	if err != nil {
+		return found, err
+	}
+	found.unread = result.Unread
+	found.named = len(result.Hits)
+	found.list, err = blame.Edits(ctx, result.Hits, found.touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
+		return src.Snapshot(ctx, h.Directory())
 	})
 	return found, err
 }

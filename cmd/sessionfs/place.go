@@ -13,6 +13,7 @@ import (
 
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/search"
 	"sessionfs/source"
 )
 
@@ -20,6 +21,19 @@ import (
 type tree struct {
 	*source.Tree
 	flags *sourceFlags
+	// within are the directories in which, or below which, sessions count for searches and sums; none for all.
+	within []string
+}
+
+// searcher returns a searcher of a query's sessions that count, for nil of all that count, for so many hits, 0
+// for all.
+func (src *tree) searcher(query *search.Query, limit int) (*search.Searcher, error) {
+	searcher, err := src.Searcher(query, limit)
+	if err != nil {
+		return nil, err
+	}
+	searcher.Within = src.within
+	return searcher, nil
 }
 
 // onSource makes a command work on SOURCE: it adds the flags of SOURCE, opens it, and closes it
@@ -98,7 +112,7 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{opened, f}, nil
+	return &tree{Tree: opened, flags: f}, nil
 }
 
 // ofOneAgent are the commands that work on the default SOURCE where none is named: they change it,

@@ -105,7 +105,7 @@ func touchedCommand() *cobra.Command {
 		f.marks = touched.Marks()
 		err = f.run(cmd, src, nil, touched)
 		if code, ok := errors.AsType[status](err); ok && code == exitNothing {
-			src.sayUnnamed(cmd, touched, "")
+			sayError(cmd, src.unnamed(cmd.Context(), touched, ""))
 		}
 		return err
 	})
@@ -120,14 +120,14 @@ func touchedCommand() *cobra.Command {
 	return cmd
 }
 
-// sayUnnamed says on stderr that no session names a file, and the most similar path that one names, with
+// unnamed returns an error that no session names a file. It has the most similar path that one names, with
 // advice about that.
-func (src *tree) sayUnnamed(cmd *cobra.Command, touched *search.Touched, advice string) {
+func (src *tree) unnamed(ctx context.Context, touched *search.Touched, advice string) error {
 	said := "no session names " + touched.Path()
-	if nearest := src.nearest(cmd.Context(), touched); nearest != "" {
+	if nearest := src.nearest(ctx, touched); nearest != "" {
 		said += "; the most similar path that one names is " + nearest + advice
 	}
-	sayError(cmd, errors.New(said))
+	return errors.New(said)
 }
 
 // nearest returns the most similar path to one that was searched for, "" for none. A name that no session
@@ -137,7 +137,7 @@ func (src *tree) nearest(ctx context.Context, touched *search.Touched) string {
 		return ""
 	}
 	elsewhere, others := touched.Elsewhere()
-	searcher, err := src.Searcher(nil, 0)
+	searcher, err := src.searcher(nil, 0)
 	if err == nil {
 		_, _, err = searcher.Count(ctx, elsewhere)
 	}
@@ -182,7 +182,7 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 	if f.max < 0 {
 		return fmt.Errorf("-m: needs a number, or 0 for all, not %d", f.max)
 	}
-	searcher, err := src.Searcher(query, f.max)
+	searcher, err := src.searcher(query, f.max)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,9 @@ type Sessions struct {
 	Memory *budget.Budget
 	// Limit bounds the hits; 0 for all.
 	Limit int
+	// Within are absolute directories. If there are any, only sessions count whose working directory is one of
+	// them or below one. It is not changed once a search has begun.
+	Within []string
 }
 
 // Searcher searches sessions. It is safe for concurrent use.

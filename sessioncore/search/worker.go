@@ -51,6 +51,9 @@ func (w *worker) search(ctx context.Context, f file, found *Found) error {
 		return nil
 	}
 	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.s.Files, found.File) }
+	if isWithin, err := w.s.isWithin(header); err != nil || !isWithin {
+		return err
+	}
 	if t, ok := w.m.(*Touched); ok {
 		mayTouch, err := w.mayTouch(ctx, f, t, header)
 		if err != nil || !mayTouch {

@@ -1,0 +1,74 @@
+package search
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
+)
+
+// IsWithin reports whether the working directory of a session is one of dirs or below one.
+func IsWithin(cwd string, dirs []string) bool {
+	folded := foldedPath(cwd)
+	return folded != "" && slices.ContainsFunc(dirs, func(dir string) bool { return isBelow(folded, foldedPath(dir)) })
+}
+
+// isWithin reports whether the session with a header counts.
+func (s *Searcher) isWithin(header func() (rawjson.Value, error)) (bool, error) {
+	if len(s.Within) == 0 {
+		return true, nil
+	}
+	h, err := header()
+	if err != nil {
+		return false, err
+	}
+	cwd, _ := h.Member("cwd").Text()
+	return IsWithin(cwd, s.Within), nil
+}
+
+// WithID returns the sessions whose ids begin with key in any case, also those of subagents, the latest
+// modified first. It reads the header of each session; a session without a readable one is left out.
+func (s *Searcher) WithID(ctx context.Context, key string) ([]*Found, error) {
+	files, err := sessionFiles(ctx, s.Files)
+	if err != nil {
+		return nil, err
+	}
+	key = strings.ToLower(key)
+	all := make([]*Found, len(files))
+	readers, ctx := errgroup.WithContext(ctx)
+	readers.SetLimit(runtime.GOMAXPROCS(0))
+	for i, f := range files {
+		readers.Go(func() (err error) {
+			defer storage.RecoverTo(&err)
+			all[i] = s.foundWithID(ctx, f.name, key)
+			return ctx.Err()
+		})
+	}
+	if err := readers.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(f *Found) bool { return f == nil }), nil
+}
+
+// foundWithID returns a session if it counts and its id begins with key, which is in lower case, else
+// nil.
+func (s *Searcher) foundWithID(ctx context.Context, name, key string) *Found {
+	header, err := sessioncore.ReadHeaderOf(ctx, s.Files, name)
+	if err != nil {
+		return nil
+	}
+	id, _ := header.Member("id").Text()
+	begins := strings.HasPrefix(strings.ToLower(id), key) || strings.HasPrefix(strings.ToLower(names.FileName(id)), key)
+	isWithin, err := s.isWithin(func() (rawjson.Value, error) { return header, nil })
+	if err != nil || !isWithin || !begins {
+		return nil
+	}
+	return &Found{Tree: s.Tree, File: name, ID: id}
+}
