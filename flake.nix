@@ -11,7 +11,7 @@
             pname = "sessionfs";
             version = self.shortRev or "dirty"; # the program knows its own
             src = self;
-            vendorHash = "sha256-h1cBFyYtAO/8XqsNuOjNuQNfb71YSyCPNsAqEHZi5zg=";
+            vendorHash = "sha256-DNe8mHx7siRxtfYAp7IhhVGLD8RKF2aM7hHqsRoMtoo=";
             subPackages = [ "cmd/sessionfs" ];
             env.CGO_ENABLED = 0;
             ldflags = [ "-s" "-w" ];

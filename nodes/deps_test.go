@@ -31,6 +31,7 @@ var imports = map[string][]string{
 	},
 	"blobfs":    {"sessionfs/sessioncore", "sessionfs/sessioncore/document", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/writer"},
 	"mountopts": {},
+	"mcp":       {"sessionfs/sessioncore/names", "sessionfs/sessioncore/storage"},
 	"fs": {
 		"github.com/hanwen/go-fuse/v2/fuse",
 		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/kernel", "sessionfs/nodes/nfs", "sessionfs/nodes/layout",
@@ -45,7 +46,7 @@ var imports = map[string][]string{
 		"sessionfs/fs", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/agents",
 		"sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage", "sessionfs/testdata",
 	},
-	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/source", "sessionfs/nodes/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore",
+	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/mcp", "sessionfs/source", "sessionfs/nodes/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore",
 		"sessionfs/sessioncore/agents", "sessionfs/sessioncore/blame", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names",
 		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/postgres",
 		"sessionfs/sessioncore/secrets", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer",

@@ -201,7 +201,7 @@ func (t *Tree) FindNamed(arg string) (found []Session, err error) {
 	if before := beforeEntry(arg); storage.IsGone(err) && before != arg {
 		found, err = t.namedBy(before)
 		for i := range found {
-			found[i].Entry, err = t.entry(found[i].Dir, arg[len(before)+1:])
+			found[i].Entry, err = t.Entry(found[i].Dir, arg[len(before)+1:])
 			if err != nil {
 				return nil, err
 			}
@@ -268,8 +268,8 @@ func entryIn(below string) string {
 	return ""
 }
 
-// entry returns the name of the entry of a session whose id begins with key.
-func (t *Tree) entry(session, key string) (string, error) {
+// Entry returns the name of the entry of a session whose id begins with key.
+func (t *Tree) Entry(session, key string) (string, error) {
 	key = strings.TrimSuffix(key, ".json")
 	dir := path.Join(session, "entries")
 	if _, err := t.Lstat(path.Join(dir, key+".json")); err == nil {

@@ -191,7 +191,7 @@ var jobs = []job{
 		how:   "sessionfs completion bash", does: "prints completions for a shell",
 	},
 	{
-		words: "skills agent agents mcp",
+		words: "skills agent agents tools",
 		how:   "sessionfs skill --install", does: "teaches your agents to search their own past",
 	},
 }

@@ -181,19 +181,29 @@ func openImporter(cmd *cobra.Command, to string) (*source.Tree, *transfer.Import
 	return files, into, nil
 }
 
+// lastingSelf returns the path of this program for others to run later. A command refuses one that is
+// cleared.
+func lastingSelf(command string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	for _, temporary := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		if fs.IsBelow(self, temporary) {
+			return "", refuse(exitUsage, "%s: the program lies in %s, which is cleared: install it elsewhere first",
+				command, temporary)
+		}
+	}
+	return self, nil
+}
+
 // installTimer has systemd keep sessions each day, or prints a line for cron where there is none.
 // Where they are to be imported is tried before.
 func installTimer(cmd *cobra.Command, to string, imports bool) error {
 	out := cmd.OutOrStdout()
-	self, err := os.Executable()
+	self, err := lastingSelf("keep")
 	if err != nil {
 		return err
-	}
-	for _, temporary := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
-		if fs.IsBelow(self, temporary) {
-			return refuse(exitUsage, "keep: the program lies in %s, which is cleared: install it elsewhere first",
-				temporary)
-		}
 	}
 	var words []string // systemd and cron lack the variables that name directories
 	names := []string{"XDG_DATA_HOME=", "PI_CODING_AGENT_DIR="}

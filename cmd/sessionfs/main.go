@@ -14,7 +14,7 @@
 // other systems than Linux.
 //
 // It starts no other programs than fusermount3, itself and a pager; sessionfs pick also starts fzf
-// and, on request, the agent.
+// and, on request, the agent; sessionfs mcp --install the commands of agents that change their servers.
 package main
 
 import (
@@ -200,7 +200,7 @@ var commands = map[string]func() *cobra.Command{
 	"show": showCommand, "log": logCommand, "diff": diffCommand, "sql-trigger": sqlTriggerCommand,
 	"shell-init": shellInitCommand, fzfWord: fzfCommand, "nfs": nfsCommand, "skill": skillCommand,
 	"blame": blameCommand, "fork": forkCommand, "resume": resumeSessionCommand, "keep": keepCommand, "version": versionCommand,
-	"demo": demoCommand, "status": statusCommand, "umount": umountCommand, "unmount": umountCommand,
+	"mcp": mcpCommand, "demo": demoCommand, "status": statusCommand, "umount": umountCommand, "unmount": umountCommand,
 }
 
 // newRoot returns the tree of commands that need no mount: the one that is called, or all if the

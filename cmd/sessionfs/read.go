@@ -71,8 +71,7 @@ func (src *tree) showAround(cmd *cobra.Command, at source.Session) error {
 	if err != nil {
 		return err
 	}
-	links := view.Links{Entries: "entries/", Blobs: strings.Repeat("../", strings.Count(at.Dir, "/")+1) + "blobs/"}
-	passage, err := view.Around(cmd.Context(), snap, entry, shownAround, links)
+	passage, err := view.Around(cmd.Context(), snap, entry, shownAround, linksOf(at.Dir))
 	if err != nil {
 		return err
 	}
@@ -88,6 +87,11 @@ func (src *tree) showAround(cmd *cobra.Command, at source.Session) error {
 	}
 	text := io.NewSectionReader(passage.Document, passage.From, passage.To-passage.From)
 	return pagedAt(cmd, line, func(out *view.Screen) error { return out.WriteTranscript(text) })
+}
+
+// linksOf returns the links of a transcript of the session that a directory of the tree shows.
+func linksOf(dir string) view.Links {
+	return view.Links{Entries: "entries/", Blobs: strings.Repeat("../", strings.Count(dir, "/")+1) + "blobs/"}
 }
 
 // logCommand is sessionfs log.

@@ -74,7 +74,15 @@ type Agent struct {
 	Resume []string
 	// IsID reports whether an id has the agent's form. Resume takes no other ids.
 	IsID func(id string) bool
+
+	// AddServer is the command line that adds a server of tools, named sessionfs, for all projects. Program
+	// stands in it for the server's program, and the arguments of that follow. RemoveServer removes it.
+	// Nil: no such command is known.
+	AddServer, RemoveServer []string
 }
+
+// Program stands for a program in a command line of an Agent.
+const Program = "PROGRAM"
 
 // Source is an agent's directory for Open.
 type Source struct {

@@ -146,6 +146,31 @@ func padded(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-uniseg.StringWidth(text)))
 }
 
+// Ranges prints the edits of the lines from a number on without their texts: a row for each range of lines
+// with the same edit, with tabs between its columns. These are the numbers, the time after ~ or nothing,
+// the agent, the ids of session and entry with # between them, and the title with the prompt.
+func (p *Printer) Ranges(from int, lines []Line) {
+	for begin := 0; begin < len(lines); {
+		end := begin + 1
+		for end < len(lines) && lines[end] == lines[begin] {
+			end++
+		}
+		numbers := fmt.Sprint(from + begin)
+		if end > begin+1 {
+			numbers = fmt.Sprintf("%d-%d", from+begin, from+end-1)
+		}
+		said := "-"
+		if edit := lines[begin].Edit; edit != Nobody {
+			e := &p.Edits[edit]
+			at := mark(lines[begin]) + e.Time.Local().Format("2006-01-02 15:04")
+			id := names.VisibleLine(names.ShortID(e.ID)) + "#" + entryOf(e)
+			said = strings.Join([]string{at, p.Agent(e), id, saidOf(e)}, "\t")
+		}
+		fmt.Fprintf(p.Out, "%s\t%s\n", numbers, said)
+		begin = end
+	}
+}
+
 // editJSON has the members of a line's object that are about its edit.
 type editJSON struct {
 	Time    string `json:"time"`

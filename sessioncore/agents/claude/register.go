@@ -40,6 +40,9 @@ func init() {
 
 		Resume: []string{"claude", "--resume="},
 		IsID:   agents.IsUUID,
+
+		AddServer:    []string{"claude", "mcp", "add", "--scope", "user", "sessionfs", "--", agents.Program},
+		RemoveServer: []string{"claude", "mcp", "remove", "--scope", "user", "sessionfs"},
 	})
 }
 

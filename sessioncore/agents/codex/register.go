@@ -43,6 +43,9 @@ func init() {
 		Lone:   lone,
 		Resume: []string{"codex", "resume", "--"},
 		IsID:   agents.IsUUID,
+
+		AddServer:    []string{"codex", "mcp", "add", "sessionfs", "--", agents.Program},
+		RemoveServer: []string{"codex", "mcp", "remove", "sessionfs"},
 	})
 }
 

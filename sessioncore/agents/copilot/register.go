@@ -41,6 +41,9 @@ func init() {
 		ByRequest: []string{provider.Name, "copilot"},
 		Resume:    []string{"copilot", "--resume="},
 		IsID:      agents.IsUUID,
+
+		AddServer:    []string{"copilot", "mcp", "add", "sessionfs", "--", agents.Program},
+		RemoveServer: []string{"copilot", "mcp", "remove", "sessionfs"},
 	})
 }
 

@@ -56,6 +56,9 @@ func init() {
 		},
 		Resume: []string{"gemini", "--resume="},
 		IsID:   agents.IsUUID,
+
+		AddServer:    []string{"gemini", "mcp", "add", "--scope", "user", "sessionfs", agents.Program, "--"},
+		RemoveServer: []string{"gemini", "mcp", "remove", "--scope", "user", "sessionfs"},
 	})
 }
 

@@ -31,6 +31,9 @@ func init() {
 		NamesAreIDs: true,
 		Resume:      []string{"qwen", "--resume"},
 		IsID:        agents.IsUUID,
+
+		AddServer:    []string{"qwen", "mcp", "add", "--scope", "user", "sessionfs", agents.Program, "--"},
+		RemoveServer: []string{"qwen", "mcp", "remove", "--scope", "user", "sessionfs"},
 	})
 }
 

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"sessionfs/fs"
+	"sessionfs/mcp"
+	"sessionfs/sessioncore/names"
+	"sessionfs/source"
+)
+
+// mcpCommand is sessionfs mcp.
+func mcpCommand() *cobra.Command {
+	var install, uninstall, everywhere, unmasked bool
+	cmd := &cobra.Command{
+		Use:   "mcp [--everywhere] [--no-redact] [--install | --uninstall]",
+		Short: "Let an agent search its own past by the Model Context Protocol",
+		Long: "Serve the tools search, show, touched, blame, log and stats over stdin and stdout, as the client of an " +
+			"agent asks for them. They write nothing. Their sessions are those of all agents in the working directory " +
+			"or below it, with secrets masked. Paths are of files there, an answer has 60 KB at most, and each says that " +
+			"found text is no instruction.\n\n" +
+			"--install adds this program by each agent's own command, for all its projects, or says how to.",
+		Example: "  sessionfs mcp --install",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			options := serverOptions(everywhere, unmasked)
+			switch {
+			case install:
+				return installServer(cmd, options)
+			case uninstall:
+				return uninstallServer(cmd)
+			}
+			door, err := newAgentDoor(everywhere, unmasked, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return door.server().Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&everywhere, "everywhere", false, "the sessions of all directories")
+	flags.BoolVar(&unmasked, "no-redact", false, "mask no secrets")
+	flags.BoolVar(&install, "install", false, "add it to the agents that are there, with these options")
+	flags.BoolVar(&uninstall, "uninstall", false, "remove it from them")
+	exclusive(cmd, "install", "uninstall")
+	return cmd
+}
+
+// agentDoor answers the calls of an agent. Each call opens the sessions as a command does, so that it has
+// them as they are then, and nothing is held between calls.
+type agentDoor struct {
+	dir      string   // the working directory, without links
+	named    string   // the working directory as a shell names it, and agents do
+	within   []string // the names of the directory whose sessions are shown; none for all sessions
+	unmasked bool
+	stderr   io.Writer
+}
+
+// newAgentDoor returns the door for the working directory.
+func newAgentDoor(everywhere, unmasked bool, stderr io.Writer) (*agentDoor, error) {
+	dir, err := unix.Getwd() // without links
+	if err != nil {
+		return nil, err
+	}
+	if dir == "/" && !everywhere {
+		return nil, refuse(exitUsage, "mcp: the working directory is /, and all sessions are below it: "+
+			"start it in the directory of a project, or with --everywhere")
+	}
+	named, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	d := &agentDoor{dir: dir, named: named, unmasked: unmasked, stderr: stderr}
+	if !everywhere {
+		d.within = []string{dir, named}
+	}
+	return d, nil
+}
+
+// server returns the server with the tools.
+func (d *agentDoor) server() *mcp.Server {
+	where := "in this directory"
+	if len(d.within) == 0 {
+		where = "on this machine"
+	}
+	return &mcp.Server{
+		Name:    "sessionfs",
+		Version: release,
+		Instructions: "These tools search the past conversations of this user with any coding agent " + where +
+			". Use them when the user speaks of earlier work, and before you solve what may have been solved before. " +
+			"Search for two or three words, show the best hit, and say which session and date an answer comes from. " +
+			mcp.Notice,
+		Tools: d.tools(),
+	}
+}
+
+// run returns the function of a tool: do on opened sessions, with its errors in the words of commands.
+func (d *agentDoor) run(do func(c *agentCall) error) func(context.Context, mcp.Arguments, *mcp.Answer) error {
+	return func(ctx context.Context, a mcp.Arguments, answer *mcp.Answer) error {
+		err := d.onSessions(ctx, a, answer, do)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		return answerError{err}
+	}
+}
+
+// onSessions opens the sessions for a call.
+func (d *agentDoor) onSessions(ctx context.Context, a mcp.Arguments, answer *mcp.Answer, do func(c *agentCall) error) error {
+	at, err := source.Find(source.Request{Name: "all"})
+	if err != nil {
+		return err
+	}
+	options := []string{"redact"}
+	if d.unmasked {
+		options = []string{"ro"}
+	}
+	opened, err := at.OpenTree(ctx, source.Words, options, false, d.stderr)
+	if err != nil {
+		return err
+	}
+	defer opened.Close()
+	c := &agentCall{
+		ctx:       ctx,
+		Arguments: a,
+		answer:    answer,
+		door:      d,
+		src:       &tree{Tree: opened, within: d.within},
+		out:       bufio.NewWriter(answer),
+	}
+	err = do(c)
+	if err != nil {
+		return err
+	}
+	return c.out.Flush()
+}
+
+// answerError words an error for an agent as commands word theirs.
+type answerError struct{ error }
+
+// Error implements error.
+func (e answerError) Error() string { return reasonOf(e.error) }
+
+// Unwrap returns the error that is worded.
+func (e answerError) Unwrap() error { return e.error }
+
+// pathBelow returns the path that an argument names, below the working directory, and where it leads,
+// which must be below that too. The file need not exist.
+func (d *agentDoor) pathBelow(text string) (named, resolved string, err error) {
+	named = filepath.Clean(text)
+	if !filepath.IsAbs(named) {
+		named = filepath.Join(d.dir, named)
+	}
+	if fs.IsBelow(named, d.named) {
+		named = filepath.Join(d.dir, strings.TrimPrefix(named, d.named))
+	}
+	if !fs.IsBelow(named, d.dir) {
+		return "", "", fmt.Errorf("%s is not below %s, the directory of this server", names.Visible(text), d.dir)
+	}
+	resolved, err = resolveExisting(named)
+	if err != nil {
+		return "", "", fmt.Errorf("%s: it cannot be told where it leads: %w", names.Visible(text), err)
+	}
+	if !fs.IsBelow(resolved, d.dir) {
+		return "", "", fmt.Errorf("%s leads by a link to what is not below %s, the directory of this server",
+			names.Visible(text), d.dir)
+	}
+	return named, resolved, nil
+}
+
+// resolveExisting returns a path without links, of which the end may not exist.
+func resolveExisting(name string) (string, error) {
+	at := name
+	for {
+		resolved, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			return filepath.Join(resolved, strings.TrimPrefix(name, at)), nil
+		}
+		if _, missing := os.Lstat(at); missing == nil { // a link that leads nowhere, or out of sight
+			return "", err
+		}
+		isMissing := errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+		if !isMissing || at == filepath.Dir(at) {
+			return "", err
+		}
+		at = filepath.Dir(at)
+	}
+}

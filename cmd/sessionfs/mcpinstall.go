@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/transfer"
+	"sessionfs/source"
+)
+
+// clientLimit is how long an agent's command may take that changes its list of servers.
+const clientLimit = time.Minute
+
+// serverOptions returns the options of mcp as words.
+func serverOptions(everywhere, unmasked bool) (words []string) {
+	if everywhere {
+		words = append(words, "--everywhere")
+	}
+	if unmasked {
+		words = append(words, "--no-redact")
+	}
+	return words
+}
+
+// installServer has each agent that is there add this program with options by its own command, or says what
+// the user can do.
+func installServer(cmd *cobra.Command, options []string) error {
+	self, err := lastingSelf("mcp")
+	if err != nil {
+		return err
+	}
+	words := append([]string{self, "mcp"}, options...)
+	return eachClient(cmd, func(name string, agent *agents.Agent) error {
+		if agent == nil || agent.AddServer == nil {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: no command of it is known that adds a server. If it has servers of tools, "+
+				"add one named sessionfs with the command: %s\n", name, quotedWords(words))
+			return err
+		}
+		line := slices.Clone(agent.AddServer)
+		line[slices.Index(line, agents.Program)] = self
+		return runClient(cmd, name, append(line, words[1:]...))
+	})
+}
+
+// uninstallServer has each agent that is there remove this program.
+func uninstallServer(cmd *cobra.Command) error {
+	return eachClient(cmd, func(name string, agent *agents.Agent) error {
+		if agent == nil || agent.RemoveServer == nil {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: if you have added the server sessionfs to it, remove that there\n", name)
+			return err
+		}
+		return runClient(cmd, name, agent.RemoveServer)
+	})
+}
+
+// eachClient calls do for each agent that is there, nil for those of our own form.
+func eachClient(cmd *cobra.Command, do func(name string, agent *agents.Agent) error) error {
+	isGone := func(dir mountopts.AgentDir) bool { return transfer.HasKept(dir.Source) }
+	dirs := slices.DeleteFunc(source.AgentDirs(os.Getenv), isGone)
+	if len(dirs) == 0 {
+		return refuse(exitFailure, "mcp: there is no agent")
+	}
+	return each(cmd, dirs, func(dir mountopts.AgentDir) error { return do(dir.Name, agents.Find(dir.Name)) })
+}
+
+// runClient runs an agent's command and prints what it says. Where the command is not installed it prints
+// the line to type.
+func runClient(cmd *cobra.Command, name string, line []string) error {
+	if _, err := exec.LookPath(line[0]); err != nil {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: its command is not found; type where it is: %s\n", name, quotedWords(line))
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), clientLimit)
+	defer cancel()
+	client := exec.CommandContext(ctx, line[0], line[1:]...)
+	client.WaitDelay = time.Second // a child of it may keep our pipe open
+	said, err := client.CombinedOutput()
+	text := names.VisibleExcept(strings.TrimSpace(string(said)), "\n")
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w: %s", name, quotedWords(line), err, text)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, text)
+	return err
+}
+
+// quotedWords returns a command line for a shell.
+func quotedWords(words []string) string {
+	quotes := make([]string, len(words))
+	for i, word := range words {
+		quotes[i] = quoteWord(word)
+	}
+	return strings.Join(quotes, " ")
+}

@@ -1,0 +1,386 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sessionfs/fs"
+	"sessionfs/mcp"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/blame"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/names"
+	reports "sessionfs/sessioncore/report"
+	"sessionfs/sessioncore/search"
+	"sessionfs/sessioncore/view"
+	"sessionfs/source"
+)
+
+// agentCall is a call of a tool.
+type agentCall struct {
+	mcp.Arguments
+	ctx    context.Context // of the call
+	answer *mcp.Answer
+	door   *agentDoor
+	src    *tree
+	out    *bufio.Writer // to the answer
+}
+
+const (
+	// usualHits is how many hits an agent gets where it does not say.
+	usualHits = 50
+	// agentColumns is the width of a line of a log for an agent, in columns.
+	agentColumns = 200
+	// maxArgument bounds a query and a path, in bytes: the longest that a search takes, and a system.
+	maxArgument = 4096
+	// maxAgentID bounds the ids of a session and an entry together, and maxWords a date or the names of keys, in
+	// bytes.
+	maxAgentID, maxWords = 512, 64
+	// maxLine is the greatest number of a line.
+	maxLine = maxBlamed
+)
+
+// The parameters that several tools have.
+var (
+	mostParameter = mcp.Parameter{
+		Name: "most", IsNumber: true, Most: search.DefaultLimit,
+		Description: fmt.Sprintf("How many hits, the newest first; %d where it is missing.", usualHits),
+	}
+	idParameter = mcp.Parameter{
+		Name: "id", IsRequired: true, Most: maxAgentID,
+		Description: "The id of a session or its beginning, as another tool has it, such as 019d3d96.",
+	}
+	pathParameter = mcp.Parameter{
+		Name: "path", IsRequired: true, Most: maxArgument,
+		Description: "A path below the working directory.",
+	}
+)
+
+// tools returns the tools.
+func (d *agentDoor) tools() []mcp.Tool {
+	shown := idParameter
+	shown.Description = "SESSION#ENTRY as another tool has it, such as 019d3d96#6ab2fbe0; or the id of a session alone, for all of it."
+	return []mcp.Tool{
+		{
+			Name: "search", Run: d.run((*agentCall).search), Parameters: []mcp.Parameter{
+				{
+					Name: "query", IsRequired: true, Most: maxArgument,
+					Description: "Words that one entry has, all of them, in any case unless they have a capital. Also \"a phrase\", " +
+						"-word, role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, before:DATE. " +
+						"DATE is 2026-01-31, 2026-01, today, monday, 7d or 2w.",
+				}, mostParameter,
+			},
+			Description: "Find what was said in past conversations. A line for each hit, the newest first: " +
+				"SESSION#ENTRY, which show takes, agent, time, text around the match, first line of the prompt before it.",
+		}, {
+			Name: "show", Run: d.run((*agentCall).show), Parameters: []mcp.Parameter{shown, {
+				Name: "around", IsNumber: true, Most: 100,
+				Description: fmt.Sprintf("How many entries on each side of ENTRY; %d where it is missing.", shownAround),
+			}},
+			Description: "Read an entry of a past conversation with those around it, as Markdown.",
+		}, {
+			Name: "touched", Run: d.run((*agentCall).touched), Parameters: []mcp.Parameter{pathParameter, mostParameter},
+			Description: "Find the calls of tools in past conversations that named a file, or something below a directory. " +
+				"Lines as those of search. The file need not exist any more.",
+		}, {
+			Name: "blame", Run: d.run((*agentCall).blame), Parameters: []mcp.Parameter{
+				pathParameter,
+				{Name: "from", IsNumber: true, Most: maxLine, Description: "The first line; 1 where it is missing."},
+				{Name: "to", IsNumber: true, Most: maxLine, Description: "The last line; that of the file where it is missing."},
+			},
+			Description: "Tell which past prompt put the lines of a file there. A row for each range of lines: numbers, time, agent, " +
+				"SESSION#ENTRY, title and prompt; - where no agent did; ~ where the text alone tells. It has no text of the file.",
+		}, {
+			Name: "log", Run: d.run((*agentCall).log), Parameters: []mcp.Parameter{idParameter},
+			Description: "List the prompts and answers of a past conversation as a tree, the newest branch first. leaf is where it " +
+				"stands; lost is what no resume shows.",
+		}, {
+			Name: "stats", Run: d.run((*agentCall).stats), Parameters: []mcp.Parameter{
+				{
+					Name: "by", Most: maxWords,
+					Description: "One of " + strings.Join(reports.Keys, ", ") + ", or two with a comma between them; day where it is missing.",
+				},
+				{Name: "since", Most: maxWords, Description: "Count from this day on: 2026-01-31, 2026-01, today, monday, 30d, 4w."},
+				{Name: "until", Most: maxWords, Description: "Count until this day, week or month, with all of it."},
+			},
+			Description: "Add up sessions, answers, tokens and dollars of past conversations.",
+		},
+	}
+}
+
+// screen returns the output as one of a printer: as on a terminal, without colours.
+func (c *agentCall) screen() *view.Screen { return &view.Screen{Writer: c.out, People: true} }
+
+func (c *agentCall) search() error {
+	query, err := queryParser().Query(c.Text("query"))
+	if err != nil {
+		return err
+	}
+	result, err := c.hits(query, query)
+	if err == nil && len(result.Hits) == 0 {
+		c.answer.Note("Nothing is found. Take fewer or other words.")
+	}
+	return err
+}
+
+func (c *agentCall) touched() error {
+	name, _, err := c.door.pathBelow(c.Text("path"))
+	if err != nil {
+		return err
+	}
+	touched, err := touchedBy(name)
+	if err != nil {
+		return err
+	}
+	result, err := c.hits(nil, touched)
+	if err == nil && len(result.Hits) == 0 {
+		c.answer.Note("Nothing is found: %s.", names.Visible(c.src.unnamed(c.ctx, touched, "").Error()))
+	}
+	return err
+}
+
+// hits prints the hits of a Matcher among the sessions of a query, nil for all sessions.
+func (c *agentCall) hits(query *search.Query, m search.Matcher) (*search.Result, error) {
+	searcher, err := c.src.searcher(query, c.Number("most", usualHits))
+	if err != nil {
+		return nil, err
+	}
+	result, err := searcher.Search(c.ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if result.More {
+		c.answer.Note("There are more hits than these %d: %s, or ask for more by most.", len(result.Hits), result.Advice())
+	}
+	c.noteUnread(result.Unread)
+	p := &search.Printer{
+		Out: c.screen(), Prompts: true,
+		Agent: func(found *search.Found) string { return c.src.agentOf(found.Directory()) },
+	}
+	return result, p.Hits(result.Hits)
+}
+
+// noteUnread says how many sessions could not be searched. Their names may be of other directories.
+func (c *agentCall) noteUnread(unread []*search.Found) {
+	if len(unread) > 0 {
+		c.answer.Note("%d session files of this user could not be read.", len(unread))
+	}
+}
+
+func (c *agentCall) blame() error {
+	name, resolved, err := c.door.pathBelow(c.Text("path"))
+	if err != nil {
+		return err
+	}
+	text, err := readBlamed(resolved)
+	if err != nil {
+		return err
+	}
+	count := strings.Count(text, "\n")
+	if !strings.HasSuffix(text, "\n") && text != "" {
+		count++
+	}
+	from := c.Number("from", 1)
+	to := min(c.Number("to", count), count)
+	if to < from {
+		return fmt.Errorf("there are no lines from %d to %d: the file has %d", from, c.Number("to", count), count)
+	}
+	found, err := c.src.findEdits(c.ctx, name)
+	if err != nil {
+		return err
+	}
+	c.noteUnread(found.unread)
+	if len(found.list) == 0 {
+		c.answer.Note("No line is an agent's: %s.", names.Visible(c.src.unedited(c.ctx, found, "").Error()))
+		return nil
+	}
+	lines := blame.Lines(text, found.changes())
+	c.src.blamePrinter(c.screen(), found.list).Ranges(from, lines[from-1:to])
+	return nil
+}
+
+func (c *agentCall) show() error {
+	snap, at, err := c.named()
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	entry, err := source.EndOf(snap, at.Entry)
+	if err != nil {
+		return err
+	}
+	links := linksOf(at.Dir)
+	if at.Entry == "" {
+		all, err := view.Render(c.ctx, snap, entry, links)
+		if err != nil {
+			return err
+		}
+		defer all.Close()
+		return c.screen().WriteTranscript(io.NewSectionReader(all, 0, all.Size()))
+	}
+	passage, err := view.Around(c.ctx, snap, entry, c.Number("around", shownAround), links)
+	if err != nil {
+		return err
+	}
+	defer passage.Document.Close()
+	return c.screen().WriteTranscript(io.NewSectionReader(passage.Document, passage.From, passage.To-passage.From))
+}
+
+func (c *agentCall) log() error {
+	snap, _, err := c.named()
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	log := view.Log{Session: snap}
+	return log.WriteText(c.ctx, c.screen(), agentColumns)
+}
+
+// named returns the session of the argument id, and the entry that it names. Callers must release the
+// session.
+func (c *agentCall) named() (*sessioncore.Snapshot, source.Session, error) {
+	text := c.Text("id")
+	if strings.Contains(text, "/") {
+		return nil, source.Session{}, fmt.Errorf("%s is no id: an id has no /", names.Visible(text))
+	}
+	key, entry, _ := strings.Cut(strings.TrimSpace(text), "#")
+	found, err := c.session(key)
+	if err != nil {
+		return nil, source.Session{}, err
+	}
+	at := source.Session{Dir: found.dir}
+	if entry != "" {
+		at.Entry, err = c.src.Entry(at.Dir, entry)
+		if err != nil {
+			return nil, at, err
+		}
+	}
+	snap, err := c.src.Snapshot(c.ctx, at.Dir)
+	return snap, at, err
+}
+
+// namedSession is a session that an id may name.
+type namedSession struct {
+	id, dir string // dir is its directory in the tree
+}
+
+// session returns the session whose id begins with key among those of the door.
+func (c *agentCall) session(key string) (found namedSession, err error) {
+	if key == "" {
+		return found, errors.New("id needs the id of a session before #")
+	}
+	for _, find := range []func(key string) ([]namedSession, error){c.listed, c.unlisted, c.archived} {
+		all, err := find(key)
+		if err != nil {
+			return found, err
+		}
+		isOther := func(s namedSession) bool { return !strings.EqualFold(s.id, key) }
+		if whole := slices.DeleteFunc(slices.Clone(all), isOther); len(whole) > 0 {
+			all = whole
+		}
+		var lines []string
+		for _, s := range all {
+			lines = append(lines, "  "+names.Visible(s.id))
+		}
+		lines = slices.Compact(slices.Sorted(slices.Values(lines)))
+		if len(lines) > 1 {
+			return found, source.Ambiguous(names.Visible(key)+" begins the id of more than one session; give more of it", lines)
+		}
+		if len(all) > 0 {
+			return all[0], nil
+		}
+	}
+	return found, fmt.Errorf("no session here has the id %s; search finds ids by words that were said", names.Visible(key))
+}
+
+// listed returns the sessions in lists, by the names of their files where these tell.
+func (c *agentCall) listed(key string) (found []namedSession, err error) {
+	all, err := c.src.Resuming(c.ctx, key)
+	if errors.Is(err, sessioncore.ErrNotFound) {
+		return nil, nil
+	}
+	for _, i := range all {
+		if len(c.door.within) == 0 || search.IsWithin(i.CWD, c.door.within) {
+			found = append(found, namedSession{i.ID, i.Path()})
+		}
+	}
+	return found, err
+}
+
+// unlisted returns any sessions, also those of subagents, by their headers.
+func (c *agentCall) unlisted(key string) ([]namedSession, error) { return c.withID(nil, key) }
+
+// archived returns archived sessions. A masked tree has none.
+func (c *agentCall) archived(key string) ([]namedSession, error) {
+	query, err := search.ParseQuery("in:archive")
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.withID(query, key)
+	if errors.Is(err, search.ErrQuery) { // there is no archive
+		return nil, nil
+	}
+	return found, err
+}
+
+// withID returns the sessions of a query whose ids begin with key.
+func (c *agentCall) withID(query *search.Query, key string) (found []namedSession, err error) {
+	searcher, err := c.src.searcher(query, 0)
+	if err != nil {
+		return nil, err
+	}
+	all, err := searcher.WithID(c.ctx, key)
+	for _, f := range all {
+		found = append(found, namedSession{f.ID, f.Directory()})
+	}
+	return found, err
+}
+
+func (c *agentCall) stats() error {
+	by := c.Text("by")
+	if by == "" {
+		by = reports.ByDay
+	}
+	s, err := reports.NewStats(by)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "--"))
+	}
+	since, err := c.span("since")
+	if err != nil {
+		return err
+	}
+	until, err := c.span("until")
+	if err != nil {
+		return err
+	}
+	s.Prices = c.src.Prices()
+	count := fs.Count{Tools: s.OfTools(), Hours: s.ByHours(), From: since.Begin, Until: until.End}
+	if len(c.door.within) > 0 {
+		count.Only = func(i *listing.Info) bool { return search.IsWithin(i.CWD, c.door.within) }
+	}
+	err = c.src.Costs(c.ctx, count, func(r reports.Row, agent string) { s.Add(&r, agent) })
+	if err != nil {
+		return err
+	}
+	_, err = c.out.Write(s.Table(reports.NoWidth, []string{"#"}, false))
+	return err
+}
+
+// span returns the span of time that a parameter names, the zero Span where there is none.
+func (c *agentCall) span(parameter string) (search.Span, error) {
+	text := c.Text(parameter)
+	if text == "" {
+		return search.Span{}, nil
+	}
+	s, err := search.ParseSpan(text, time.Now())
+	if err != nil {
+		err = fmt.Errorf("%s needs %w", parameter, err)
+	}
+	return s, err
+}

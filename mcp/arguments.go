@@ -1,0 +1,164 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"sessionfs/sessioncore/names"
+)
+
+// Parameter is a parameter of a tool: a text, or a whole number.
+type Parameter struct {
+	Name        string
+	Description string
+	IsNumber    bool
+	IsRequired  bool
+	// Most is the greatest number, or the size of the longest text in bytes.
+	Most int
+}
+
+// Arguments are the checked arguments of a call.
+type Arguments struct {
+	texts   map[string]string
+	numbers map[string]int
+}
+
+// Text returns the text of a parameter, "" where the call has none.
+func (a Arguments) Text(name string) string { return a.texts[name] }
+
+// Number returns the number of a parameter, or otherwise where the call has none.
+func (a Arguments) Number(name string, otherwise int) int {
+	if number, ok := a.numbers[name]; ok {
+		return number
+	}
+	return otherwise
+}
+
+// cursorParameter is the parameter by which a call goes on. Each tool has it.
+var cursorParameter = Parameter{
+	Name: "cursor", Most: 64,
+	Description: "What an answer says to go on with. The other parameters must be the same as before.",
+}
+
+// all returns the parameters of the tool with the cursor.
+func (t *Tool) all() []Parameter { return append(slices.Clip(t.Parameters), cursorParameter) }
+
+// schema returns the JSON Schema of the parameters, as clients show it to their models.
+func (t *Tool) schema() map[string]any {
+	properties := map[string]any{}
+	required := []string{}
+	for _, p := range t.all() {
+		property := map[string]any{"type": "string", "description": p.Description, "maxLength": p.Most}
+		if p.IsNumber {
+			property = map[string]any{"type": "integer", "description": p.Description, "minimum": 1, "maximum": p.Most}
+		}
+		properties[p.Name] = property
+		if p.IsRequired {
+			required = append(required, p.Name)
+		}
+	}
+	return map[string]any{
+		"type":                 "object",
+		"properties":           properties,
+		"required":             required,
+		"additionalProperties": false,
+	}
+}
+
+// parse checks the arguments of a call, which are JSON.
+func (t *Tool) parse(text json.RawMessage) (Arguments, error) {
+	a := Arguments{texts: map[string]string{}, numbers: map[string]int{}}
+	values := map[string]json.RawMessage{}
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &values); err != nil {
+			return a, fmt.Errorf("the arguments of %s must be one JSON object, not %s", t.Name, excerpt(text))
+		}
+	}
+	for _, p := range t.all() {
+		value := values[p.Name]
+		delete(values, p.Name)
+		isMissing := len(value) == 0 || string(value) == "null"
+		if isMissing && p.IsRequired {
+			return a, fmt.Errorf("%s needs %s", t.Name, p.Name)
+		}
+		if isMissing {
+			continue
+		}
+		if err := a.add(&p, value); err != nil {
+			return a, err
+		}
+	}
+	for name := range values {
+		return a, fmt.Errorf("%s has no parameter %s; it has %s", t.Name, excerpt([]byte(name)), t.parameterNames())
+	}
+	return a, nil
+}
+
+// parameterNames returns the names of the parameters for people.
+func (t *Tool) parameterNames() string {
+	var all []string
+	for _, p := range t.all() {
+		all = append(all, p.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// add checks the value of a parameter.
+func (a *Arguments) add(p *Parameter, value json.RawMessage) error {
+	if p.IsNumber {
+		var number float64
+		err := json.Unmarshal(value, &number)
+		if err != nil || number != math.Trunc(number) || number < 1 || number > float64(p.Most) {
+			return fmt.Errorf("%s must be a whole number from 1 to %d, not %s", p.Name, p.Most, excerpt(value))
+		}
+		a.numbers[p.Name] = int(number)
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(value, &text); err != nil {
+		return fmt.Errorf("%s must be a text, not %s", p.Name, excerpt(value))
+	}
+	switch {
+	case len(text) > p.Most:
+		return fmt.Errorf("%s has %d bytes; it may have %d", p.Name, len(text), p.Most)
+	case strings.TrimSpace(text) == "" && p.IsRequired:
+		return fmt.Errorf("%s is empty", p.Name)
+	case strings.ContainsFunc(text, isStrange):
+		return fmt.Errorf("%s has a control character: %s", p.Name, excerpt(value))
+	}
+	a.texts[p.Name] = text
+	return nil
+}
+
+// isStrange reports whether a character has no place in an argument: a query may have several lines.
+func isStrange(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
+
+// maxExcerpt is how much of a wrong argument an error repeats, in bytes.
+const maxExcerpt = 60
+
+// excerpt returns the beginning of a wrong argument for an error.
+func excerpt(value []byte) string {
+	text := string(value)
+	if len(text) > maxExcerpt {
+		text = cutText(text, maxExcerpt) + "…"
+	}
+	return names.VisibleLine(text)
+}
+
+// cutText returns the first bytes of a text, at most so many, without a part of a character.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for end := most; end > most-utf8.UTFMax; end-- {
+		if utf8.RuneStart(text[end]) {
+			return text[:end]
+		}
+	}
+	return text[:most] // it is no UTF-8
+}

@@ -1,0 +1,122 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// page is the part of a text that one answer has: a writer of all of the text, which skips what stands
+// before the cursor and refuses what stands behind the part.
+type page struct {
+	ctx    context.Context // of the call; its end ends the writer of the text
+	from   cursor
+	limit  int // of the part, in bytes
+	begun  bool
+	offset int64  // of the part in the text once it has begun, else of what was skipped
+	before []byte // the last bytes before the part, at most anchorSize
+	part   []byte // at most limit+1 bytes
+}
+
+// anchorSize is how much of a text before a cursor tells its place, in bytes. A few lines are not
+// enough, as texts repeat themselves.
+const anchorSize = 1 << 10
+
+// errFull ends the writer of a text of which an answer has enough.
+var errFull = errors.New("the answer is full")
+
+// errMoved refuses a cursor whose place is not in the text.
+var errMoved = errors.New("what is found has changed since the answer with this cursor; " +
+	"ask once more without it, and with the same parameters")
+
+// cursor is a place in a text: its offset, and a hash of the bytes before it. Where the text has grown
+// before the place meanwhile, as a list of hits does, the hash tells where it is now.
+type cursor struct {
+	offset int64
+	hash   uint64
+}
+
+// String returns the cursor as an answer has it.
+func (c cursor) String() string { return fmt.Sprintf("%d-%016x", c.offset, c.hash) }
+
+// parseCursor returns the cursor of a text, the zero cursor for "".
+func parseCursor(text string) (c cursor, err error) {
+	if text == "" {
+		return c, nil
+	}
+	offset, hash, _ := strings.Cut(text, "-")
+	c.offset, err = strconv.ParseInt(offset, 10, 64)
+	if err == nil {
+		c.hash, err = strconv.ParseUint(hash, 16, 64)
+	}
+	if err != nil || c.offset <= 0 || c.String() != text {
+		return c, fmt.Errorf("cursor must be one that an answer has, not %s", excerpt([]byte(text)))
+	}
+	return c, nil
+}
+
+// newPage returns the page behind a cursor.
+func newPage(ctx context.Context, from cursor, limit int) *page {
+	return &page{ctx: ctx, from: from, limit: limit, begun: from.offset == 0}
+}
+
+// Write implements io.Writer. Its error is errFull once there is more than the page has.
+func (p *page) Write(text []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	rest := text
+	for len(rest) > 0 && !p.begun {
+		rest = rest[p.skip(rest):]
+	}
+	room := p.limit + 1 - len(p.part)
+	p.part = append(p.part, rest[:min(room, len(rest))]...)
+	if len(rest) > room {
+		return len(text) - len(rest) + room, errFull
+	}
+	return len(text), nil
+}
+
+// skip skips some of a text before the page, and returns how much: up to the offset of the cursor, and
+// behind that through the end of a line.
+func (p *page) skip(text []byte) int {
+	end := len(text)
+	if left := p.from.offset - p.offset; left > 0 {
+		end = int(min(int64(end), left))
+	} else if at := bytes.IndexByte(text, '\n'); at >= 0 {
+		end = at + 1
+	}
+	p.offset += int64(end)
+	p.before = lastOf(append(p.before, text[:end]...), anchorSize)
+	isPlace := p.offset == p.from.offset || p.offset > p.from.offset && text[end-1] == '\n'
+	if isPlace {
+		known := lastOf(p.before, int(min(p.from.offset, anchorSize)))
+		p.begun = xxhash.Sum64(known) == p.from.hash
+	}
+	return end
+}
+
+// lastOf returns the last bytes of a text, at most so many.
+func lastOf(text []byte, most int) []byte { return text[max(0, len(text)-most):] }
+
+// end returns the part, and the cursor of what follows it, "" at the end of the text. The part ends with
+// a line, unless the line does not fit.
+func (p *page) end() (part, next string, err error) {
+	if !p.begun {
+		return "", "", errMoved
+	}
+	if len(p.part) <= p.limit {
+		return string(p.part), "", nil
+	}
+	part = cutText(string(p.part), p.limit)
+	if at := strings.LastIndexByte(part, '\n'); at >= 0 {
+		part = part[:at+1]
+	}
+	before := lastOf(append(p.before, part...), anchorSize)
+	return part, cursor{p.offset + int64(len(part)), xxhash.Sum64(before)}.String(), nil
+}
