@@ -24,6 +24,8 @@ const (
 	// firstPause is the time behind the first try. It doubles up to lastPause.
 	firstPause = time.Millisecond
 	lastPause  = 50 * time.Millisecond
+	// maxIdle bounds the connections that wait for the next transaction, of as many readers at once.
+	maxIdle = 4
 	// maxTime bounds a read with all its tries. The list of 10,000 sessions takes a tenth of a second.
 	maxTime = time.Minute
 )
@@ -44,7 +46,7 @@ type Database struct {
 	Name  string
 
 	mu   sync.Mutex // guards idle
-	idle *reader    // of the last transaction, or nil
+	idle []*reader  // of the last transactions, the latest last
 }
 
 // reader is a connection with the open files of a state of a database. It must not be used in another
@@ -134,13 +136,9 @@ func (d *Database) try(ctx context.Context, read func(*sqlite3.Conn) error) erro
 	return fmt.Errorf("%w: %s: %v", ErrUnreadable, d.Name, err) // an errno of the library could be mistaken for one of ours
 }
 
-// reader returns the idle reader if the state is still its own, else a new one.
+// reader returns an idle reader if the state is still its own, else a new one.
 func (d *Database) reader(ctx context.Context) (*reader, error) {
-	d.mu.Lock()
-	r := d.idle
-	d.idle = nil
-	d.mu.Unlock()
-	if r != nil {
+	for r := d.takeIdle(); r != nil; r = d.takeIdle() {
 		now, err := r.files.state(d.Name)
 		isSame := r.state == now && !r.state.log.Racy(r.at) // frames may be written over, in the same tick of its time
 		if err == nil && isSame && r.files.areNamed(d.Files) && !d.hasNewFile(r.files) {
@@ -149,6 +147,19 @@ func (d *Database) reader(ctx context.Context) (*reader, error) {
 		r.close()
 	}
 	return d.newReader(ctx)
+}
+
+// takeIdle returns the idle reader of the last transaction, or nil.
+func (d *Database) takeIdle() *reader {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.idle) == 0 {
+		return nil
+	}
+	last := len(d.idle) - 1
+	r := d.idle[last]
+	d.idle = d.idle[:last]
+	return r
 }
 
 // newReader opens the database in its present state.
@@ -168,15 +179,15 @@ func (d *Database) newReader(ctx context.Context) (*reader, error) {
 	return &reader{connection: c, files: files, state: state, at: at}, nil
 }
 
-// keep keeps a reader for the next transaction, if none is kept.
+// keep keeps a reader for a later transaction, unless enough are kept.
 func (d *Database) keep(r *reader) {
 	d.mu.Lock()
-	if d.idle == nil {
-		d.idle = r
-		r = nil
+	isKept := len(d.idle) < maxIdle
+	if isKept {
+		d.idle = append(d.idle, r)
 	}
 	d.mu.Unlock()
-	if r != nil {
+	if !isKept {
 		r.close()
 	}
 }

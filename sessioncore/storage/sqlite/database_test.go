@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // its file system
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/internal/sessiontest"
@@ -111,6 +113,53 @@ func TestReadChanging(t *testing.T) {
 	err := d.Read(t.Context(), func(conn *sqlite3.Conn) error { return conn.Exec("SELECT count(*) FROM n") })
 	require.ErrorIs(t, err, ErrUnreadable)
 	require.Equal(t, maxTries, tries)
+}
+
+// TestIdle: transactions at the same time leave their connections to those that follow, in the same state alone.
+func TestIdle(t *testing.T) {
+	dir := t.TempDir()
+	conn := writer(t, dir)
+	var opened atomic.Int64
+	files := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), Before: func(c storagetest.Call) error {
+		if c.Op == "Open" && c.Name == "x.db" {
+			opened.Add(1)
+		}
+		return nil
+	}}
+	d := &Database{Files: files, Name: "x.db"}
+	together := func() {
+		var started, running sync.WaitGroup
+		started.Add(maxIdle)
+		for range maxIdle {
+			running.Go(func() {
+				isFirst := true
+				assert.NoError(t, d.Read(t.Context(), func(*sqlite3.Conn) error {
+					if isFirst {
+						started.Done()
+						started.Wait()
+					}
+					isFirst = false
+					return nil
+				}))
+			})
+		}
+		running.Wait()
+	}
+	together()
+	before := opened.Load()
+	require.Len(t, d.idle, maxIdle)
+	together()
+	require.Equal(t, before, opened.Load(), "nothing is opened again")
+	require.NoError(t, conn.Exec("INSERT INTO n VALUES (2)"))
+	rows := 0
+	require.NoError(t, d.Read(t.Context(), func(conn *sqlite3.Conn) error {
+		return EachRow(conn, "SELECT count(*) FROM n", nil, func(row *sqlite3.Stmt) error {
+			rows = row.ColumnInt(0)
+			return nil
+		})
+	}))
+	require.Equal(t, 2, rows)
+	require.Len(t, d.idle, 1, "those of an earlier state are closed")
 }
 
 // TestReadBeside: each read beside a writer that makes many checkpoints sees whole transactions alone.
