@@ -55,6 +55,14 @@ type Orphans interface {
 	Orphan(name string) (shown string, ok bool)
 }
 
+// Brief is an open session of Composed files, of which the first record is known without the others.
+type Brief interface {
+	storage.Object
+	// FirstRecord returns the first record. It has the facts of the session's header, but for the title
+	// and the parent.
+	FirstRecord() []byte
+}
+
 // Composed are the Files of a Store that compose each session of rows of a database, or of several files.
 type Composed interface {
 	storage.Files

@@ -223,6 +223,10 @@ var ends = sync.Pool{New: func() any { return new([ShortSize]byte) }}
 
 // Start implements sessioncore.Started.
 func (o *object) Start() ([]byte, error) {
+	brief, isBrief := o.file.(Brief)
+	if isBrief {
+		return o.startOf(brief), nil
+	}
 	format, ok := o.files.format.(Starter)
 	_, last := o.files.find(o.name)
 	if !ok || last.raw != (storage.Token{}) {
@@ -246,6 +250,17 @@ func (o *object) Start() ([]byte, error) {
 	about := format.FactsAbout(o.name)
 	about.Listed = true
 	return h.convert(format, about, st.Size, 1)
+}
+
+// startOf is Start for a session of which the first record is known.
+func (o *object) startOf(brief Brief) []byte {
+	format, ok := o.files.format.(FactsFormat)
+	if !ok {
+		return nil
+	}
+	about := format.FactsAbout(o.name)
+	about.Listed = true
+	return format.Converter(about, brief).Add(nil, brief.FirstRecord(), 1)
 }
 
 // Close implements storage.Object.

@@ -272,12 +272,12 @@ func (h *home) Stat(name string) (storage.Stat, error) {
 	if s == nil || h.isMeasured(s) {
 		return h.stat(l, name)
 	}
-	obj, err := h.open(s)
+	text, err := h.makeText(s)
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	defer obj.Close()
-	return obj.Stat()
+	text.Close()
+	return h.stateOf(s), nil
 }
 
 // isMeasured reports whether the size of a session's text is known.
@@ -335,7 +335,8 @@ func (h *home) stateOf(s *session) storage.Stat {
 	return st
 }
 
-// Open implements storage.Files. The object is the text of the session in its present state.
+// Open implements storage.Files. The object is the text of the session in the state of its first use, as
+// a list opens many sessions of which it needs no text.
 func (h *home) Open(name string) (storage.Object, error) {
 	l, err := h.sessions()
 	if err != nil {
@@ -345,11 +346,11 @@ func (h *home) Open(name string) (storage.Object, error) {
 	if s == nil {
 		return nil, agents.Missing(name)
 	}
-	return h.open(s)
+	return &object{home: h, name: name, session: s}, nil
 }
 
-// open makes the text of a session.
-func (h *home) open(s *session) (storage.Object, error) {
+// makeText makes the text of a session.
+func (h *home) makeText(s *session) (*budget.Text, error) {
 	text := h.texts.New()
 	var err error
 	if s.database == nil {
@@ -364,26 +365,11 @@ func (h *home) open(s *session) (storage.Object, error) {
 	h.mu.Lock()
 	h.sizes[s.id] = textSize{version: s.state(), size: text.Size()}
 	h.mu.Unlock()
-	return &object{Text: text, stat: h.stateOf(s)}, nil
+	return text, nil
 }
 
 // ReadAhead implements storage.Files.
 func (h *home) ReadAhead([]string) {}
-
-// object is an open session.
-type object struct {
-	*budget.Text
-	stat storage.Stat
-}
-
-// Stat implements storage.Object.
-func (o *object) Stat() (storage.Stat, error) { return o.stat, nil }
-
-// Close implements storage.Object.
-func (o *object) Close() error {
-	o.Text.Close()
-	return nil
-}
 
 var _ agents.FactsFormat = (*home)(nil)
 

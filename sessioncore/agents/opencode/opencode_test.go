@@ -3,6 +3,7 @@ package opencode
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +14,11 @@ import (
 	_ "github.com/ncruces/go-sqlite3/driver" // its file system
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -68,14 +71,16 @@ func (d *database) message(session, id string, at int, role, text string) {
 	d.insert("part", map[string]any{"id": "prt_" + id, "message_id": id, "session_id": session, "data": part})
 }
 
-// TestRows: rows of a client's database are the sessions in the expected text: prompts, answers, calls, errors, a
-// compaction, a command, files, a revert, removed messages, a fork and a subagent.
-func TestRows(t *testing.T) {
-	sample := filepath.Join(sessiontest.TestData(t), "agents", "opencode", "rows.jsonl")
-	text, err := os.ReadFile(sample)
-	require.NoError(t, err)
-	d := newDatabase(t, tables)
-	require.NoError(t, d.conn.Exec("BEGIN"))
+// samples is the sample of rows of a client.
+func samples(t *testing.T) string {
+	return filepath.Join(sessiontest.TestData(t), "agents", "opencode", "rows.jsonl")
+}
+
+// insertSamples writes the rows of the sample.
+func (d *database) insertSamples() {
+	text, err := os.ReadFile(samples(d.T.(*testing.T)))
+	require.NoError(d.T, err)
+	require.NoError(d.T, d.conn.Exec("BEGIN"))
 	for line := range strings.Lines(string(text)) {
 		var r struct {
 			Table string
@@ -83,10 +88,18 @@ func TestRows(t *testing.T) {
 		}
 		decoder := json.NewDecoder(strings.NewReader(line))
 		decoder.UseNumber()
-		require.NoError(t, decoder.Decode(&r))
+		require.NoError(d.T, decoder.Decode(&r))
 		d.insert(r.Table, r.Row)
 	}
-	require.NoError(t, d.conn.Exec("COMMIT"))
+	require.NoError(d.T, d.conn.Exec("COMMIT"))
+}
+
+// TestRows: rows of a client's database are the sessions in the expected text: prompts, answers, calls, errors, a
+// compaction, a command, files, a revert, removed messages, a fork and a subagent.
+func TestRows(t *testing.T) {
+	sample := samples(t)
+	d := newDatabase(t, tables)
+	d.insertSamples()
 	got := ""
 	for _, name := range d.Sessions("") {
 		read := d.Read(name)
@@ -132,6 +145,76 @@ func TestLive(t *testing.T) {
 	require.Len(t, d.Sessions(""), 2)
 	require.NoError(t, d.conn.Exec("DELETE FROM session WHERE id = 'ses_1'"))
 	require.Len(t, d.Sessions(""), 1)
+}
+
+// TestFirstRecord: the row of a session alone tells where and when it began, as its text does.
+func TestFirstRecord(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.insertSamples()
+	reads := 0
+	files := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, d.Dir), Before: func(c storagetest.Call) error {
+		if c.Op == "ReadAt" {
+			reads++
+		}
+		return nil
+	}}
+	counted := agentstest.Open(t, "opencode", d.Dir, files)
+	place := func(text []byte) (header struct{ ID, Cwd, Timestamp string }) {
+		first, _, _ := strings.Cut(string(text), "\n")
+		require.NoError(t, json.Unmarshal([]byte(first), &header))
+		require.NotEmpty(t, header.Cwd)
+		return header
+	}
+	names := counted.Sessions("")
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		obj, err := counted.Open(name)
+		require.NoError(t, err)
+		before := reads
+		start, err := obj.(sessioncore.Started).Start()
+		require.NoError(t, err)
+		require.Equal(t, before, reads, "it reads nothing")
+		require.NoError(t, obj.Close())
+		require.Equal(t, place([]byte(d.Read(name))), place(start))
+	}
+}
+
+// TestFirstUse: an open session has the text of its first use, whatever comes later; one that is removed before has none.
+func TestFirstUse(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.session("ses_1", "Herons", 1)
+	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
+	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	open := func() storage.Object {
+		obj, err := home.Open("-srv-pond/ses_1.jsonl")
+		require.NoError(t, err)
+		return obj
+	}
+	used := open()
+	defer used.Close()
+	late := open()
+	defer late.Close()
+	unused := open()
+	before, err := used.Stat()
+	require.NoError(t, err)
+	d.message("ses_1", "msg_2", 1002, "assistant", "Two herons")
+	d.session("ses_1", "Herons", 2)
+	changed, err := late.Stat()
+	require.NoError(t, err)
+	require.Greater(t, changed.Size, before.Size)
+	require.NotEqual(t, before.Token, changed.Token)
+	require.NoError(t, d.conn.Exec("DELETE FROM session WHERE id = 'ses_1'"))
+	still, err := used.Stat()
+	require.NoError(t, err)
+	require.Equal(t, before, still)
+	text := make([]byte, before.Size)
+	require.NoError(t, storage.ReadFull(used, text, 0))
+	require.NotContains(t, string(text), "Two herons")
+	_, err = unused.Stat()
+	require.ErrorIs(t, err, storage.ErrStale)
+	require.NoError(t, unused.Close())
+	_, err = unused.ReadAt(text, 0)
+	require.ErrorIs(t, err, fs.ErrClosed)
 }
 
 // TestSettled: the states of sessions and directories are in the past, so that a list reads nothing again that did not change.

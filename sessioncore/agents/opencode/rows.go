@@ -248,12 +248,7 @@ func addState(removed map[string]*line, info, state rawjson.Value) {
 // write writes the text of a session: a line of its facts, one of each message, and one of its last state.
 func (s *session) write(lines []*line, out io.Writer) error {
 	slices.SortFunc(lines, byTime)
-	text := []byte(`{"session":{"id":`)
-	text = rawjson.AppendQuoted(text, s.id)
-	text = rawjson.AppendQuoted(append(text, `,"directory":`...), s.directory)
-	text = rawjson.AppendQuoted(append(text, `,"version":`...), s.version)
-	text = strconv.AppendInt(append(text, `,"created":`...), s.created, 10)
-	text = append(text, "}}\n"...)
+	text := s.appendFacts(nil)
 	for _, m := range lines {
 		text = m.appendTo(text)
 		if len(text) < inMemory {
@@ -270,6 +265,16 @@ func (s *session) write(lines []*line, out io.Writer) error {
 	}
 	_, err := out.Write(text)
 	return err
+}
+
+// appendFacts appends the line of a session's facts.
+func (s *session) appendFacts(dst []byte) []byte {
+	dst = append(dst, `{"session":{"id":`...)
+	dst = rawjson.AppendQuoted(dst, s.id)
+	dst = rawjson.AppendQuoted(append(dst, `,"directory":`...), s.directory)
+	dst = rawjson.AppendQuoted(append(dst, `,"version":`...), s.version)
+	dst = strconv.AppendInt(append(dst, `,"created":`...), s.created, 10)
+	return append(dst, "}}\n"...)
 }
 
 // appendTo appends the line of a message, nothing for one that is damaged.

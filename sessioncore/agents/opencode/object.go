@@ -1,0 +1,83 @@
+package opencode
+
+import (
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/storage"
+)
+
+// object is an open session. Its text is made at its first use and stays as it was then.
+type object struct {
+	home    *home
+	name    string
+	session *session // when it was opened
+
+	mu       sync.Mutex // guards the fields below
+	text     *budget.Text
+	stat     storage.Stat // of text
+	isClosed bool
+}
+
+var _ agents.Brief = (*object)(nil)
+
+// FirstRecord implements agents.Brief. It needs no text.
+func (o *object) FirstRecord() []byte { return o.session.appendFacts(nil) }
+
+// made returns the text, and makes it at the first use, of the session as it is then.
+func (o *object) made() (*budget.Text, storage.Stat, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.isClosed:
+		return nil, storage.Stat{}, fs.ErrClosed
+	case o.text != nil:
+		return o.text, o.stat, nil
+	}
+	l, err := o.home.sessions()
+	if err != nil {
+		return nil, storage.Stat{}, err
+	}
+	s := l.find(o.name)
+	if s == nil {
+		return nil, storage.Stat{}, fmt.Errorf("%w: %s was removed", storage.ErrStale, o.name)
+	}
+	text, err := o.home.makeText(s)
+	if err != nil {
+		return nil, storage.Stat{}, err
+	}
+	o.text = text
+	o.stat = o.home.stateOf(s)
+	o.stat.Size = text.Size() // another version may be measured meanwhile
+	return o.text, o.stat, nil
+}
+
+// Stat implements storage.Object.
+func (o *object) Stat() (storage.Stat, error) {
+	_, st, err := o.made()
+	return st, err
+}
+
+// ReadAt implements storage.Object.
+func (o *object) ReadAt(p []byte, off int64) (int, error) {
+	text, _, err := o.made()
+	if err != nil {
+		return 0, err
+	}
+	return text.ReadAt(p, off)
+}
+
+// Close implements storage.Object.
+func (o *object) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.isClosed = true
+	if o.text != nil {
+		o.text.Close()
+		o.text = nil
+	}
+	return nil
+}
