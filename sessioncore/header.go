@@ -191,7 +191,7 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 	x := newIndex(obj)
 	var from io.ReaderAt = obj
 	if c, ok := obj.(Converted); ok {
-		text, _, _, err := c.Beginning()
+		text, err := headerIn(c)
 		if err != nil {
 			return nil, err
 		}
@@ -211,6 +211,25 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 		return nil
 	})
 	return header, err
+}
+
+// headerIn returns a text that begins with the header of a converted session.
+func headerIn(c Converted) (text []byte, err error) {
+	headed, ok := c.(Headed)
+	if ok {
+		text, err = headed.Header()
+	}
+	if err == nil && len(text) == 0 {
+		text, _, _, err = c.Beginning()
+	}
+	return text, err
+}
+
+// Headed is an open session, converted from another agent's, whose header may be known without a record of
+// its conversation.
+type Headed interface {
+	// Header returns the session's header as a line, nil if only Beginning tells it.
+	Header() ([]byte, error)
 }
 
 // Converted is an open session that is converted from another agent's file, which takes long.

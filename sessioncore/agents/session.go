@@ -252,6 +252,20 @@ func (o *object) Start() ([]byte, error) {
 	return h.convert(format, about, st.Size, 1)
 }
 
+// Header implements sessioncore.Headed.
+func (o *object) Header() ([]byte, error) {
+	brief, ok := o.file.(Brief)
+	if !ok {
+		return nil, nil
+	}
+	about, err := o.files.format.About(o.name, brief, 0, false)
+	if err != nil || about.Title == "" { // the records tell the title
+		return nil, err
+	}
+	about.Listed = true
+	return o.files.format.Converter(about, brief).Add(nil, brief.FirstRecord(), 1), nil
+}
+
 // startOf is Start for a session of which the first record is known.
 func (o *object) startOf(brief Brief) []byte {
 	format, ok := o.files.format.(FactsFormat)

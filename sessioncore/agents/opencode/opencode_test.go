@@ -147,7 +147,8 @@ func TestLive(t *testing.T) {
 	require.Len(t, d.Sessions(""), 1)
 }
 
-// TestFirstRecord: the row of a session alone tells where and when it began, as its text does.
+// TestFirstRecord: the row of a session alone tells where and when it began, and its header if it has a title, as its
+// text does.
 func TestFirstRecord(t *testing.T) {
 	d := newDatabase(t, tables)
 	d.insertSamples()
@@ -166,7 +167,7 @@ func TestFirstRecord(t *testing.T) {
 		return header
 	}
 	names := counted.Sessions("")
-	require.NotEmpty(t, names)
+	titled := 0
 	for _, name := range names {
 		obj, err := counted.Open(name)
 		require.NoError(t, err)
@@ -174,9 +175,20 @@ func TestFirstRecord(t *testing.T) {
 		start, err := obj.(sessioncore.Started).Start()
 		require.NoError(t, err)
 		require.Equal(t, before, reads, "it reads nothing")
+		header, err := sessioncore.ReadHeaderOf(t.Context(), counted, name)
+		require.NoError(t, err)
+		if strings.Contains(string(header), `"title":"Herons"`) { // as in rows
+			require.Equal(t, before, reads, "it reads nothing")
+			titled++
+		}
+		text, _, _, err := obj.(sessioncore.Converted).Beginning()
+		require.NoError(t, err)
+		first, _, _ := strings.Cut(string(text), "\n")
+		require.Equal(t, first, string(header))
 		require.NoError(t, obj.Close())
 		require.Equal(t, place([]byte(d.Read(name))), place(start))
 	}
+	require.NotZero(t, titled)
 }
 
 // TestFirstUse: an open session has the text of its first use, whatever comes later; one that is removed before has none.
