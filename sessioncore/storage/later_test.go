@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"io/fs"
 	"testing"
 	"time"
 
@@ -48,4 +49,44 @@ func TestOverLater(t *testing.T) {
 	now = now.Add(time.Hour)
 	require.Equal(t, []string{"a.jsonl", "b.jsonl"}, names())
 	require.Equal(t, 2, looks)
+}
+
+// openFiles counts the open files of a store. It cannot open the file refused.
+type openFiles struct {
+	storage.Files
+	refused string
+	open    int
+}
+
+func (f *openFiles) Open(name string) (storage.Object, error) {
+	if name == f.refused {
+		return nil, fs.ErrPermission
+	}
+	obj, err := f.Files.Open(name)
+	f.open++
+	return &openObject{obj, f}, err
+}
+
+// openObject is an open file.
+type openObject struct {
+	storage.Object
+	files *openFiles
+}
+
+func (o *openObject) Close() error {
+	o.files.open--
+	return o.Object.Close()
+}
+
+// TestOverOpens: a look at versions leaves no file open, also where one of them cannot be read.
+func TestOverOpens(t *testing.T) {
+	back := t.TempDir()
+	sessiontest.WriteFile(t, back+"/a.jsonl", "old")
+	sessiontest.WriteFile(t, back+"/a.1.jsonl", "older and longer")
+	for _, refused := range []string{"", "a.jsonl", "a.1.jsonl"} {
+		kept := &openFiles{Files: sessiontest.OpenDir(t, back), refused: refused}
+		_, err := storage.Over(sessiontest.OpenDir(t, t.TempDir()), kept).Stat("a.jsonl")
+		require.NoError(t, err)
+		require.Zero(t, kept.open, refused)
+	}
 }
