@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -211,25 +211,20 @@ func (c *agentCall) show() error {
 		return err
 	}
 	defer snap.Release()
-	entry, err := source.EndOf(snap, at.Entry)
-	if err != nil {
-		return err
-	}
-	links := linksOf(at.Dir)
 	if at.Entry == "" {
-		all, err := view.Render(c.ctx, snap, entry, links)
+		transcript, err := c.src.Open(path.Join(at.Dir, "transcript.md"))
 		if err != nil {
 			return err
 		}
-		defer all.Close()
-		return c.screen().WriteTranscript(io.NewSectionReader(all, 0, all.Size()))
+		defer transcript.Close()
+		return c.screen().WriteTranscript(transcript)
 	}
-	passage, err := view.Around(c.ctx, snap, entry, c.Number("around", shownAround), links)
+	passage, err := passageOf(c.ctx, snap, at, c.Number("around", shownAround))
 	if err != nil {
 		return err
 	}
 	defer passage.Document.Close()
-	return c.screen().WriteTranscript(io.NewSectionReader(passage.Document, passage.From, passage.To-passage.From))
+	return c.screen().WriteTranscript(passage.Text())
 }
 
 func (c *agentCall) log() error {

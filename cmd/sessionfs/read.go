@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/view"
 	"sessionfs/source"
 )
@@ -67,11 +69,7 @@ func (src *tree) showAround(cmd *cobra.Command, at source.Session) error {
 		return err
 	}
 	defer snap.Release()
-	entry, err := source.EndOf(snap, at.Entry)
-	if err != nil {
-		return err
-	}
-	passage, err := view.Around(cmd.Context(), snap, entry, shownAround, linksOf(at.Dir))
+	passage, err := passageOf(cmd.Context(), snap, at, shownAround)
 	if err != nil {
 		return err
 	}
@@ -85,13 +83,18 @@ func (src *tree) showAround(cmd *cobra.Command, at source.Session) error {
 			return err
 		}
 	}
-	text := io.NewSectionReader(passage.Document, passage.From, passage.To-passage.From)
-	return pagedAt(cmd, line, func(out *view.Screen) error { return out.WriteTranscript(text) })
+	return pagedAt(cmd, line, func(out *view.Screen) error { return out.WriteTranscript(passage.Text()) })
 }
 
-// linksOf returns the links of a transcript of the session that a directory of the tree shows.
-func linksOf(dir string) view.Links {
-	return view.Links{Entries: "entries/", Blobs: strings.Repeat("../", strings.Count(dir, "/")+1) + "blobs/"}
+// passageOf returns an entry of a session with so many entries on each side. Callers must close its
+// document before they release the session.
+func passageOf(ctx context.Context, snap *sessioncore.Snapshot, at source.Session, around int) (*view.Passage, error) {
+	entry, err := source.EndOf(snap, at.Entry)
+	if err != nil {
+		return nil, err
+	}
+	links := view.Links{Entries: "entries/", Blobs: strings.Repeat("../", strings.Count(at.Dir, "/")+1) + "blobs/"}
+	return view.Around(ctx, snap, entry, around, links)
 }
 
 // logCommand is sessionfs log.

@@ -16,6 +16,9 @@ type Passage struct {
 	At       int64 // the beginning of the entry in the document
 }
 
+// Text returns the part.
+func (p *Passage) Text() io.Reader { return io.NewSectionReader(p.Document, p.From, p.To-p.From) }
+
 // Around returns the transcript of the branch through an entry, with the part that has so many shown
 // entries on each side of it. An entry that a transcript does not show is where the next one begins.
 func Around(
