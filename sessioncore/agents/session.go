@@ -262,19 +262,22 @@ func (o *object) Header() ([]byte, error) {
 	if err != nil || about.Title == "" { // the records tell the title
 		return nil, err
 	}
-	about.Listed = true
-	return o.files.format.Converter(about, brief).Add(nil, brief.FirstRecord(), 1), nil
+	return o.headerOf(about, brief), nil
 }
 
-// startOf is Start for a session of which the first record is known.
+// startOf is Start for a session with a known first record.
 func (o *object) startOf(brief Brief) []byte {
 	format, ok := o.files.format.(FactsFormat)
 	if !ok {
 		return nil
 	}
-	about := format.FactsAbout(o.name)
+	return o.headerOf(format.FactsAbout(o.name), brief)
+}
+
+// headerOf returns the header that the first record of a session gives.
+func (o *object) headerOf(about About, brief Brief) []byte {
 	about.Listed = true
-	return format.Converter(about, brief).Add(nil, brief.FirstRecord(), 1)
+	return o.files.format.Converter(about, brief).Add(nil, brief.FirstRecord(), 1)
 }
 
 // Close implements storage.Object.
