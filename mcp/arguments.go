@@ -39,7 +39,7 @@ func (a Arguments) Number(name string, otherwise int) int {
 	return otherwise
 }
 
-// cursorParameter is the parameter by which a call goes on. Each tool has it.
+// cursorParameter is the parameter of a call that goes on. Each tool has it.
 var cursorParameter = Parameter{
 	Name: "cursor", Most: 64,
 	Description: "What an answer says to go on with. The other parameters must be the same as before.",

@@ -11,14 +11,14 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// page is the part of a text that one answer has: a writer of all of the text, which skips what stands
-// before the cursor and refuses what stands behind the part.
+// page is the part of a text for one answer: a writer of all of the text. It skips the text before the
+// cursor and refuses the text behind the part.
 type page struct {
 	ctx    context.Context // of the call; its end ends the writer of the text
 	from   cursor
 	limit  int // of the part, in bytes
 	begun  bool
-	offset int64  // of the part in the text once it has begun, else of what was skipped
+	offset int64  // of the part in the text once it has begun, else of the skipped text
 	before []byte // the last bytes before the part, at most anchorSize
 	part   []byte // at most limit+1 bytes
 }
@@ -27,7 +27,7 @@ type page struct {
 // enough, as texts repeat themselves.
 const anchorSize = 1 << 10
 
-// errFull ends the writer of a text of which an answer has enough.
+// errFull ends the writer of a text: the answer has enough of it.
 var errFull = errors.New("the answer is full")
 
 // errMoved refuses a cursor whose place is not in the text.
@@ -104,7 +104,7 @@ func (p *page) skip(text []byte) int {
 // lastOf returns the last bytes of a text, at most so many.
 func lastOf(text []byte, most int) []byte { return text[max(0, len(text)-most):] }
 
-// end returns the part, and the cursor of what follows it, "" at the end of the text. The part ends with
+// end returns the part and the cursor behind it, "" at the end of the text. The part ends with
 // a line, unless the line does not fit.
 func (p *page) end() (part, next string, err error) {
 	if !p.begun {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// MaxAnswer bounds the text of an answer, in bytes: some 15,000 tokens. Clients refuse or cut what is
-	// much longer.
+	// MaxAnswer bounds the text of an answer, in bytes: some 15,000 tokens. Clients refuse or cut a much
+	// longer one.
 	MaxAnswer = 60_000
 	// maxNotes bounds our own words in an answer: the notice, and the notes of a tool.
 	maxNotes = 2_000
@@ -52,7 +52,7 @@ func (a *Answer) Note(format string, args ...any) {
 // Server serves tools.
 type Server struct {
 	Name, Version string
-	// Instructions tell the agent what the tools are for.
+	// Instructions tell the agent the purpose of the tools.
 	Instructions string
 	Tools        []Tool
 

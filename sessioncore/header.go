@@ -225,8 +225,8 @@ func headerIn(c Converted) (text []byte, err error) {
 	return text, err
 }
 
-// Headed is an open session, converted from another agent's, whose header may be known without a record of
-// its conversation.
+// Headed is an open session, converted from another agent's. Its header may be known without a record of its
+// conversation.
 type Headed interface {
 	// Header returns the session's header as a line, nil if only Beginning tells it.
 	Header() ([]byte, error)

@@ -63,7 +63,7 @@ func mcpCommand() *cobra.Command {
 type agentDoor struct {
 	dir      string   // the working directory, without links
 	named    string   // the working directory as a shell names it, and agents do
-	within   []string // the names of the directory whose sessions are shown; none for all sessions
+	within   []string // the names of the directory with the shown sessions; none for all sessions
 	unmasked bool
 	stderr   io.Writer
 }
@@ -180,7 +180,7 @@ func (d *agentDoor) pathBelow(text string) (named, resolved string, err error) {
 	return named, resolved, nil
 }
 
-// resolveExisting returns a path without links, of which the end may not exist.
+// resolveExisting returns a path without links. Its end need not exist.
 func resolveExisting(name string) (string, error) {
 	at := name
 	for {

@@ -32,8 +32,8 @@ func serverOptions(everywhere, unmasked bool) (words []string) {
 	return words
 }
 
-// installServer has each agent that is there add this program with options by its own command, or says what
-// the user can do.
+// installServer adds this program with options to each agent that is there, by the agent's own command, or
+// prints the advice for it.
 func installServer(cmd *cobra.Command, options []string) error {
 	self, err := lastingSelf("mcp")
 	if err != nil {
@@ -52,7 +52,7 @@ func installServer(cmd *cobra.Command, options []string) error {
 	})
 }
 
-// uninstallServer has each agent that is there remove this program.
+// uninstallServer removes this program from each agent that is there.
 func uninstallServer(cmd *cobra.Command) error {
 	return eachClient(cmd, func(name string, agent *agents.Agent) error {
 		if agent == nil || agent.RemoveServer == nil {
@@ -63,7 +63,7 @@ func uninstallServer(cmd *cobra.Command) error {
 	})
 }
 
-// eachClient calls do for each agent that is there, nil for those of our own form.
+// eachClient calls do for each agent that is there. An agent that writes our own form is nil.
 func eachClient(cmd *cobra.Command, do func(name string, agent *agents.Agent) error) error {
 	isGone := func(dir mountopts.AgentDir) bool { return transfer.HasKept(dir.Source) }
 	dirs := slices.DeleteFunc(source.AgentDirs(os.Getenv), isGone)
@@ -73,8 +73,7 @@ func eachClient(cmd *cobra.Command, do func(name string, agent *agents.Agent) er
 	return each(cmd, dirs, func(dir mountopts.AgentDir) error { return do(dir.Name, agents.Find(dir.Name)) })
 }
 
-// runClient runs an agent's command and prints what it says. Where the command is not installed it prints
-// the line to type.
+// runClient runs an agent's command and prints its output. Without the command it prints the line to type.
 func runClient(cmd *cobra.Command, name string, line []string) error {
 	if _, err := exec.LookPath(line[0]); err != nil {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: its command is not found; type where it is: %s\n", name, quotedWords(line))

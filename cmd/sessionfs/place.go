@@ -21,7 +21,7 @@ import (
 type tree struct {
 	*source.Tree
 	flags *sourceFlags
-	// within are the directories in which, or below which, sessions count for searches and sums; none for all.
+	// within are directories: the sessions in them and below them count for searches and sums; none for all.
 	within []string
 }
 

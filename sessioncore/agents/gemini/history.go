@@ -129,8 +129,8 @@ type originals struct {
 	before int                 // the depth below which the next one is
 }
 
-// newOriginals returns the originals of some copies. What is copied is at the end of the talk: to look for it
-// further back would take the square of the records' number.
+// newOriginals returns the originals of some copies. They are at the end of the talk: a look further back
+// would take the square of the records' number.
 func newOriginals(last *place, copies int) *originals {
 	o := &originals{bySaid: map[uint64][]*place{}, before: last.depth + 1}
 	at := last
