@@ -171,7 +171,8 @@ func daemons(dir string) []int {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe")
 	for _, link := range links {
 		exe, err := os.Readlink(link)
-		if err != nil || strings.TrimSuffix(exe, " (deleted)") != program {
+		exe = strings.TrimSuffix(exe, " (deleted)")
+		if err != nil || exe != program && exe != typedProgram {
 			continue
 		}
 		env, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "environ"))

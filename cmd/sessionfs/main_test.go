@@ -28,10 +28,19 @@ const (
 	namespaceEnv = "SESSIONFS_TEST_NAMESPACE"
 	// requireEnv makes a test fail that would be skipped for want of FUSE.
 	requireEnv = "SESSIONFS_REQUIRE_FUSE"
+	// typedEnv names the program that pages type in place of the one under test. scripts/test gives them one without the
+	// race detector: a command that ends takes two to three times as long with it. The daemons of their mounts keep it.
+	typedEnv = "SESSIONFS_TEST_TYPED"
 )
 
-// program is the path of the program under test; testRoot holds it and all that the tests write.
-var program, testRoot string
+var (
+	// program is the path of the program under test.
+	program string
+	// typedProgram is the path of the program that a page types.
+	typedProgram string
+	// testRoot is the directory of both, and of all that the tests write.
+	testRoot string
+)
 
 func TestMain(m *testing.M) {
 	if mountopts.IsHelper(os.Args[0]) || filepath.Base(os.Args[0]) == "sessionfs" {
@@ -85,14 +94,7 @@ func runTests(m *testing.M) int {
 	}
 	os.Setenv("TMPDIR", testRoot) // t.TempDir and the sample store: all in one place
 	os.Setenv("GORACE", "atexit_sleep_ms=0 log_path="+filepath.Join(testRoot, "race"))
-	program = filepath.Join(testRoot, "sessionfs")
-	self, err := os.ReadFile("/proc/self/exe")
-	if err == nil {
-		err = os.WriteFile(program, self, 0o755)
-	}
-	if err == nil {
-		err = os.Chmod(program, 0o755) // whatever the umask: ordinary users run it as well
-	}
+	err = preparePrograms()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -110,6 +112,36 @@ func runTests(m *testing.M) int {
 		code = 1
 	}
 	return code
+}
+
+// preparePrograms copies the program under test, and the one that pages type, below testRoot.
+func preparePrograms() error {
+	program = filepath.Join(testRoot, "sessionfs")
+	typedProgram = program
+	err := copyProgram(program, "/proc/self/exe")
+	other := os.Getenv(typedEnv)
+	if err != nil || other == "" {
+		return err
+	}
+	typedProgram = filepath.Join(testRoot, "typed", "sessionfs")
+	err = os.Mkdir(filepath.Dir(typedProgram), 0o755)
+	if err != nil {
+		return err
+	}
+	return copyProgram(typedProgram, other)
+}
+
+// copyProgram copies a program to a new file. Whatever the umask, ordinary users run it as well.
+func copyProgram(to, from string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	err = os.WriteFile(to, text, 0o755)
+	if err != nil {
+		return err
+	}
+	return os.Chmod(to, 0o755)
 }
 
 // prepareNamespace puts a device for everyone over /dev/fuse. That /dev/fuse cannot be made here is no error: the tests that

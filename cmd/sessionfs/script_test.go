@@ -19,8 +19,8 @@ import (
 
 // TestScripts types the commands of testdata/script/*.txt: a page for each behavior, with its input files and the output
 // that is right. In a page $WORK is a fresh HOME, $DEMO the demo stores of testdata, $SMALL an agent directory with one session
-// (entries e0, below it e1 – e2 and e3, the leaf), $PROGRAMS the programs of fs/testdata, `exec sessionfs` the program, and bash
-// knows the functions of testdata/lib.sh. A page that mounts asks for `[fuse]` first. `mount [OPTION...] SOURCE` mounts at
+// (entries e0, below it e1 – e2 and e3, the leaf), $PROGRAMS the programs of fs/testdata, `exec sessionfs` the program as it is
+// typed, and bash knows the functions of testdata/lib.sh. A page that mounts asks for `[fuse]` first. `mount [OPTION...] SOURCE` mounts at
 // $MNT, which is $WORK/mnt, with the log in $WORK/log; `unmount`, which the end of a page does too, first looks for files that the
 // daemon left open.
 func TestScripts(t *testing.T) {
@@ -65,7 +65,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("MNT", env.WorkDir+"/mnt")
 			env.Setenv("TZ", "UTC")
 			env.Setenv("GORACE", os.Getenv("GORACE"))
-			env.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
+			env.Setenv("PATH", filepath.Dir(typedProgram)+":"+os.Getenv("PATH"))
 			for name, dir := range place {
 				env.Setenv(name, dir)
 			}
@@ -92,7 +92,7 @@ func underRace() bool {
 func scriptMount(ts *testscript.TestScript, neg bool, args []string) {
 	mountpoint := ts.Getenv("MNT")
 	ts.Check(os.MkdirAll(mountpoint, 0o700))
-	err := ts.Exec("sessionfs", slices.Concat([]string{"--log-file", ts.Getenv("WORK") + "/log"}, args, []string{mountpoint})...)
+	err := ts.Exec(program, slices.Concat([]string{"--log-file", ts.Getenv("WORK") + "/log"}, args, []string{mountpoint})...)
 	if (err != nil) != neg {
 		ts.Fatalf("mount: %v", err)
 	}
