@@ -25,6 +25,7 @@ import (
 const (
 	claudeFile  = "projects/-w/5a5a5a5a-0000-4000-8000-000000000001.jsonl"
 	copilotFile = "session-state/5a5a5a5a-0000-4000-8000-000000000001/events.jsonl"
+	qwenFile    = "projects/-w/chats/5a5a5a5a-0000-4000-8000-000000000001.jsonl"
 	codexFile   = "sessions/2026/11/28/rollout-2026-11-28T10-00-00-5a5a5a5a-0000-4000-8000-000000000001.jsonl"
 )
 
@@ -73,6 +74,8 @@ func (h *home) path(name string) string {
 		return filepath.Join(h.Dir, "sessions", strings.ReplaceAll(dir, "-", "/"), base)
 	case "copilot":
 		return filepath.Join(h.Dir, dir, strings.TrimSuffix(base, ".jsonl"), "events.jsonl")
+	case "qwen":
+		return filepath.Join(h.Dir, "projects", dir, "chats", base)
 	}
 	return filepath.Join(h.Dir, "projects", name)
 }
@@ -133,7 +136,7 @@ func files(t *testing.T, dir string) map[string]string {
 // names its original, and its answers have ids of the original, so that they count once. A fork's
 // leaf can be forked once more.
 func TestEveryEntry(t *testing.T) {
-	for agent, file := range map[string]string{"claude": claudeFile, "codex": codexFile, "copilot": copilotFile} {
+	for agent, file := range map[string]string{"claude": claudeFile, "codex": codexFile, "copilot": copilotFile, "qwen": qwenFile} {
 		samples, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "agents", agent, "*.jsonl"))
 		require.NoError(t, err)
 		whole, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "forks", agent+"*.jsonl"))
@@ -245,6 +248,58 @@ func checkChain(t *testing.T, records []map[string]any) string {
 		uuids = append(uuids, r["uuid"].(string)[:8])
 	}
 	return strings.Join(uuids, " ")
+}
+
+// TestQwenRecords: a fork has the records on the path to its last entry, each of which hangs on the one before it, and a name as
+// the client writes it. Those that only the original has are left out.
+func TestQwenRecords(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(sessiontest.TestData(t), "forks", "qwen.jsonl"))
+	require.NoError(t, err)
+	h := newHome(t, "qwen", qwenFile, string(text))
+	name := h.Sessions("")[0]
+	for words, want := range map[string]string{
+		"rain: none":      "3 4 5 6 7",
+		"all of them":     "3 4 5 6 7 8 10 13 14 15",
+		"Watered bed 3":   "3 4 5 6 7 8 10 16 17 18",
+		"is watered":      "3 4 5 6 7 8 10 16 17 18 19",
+		"at bed 3 again.": "3 4 5 6 7 8 10 16 17 18 19 20 21",
+	} {
+		forked, err := h.fork(name, h.entryWith(name, words), "A name")
+		require.NoError(t, err)
+		records := h.records(forked)
+		var before any
+		var numbers []string
+		for _, r := range records {
+			require.Equal(t, before, r["parentUuid"])
+			require.Equal(t, strings.TrimSuffix(filepath.Base(forked), ".jsonl"), r["sessionId"])
+			require.Equal(t, "/srv/garden", r["cwd"])
+			before = r["uuid"]
+			numbers = append(numbers, strings.TrimLeft(r["uuid"].(string)[:8], "0"))
+		}
+		last := len(records) - 1
+		require.Equal(t, want, strings.Join(numbers[:last], " "))
+		require.Equal(t, map[string]any{"customTitle": "A name", "titleSource": "manual"}, records[last]["systemPayload"])
+		require.Equal(t, "custom_title", records[last]["subtype"])
+		for _, r := range records[:last] {
+			require.Equal(t, map[string]any{"sessionId": "5a5a5a5a-0000-4000-8000-000000000001", "messageUuid": r["uuid"]}, r["forkedFrom"])
+		}
+	}
+}
+
+// entryWith returns the id of the entry with certain words.
+func (h *home) entryWith(name, words string) (id string) {
+	snap, err := h.store.Session(name).Acquire(context.Background())
+	require.NoError(h.T, err)
+	defer snap.Release()
+	for e := range snap.Len() {
+		text, err := snap.EntryText(sessioncore.Entry(e))
+		require.NoError(h.T, err)
+		if strings.Contains(string(text), words) {
+			id, _ = snap.ID(sessioncore.Entry(e))
+		}
+	}
+	require.NotEmpty(h.T, id, words)
+	return id
 }
 
 // TestCodexLines: a fork has the lines of the original byte for byte, but for the first one.

@@ -1,0 +1,194 @@
+package agents
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"sessionfs/sessioncore/internal/jsonl"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// RecordTree is the index of a file whose records hang on each other by uuid and parentUuid. A fork is
+// made from it.
+type RecordTree struct {
+	// Records are those with a uuid, in the order of the file.
+	Records []TreeRecord
+	// Above returns the index of the record on which one hangs. It is ByParent at first.
+	Above func(at int) (above int, ok bool)
+
+	obj       storage.Object
+	byUUID    map[string]int
+	byLine    map[int64]int
+	isDamaged bool // a part of the file could not be read
+}
+
+// TreeRecord is a record of a RecordTree.
+type TreeRecord struct {
+	UUID   string
+	Parent string // uuid of the record on which it hangs, "" for none
+	Line   int64  // number of its line, from 1
+
+	off, size int64
+}
+
+// AddTreeRecord adds a record with a uuid to the index in a RecordTree.
+type AddTreeRecord func(t *RecordTree, r TreeRecord, members Object)
+
+// ReadRecordTree indexes a file. Function add calls Append with the records that count.
+func ReadRecordTree(obj storage.Object, add AddTreeRecord) (*RecordTree, error) {
+	st, err := obj.Stat()
+	if err != nil {
+		return nil, err
+	}
+	t := &RecordTree{obj: obj, byUUID: map[string]int{}, byLine: map[int64]int{}}
+	t.Above = t.ByParent
+	addUnit := func(u *jsonl.Unit) error {
+		t.addUnit(u, add)
+		return nil
+	}
+	_, err = jsonl.Records{}.Load(context.Background(), obj, jsonl.Position{}, st.Size, addUnit)
+	return t, err
+}
+
+// addUnit adds the record in a unit of the file.
+func (t *RecordTree) addUnit(u *jsonl.Unit, add AddTreeRecord) {
+	if u.Kind != jsonl.ObjectUnit {
+		t.isDamaged = true
+		return
+	}
+	members := Object(u.Members)
+	if len(members) == 0 {
+		members = Read(u.Text)
+	}
+	uuid, _ := members.Member("uuid").Text()
+	if uuid == "" {
+		return
+	}
+	r := TreeRecord{UUID: uuid, Line: u.Line, off: u.Off, size: u.Size}
+	r.Parent, _ = members.Member("parentUuid").Text()
+	add(t, r, members)
+}
+
+// Append adds a record. Of several with one uuid the last one is what others hang on.
+func (t *RecordTree) Append(r TreeRecord) {
+	t.byUUID[r.UUID] = len(t.Records)
+	t.byLine[r.Line] = len(t.Records)
+	t.Records = append(t.Records, r)
+}
+
+// Has reports whether there is a record with a uuid.
+func (t *RecordTree) Has(uuid string) bool {
+	_, ok := t.byUUID[uuid]
+	return ok
+}
+
+// ByParent returns the index of the record that a record names as its parent.
+func (t *RecordTree) ByParent(at int) (above int, ok bool) {
+	above, ok = t.byUUID[t.Records[at].Parent]
+	return above, ok
+}
+
+// Last returns the index of the last record of a fork. The error is a ForkError if there is none.
+func (t *RecordTree) Last(request *ForkRequest) (int, error) {
+	end := slices.Max(request.Last().Lines)
+	at, ok := t.byLine[end]
+	if !ok || request.Last().File != "" {
+		return 0, NoFork("line %d is no record that the client can go on from", end)
+	}
+	return at, nil
+}
+
+// Ancestors returns a record and those above it, as indexes, the first one first.
+func (t *RecordTree) Ancestors(at int) ([]int, error) {
+	chain := []int{at}
+	visited := map[int]bool{at: true}
+	for parent := t.Records[at].Parent; parent != ""; parent = t.Records[at].Parent {
+		above, ok := t.Above(at)
+		if !ok && t.isDamaged {
+			return nil, NoFork("the record %s before it is not there, and a line of the file is damaged", parent)
+		}
+		if !ok {
+			break
+		}
+		if visited[above] {
+			return nil, NoFork("the record %s comes after itself", parent)
+		}
+		visited[above] = true
+		chain = append(chain, above)
+		at = above
+	}
+	slices.Reverse(chain)
+	return chain, nil
+}
+
+// WithEntries returns a chain of records with those of the entries on the path that it lacks, such as
+// the results of parallel calls.
+func (t *RecordTree) WithEntries(chain []int, request *ForkRequest) []int {
+	isChosen := map[int]bool{}
+	for _, at := range chain {
+		isChosen[at] = true
+	}
+	var beside []int
+	for _, entry := range request.Path {
+		for _, line := range entry.Lines {
+			at, ok := t.byLine[line]
+			if ok && entry.File == "" && !isChosen[at] {
+				isChosen[at] = true
+				beside = append(beside, at)
+			}
+		}
+	}
+	slices.Sort(beside)
+	return insertInOrder(chain, beside)
+}
+
+// insertInOrder inserts sorted indexes into a chain, each before the first part of the chain that has
+// only larger ones.
+func insertInOrder(chain, more []int) []int {
+	smallest := slices.Clone(chain) // of the rest of the chain
+	for i := len(smallest) - 2; i >= 0; i-- {
+		smallest[i] = min(smallest[i], smallest[i+1])
+	}
+	out := make([]int, 0, len(chain)+len(more))
+	for i, at := range chain {
+		n, _ := slices.BinarySearch(more, smallest[i])
+		out = append(out, more[:n]...)
+		more = more[n:]
+		out = append(out, at)
+	}
+	return append(out, more...)
+}
+
+// Read returns the text of a record, on one line, in a buffer that may be used again. The error is
+// storage.ErrStale if the file was changed meanwhile, and a ForkError for a record that is too long.
+func (t *RecordTree) Read(at int, buffer []byte) (rawjson.Value, error) {
+	r := &t.Records[at]
+	if r.size > MaxForkedRecord {
+		return nil, NoFork("line %d has %d bytes, at most %d can be copied", r.Line, r.size, MaxForkedRecord)
+	}
+	text := slices.Grow(buffer[:0], int(r.size))[:r.size]
+	err := storage.ReadFull(t.obj, text, r.off)
+	if err != nil {
+		return nil, err
+	}
+	if !rawjson.IsValidObject(text) {
+		return nil, fmt.Errorf("%w: line %d was changed meanwhile", storage.ErrStale, r.Line)
+	}
+	if bytes.ContainsAny(text, "\r\n") {
+		return OneLine(&jsonl.Unit{Text: text, Loose: true}), nil
+	}
+	return text, nil
+}
+
+// ForkedFrom returns the member by which a copied record of a fork names the session of the original,
+// and the record. That of a copy of a copy names the first one.
+func ForkedFrom(record rawjson.Value, session string) rawjson.Field {
+	uuid := record.Member("forkedFrom").Member("messageUuid")
+	if !uuid.IsString() || uuid.Is("") {
+		uuid = record.Member("uuid")
+	}
+	return rawjson.Field{Key: "forkedFrom", JSON: `{"sessionId":` + string(Quoted(session)) + `,"messageUuid":` + string(uuid) + `}`}
+}

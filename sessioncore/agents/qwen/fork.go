@@ -1,0 +1,133 @@
+package qwen
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// This file makes a fork: a new session file with the records on the path to one of them, as the
+// client's own /branch makes it (docs/format.md, Forks of other agents). Qwen Code 0.24.4 was driven.
+
+// Format is the Format of Qwen Code's sessions.
+type Format struct{ *agents.Projects }
+
+var _ agents.Forker = Format{}
+
+// ownRecords are the subtypes of records that a fork lacks. They say where the forked session comes
+// from, or name states of files that the client kept for it.
+var ownRecords = []string{
+	"session_sources_snapshot", "parent_session", "session_source", "turn_result",
+	"branch_checkpoint", "file_history_snapshot",
+}
+
+// Fork implements agents.Forker.
+func (f Format) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
+	project, base := path.Split(request.Name)
+	place := agents.ForkPlace{Dir: projectsDir, File: path.Join(project, chatsDir, request.ID+ending)}
+	origin := sessionOf(base)
+	if origin == "" {
+		return place, agents.NoFork("a subagent's session cannot be resumed")
+	}
+	obj, err := f.Open(request.Name)
+	if err != nil {
+		return place, err
+	}
+	defer obj.Close()
+	tree, err := agents.ReadRecordTree(obj, addFirst)
+	if err != nil {
+		return place, err
+	}
+	last, err := tree.Last(request)
+	if err != nil {
+		return place, err
+	}
+	chain, err := tree.Ancestors(last)
+	if err != nil {
+		return place, err
+	}
+	w := forkWriter{out: out, tree: tree, request: request, origin: origin}
+	for _, at := range tree.WithEntries(chain, request) {
+		err := w.write(at)
+		if err != nil {
+			return place, err
+		}
+	}
+	return place, w.writeTitle()
+}
+
+// addFirst adds a record to the index. Of several with one uuid the client takes the first.
+func addFirst(tree *agents.RecordTree, r agents.TreeRecord, _ agents.Object) {
+	if !tree.Has(r.UUID) {
+		tree.Append(r)
+	}
+}
+
+// forkWriter writes the records of a fork, each of which hangs on the one before it.
+type forkWriter struct {
+	out     io.Writer
+	tree    *agents.RecordTree
+	request *agents.ForkRequest
+	origin  string        // id of the forked session
+	before  string        // JSON of the uuid of the record written last, "" for none
+	first   rawjson.Value // the first record
+	buffer  []byte
+}
+
+// write writes a record, unless it is of the forked session alone.
+func (w *forkWriter) write(at int) error {
+	text, err := w.tree.Read(at, w.buffer)
+	if err != nil {
+		return err
+	}
+	w.buffer = text
+	subtype, _ := text.Member("subtype").Text()
+	if text.Member("type").Is("system") && slices.Contains(ownRecords, subtype) {
+		return nil
+	}
+	if w.first == nil {
+		w.first = slices.Clone(text)
+	}
+	fields := []rawjson.Field{
+		{Key: "parentUuid", JSON: w.parent()},
+		{Key: "sessionId", JSON: quoted(w.request.ID)},
+		agents.ForkedFrom(text, w.origin),
+	}
+	w.before = string(text.Member("uuid"))
+	_, err = w.out.Write(append(rawjson.SetMembers(text, fields), '\n'))
+	return err
+}
+
+// parent returns the JSON of the parent of the next record.
+func (w *forkWriter) parent() string {
+	if w.before == "" {
+		return "null"
+	}
+	return w.before
+}
+
+// writeTitle writes the record of a title that a person gave, unless there is none.
+func (w *forkWriter) writeTitle() error {
+	if w.request.Title == "" {
+		return nil
+	}
+	var record strings.Builder
+	fmt.Fprintf(&record, `{"uuid":%s,"parentUuid":%s,"sessionId":%s,"timestamp":%s,"type":"system","subtype":"custom_title"`,
+		quoted(agents.NewUUID()), w.parent(), quoted(w.request.ID), quoted(w.request.Time.UTC().Format(rawjson.TimestampLayout)))
+	for _, key := range []string{"cwd", "version"} {
+		value := w.first.Member(key)
+		if !value.Missing() {
+			fmt.Fprintf(&record, `,%q:%s`, key, value)
+		}
+	}
+	fmt.Fprintf(&record, `,"systemPayload":{"customTitle":%s,"titleSource":"manual"}}`+"\n", quoted(w.request.Title))
+	_, err := io.WriteString(w.out, record.String())
+	return err
+}
+
+func quoted(text string) string { return string(rawjson.AppendQuoted(nil, text)) }
