@@ -105,7 +105,8 @@ func logCommand() *cobra.Command {
 		Use:   "log [-a] [-n N] [--json] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
 		Long: "Show the branches of a session, the newest first: of each message of the user and the model, each " +
-			"summary and label the beginning of its entry's id, its time, what it is and how it begins. leaf is " +
+			"summary and label the beginning of its entry's id, its time, what it is and its first paragraphs on one " +
+			"line: whole ones, as few as have more than 80 characters. A terminal cuts a line at its width. leaf is " +
 			"where the session stands; what a client that resumes it does not show is lost. SESSION is an id or its " +
 			"beginning, a path in a mount, or a .jsonl file.",
 		Example: "  sessionfs log 019d3d9 | grep lost",

@@ -33,7 +33,8 @@ func searchCommand() *cobra.Command {
 			"phrase\", -word, role:user (assistant, tool), tool:, model:, title:, cwd:, agent:, after:DATE, " +
 			"before:DATE, in:archive; cwd:. is here. DATE is local: 2026-01-31, 2026-01, today, monday, 7d, 2w.\n\n" +
 			"Off a terminal a line for each, the newest first: PATH, which sessionfs cat takes, time, what it is, " +
-			"text; with tabs between them; behind that the first line of the prompt that it answers. Exit status: 0 " +
+			"the line of text that has the match; with tabs between them; behind that the first line of the prompt " +
+			"that it answers. Both are whole. Exit status: 0 " +
 			"something is found, 1 nothing is, 2 an error.",
 		Example: "  sessionfs search '\"moon phase\" role:user after:2026-01-31 -low'",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -190,6 +191,7 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 	found := 0
 	err = paged(cmd, func(out *view.Screen) error {
 		p := f.printer(cmd, src, out)
+		p.Whole = func(h *search.Hit) (search.Hit, error) { return searcher.Whole(cmd.Context(), m, h) }
 		if f.count || f.list {
 			var sessions []*search.Found
 			err = withProgress(cmd, func(ctx context.Context) (err error) {

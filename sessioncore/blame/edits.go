@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore/search"
 )
 
-// Edit is an edit of a file: the changes by the calls in one entry.
+// Edit is an edit of a file: the changes by the calls in one entry. Its prompt is a whole line.
 type Edit struct {
 	*search.Hit
 	Changes []Change
@@ -77,6 +77,7 @@ func editsIn(
 	spellings := touched.Names(header)
 	known := map[sessioncore.Entry]bool{}
 	results := callIDs{}
+	prompts := search.Prompts{AreWhole: true}
 	for _, h := range hits {
 		e, err := snap.FindName(h.Entry)
 		if errors.Is(err, sessioncore.ErrNotFound) || known[e] {
@@ -91,7 +92,11 @@ func editsIn(
 			return nil, err
 		}
 		if len(changes) > 0 {
-			list = append(list, Edit{h, changes})
+			hit := *h // of others
+			if h.Prompt != "" {
+				hit.Prompt = prompts.Before(snap, e)
+			}
+			list = append(list, Edit{Hit: &hit, Changes: changes})
 		}
 	}
 	return list, nil
@@ -100,7 +105,7 @@ func editsIn(
 // Diff returns the edit as a diff of a file, below what it is a part of and its prompt; by says
 // when and by whom it was made. The text has no effect on a terminal.
 func (e *Edit) Diff(file, by string) string {
-	text := fmt.Sprintf("edit %s\n%s, in %s\n", e.Path(), by, e.Session)
+	text := fmt.Sprintf("edit %s\n%s, in %s\n", e.Path(), by, e.Title)
 	if e.Prompt != "" {
 		text += "\n    " + e.Prompt + "\n"
 	}

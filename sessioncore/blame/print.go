@@ -92,7 +92,7 @@ func (p *Printer) Line(number int, text string, line Line) {
 		columns := []any{"", "-", "", "", "", ""}
 		if line.Edit != Nobody {
 			e := &p.Edits[line.Edit]
-			columns = []any{mark(line), e.When(), p.Agent(e), e.Session, e.Entry, e.Prompt}
+			columns = []any{mark(line), e.When(), p.Agent(e), e.Title, e.Entry, e.Prompt}
 		}
 		said := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", columns...)
 		fmt.Fprintf(p.Out, "%d\t%s\t%s\n", number, names.VisibleExcept(said, "\t"), text)
@@ -146,6 +146,9 @@ func padded(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-uniseg.StringWidth(text)))
 }
 
+// rangeSaid is how many columns the title and the prompt of a range of lines have.
+const rangeSaid = 240
+
 // Ranges prints the edits of the lines from a number on without their texts: a row for each range of lines
 // with the same edit, with tabs between its columns. These are the numbers, the time after ~ or nothing,
 // the agent, the ids of session and entry with # between them, and the title with the prompt.
@@ -164,7 +167,7 @@ func (p *Printer) Ranges(from int, lines []Line) {
 			e := &p.Edits[edit]
 			at := mark(lines[begin]) + e.Time.Local().Format("2006-01-02 15:04")
 			id := names.VisibleLine(names.ShortID(e.ID)) + "#" + entryOf(e)
-			said = strings.Join([]string{at, p.Agent(e), id, saidOf(e)}, "\t")
+			said = strings.Join([]string{at, p.Agent(e), id, view.CutAt(saidOf(e), rangeSaid)}, "\t")
 		}
 		fmt.Fprintf(p.Out, "%s\t%s\n", numbers, said)
 		begin = end
@@ -192,7 +195,7 @@ func (p *Printer) object(number int, text string, line Line) {
 		object.editJSON = &editJSON{
 			Time:    e.When(),
 			Agent:   p.Agent(e),
-			Session: e.Session,
+			Session: e.Title,
 			Entry:   e.Entry,
 			Prompt:  e.Prompt,
 			Exact:   line.Exact,

@@ -215,7 +215,13 @@ const maxDisplayName = 40
 // DisplayName returns the session's name for short lists: the first line of the title, else of the
 // first request, else of the first message, else of the id, else the file's name, without control characters. A longer one is
 // cut at a word, if that keeps more than half.
-func (i *Info) DisplayName() string { return displayText(i.name()) }
+func (i *Info) DisplayName() string { return displayText(i.name(), maxDisplayName) }
+
+// WholeName returns the display name as it is before it is cut.
+func (i *Info) WholeName() string { return NameLine(i.name()) }
+
+// NameLine returns the display name, not cut, that an unshortened text gives.
+func NameLine(full string) string { return displayText(full, math.MaxInt) }
 
 // shareFirst keeps one text of the first message and the first request where they are equal, and
 // notes that the first message is no request where there is none.
@@ -236,7 +242,7 @@ func (i *Info) name() string {
 		first = ""
 	}
 	for _, text := range [...]string{i.Title, i.asked, first, i.ID} {
-		if displayText(text) != "" {
+		if displayText(text, 1) != "" {
 			return text
 		}
 	}
@@ -269,7 +275,8 @@ func DisplayName(snap *sessioncore.Snapshot, name string) (short, full string) {
 	return info.DisplayName(), info.name()
 }
 
-func displayText(text string) string {
+// displayText returns the first line of a text without control characters, cut at so many characters.
+func displayText(text string, limit int) string {
 	line, _, _ := strings.Cut(text, "\n")
 	var out []byte
 	// count is the number of characters of out, word the end of its last word, and most the end of
@@ -282,7 +289,7 @@ func displayText(text string) string {
 		blank := rawjson.TrimSpace(string(b[:n])) == ""
 		switch {
 		case unicode.IsControl(r) || blank && count == 0:
-		case count == maxDisplayName:
+		case count == limit:
 			if word < most/2 {
 				word = most
 			}
@@ -292,7 +299,7 @@ func displayText(text string) string {
 				word = len(out)
 			}
 			out = append(out, b[:n]...)
-			if count == maxDisplayName-2 {
+			if count == limit-2 {
 				most = len(out)
 			}
 			count++

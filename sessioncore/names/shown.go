@@ -92,3 +92,32 @@ func FirstWords(text string, limit int) string {
 	}
 	return line.String()
 }
+
+// Paragraphs returns the first paragraphs of a text on one line: whole ones, as few as have more than so
+// many characters, else all.
+func Paragraphs(text string, least int) string {
+	var line strings.Builder
+	n := 0
+	blanks := 0 // before the next character, 0 or 1
+	feeds := 0  // line feeds since the last character
+	for b := []byte(text); len(b) > 0; {
+		r, size := rawjson.DecodeRune(b)
+		if r == '\n' {
+			feeds++
+		}
+		if feeds > 1 && n > least {
+			break
+		}
+		if unicode.IsSpace(r) {
+			blanks = min(n, 1)
+		} else {
+			line.WriteString(" "[:blanks])
+			line.Write(b[:size])
+			n += blanks + 1
+			blanks = 0
+			feeds = 0
+		}
+		b = b[size:]
+	}
+	return line.String()
+}

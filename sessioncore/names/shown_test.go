@@ -30,3 +30,20 @@ func TestLeaseName(t *testing.T) {
 		require.Equal(t, want, LeaseName(id), "%q", id)
 	}
 }
+
+// TestParagraphs: whole paragraphs on one line, as few as have more than so many characters.
+func TestParagraphs(t *testing.T) {
+	long := strings.Repeat("word ", 400) + "end"
+	for _, c := range [][2]string{
+		{"", ""},
+		{" \n\n ", ""},
+		{"one", "one"},
+		{"\n\n  Fix this:\nthe sheet\r\n\r\nis an hour late", "Fix this: the sheet"},
+		{long + "\n \n" + "more", long},
+		{"a\tb\n" + long + "\n", "a b " + long},
+		{"12345678901\n\nmore", "12345678901"},
+		{"1234567890\n\nmore\n\nleft out", "1234567890 more"},
+	} {
+		require.Equal(t, c[1], Paragraphs(c[0], 10), c[0])
+	}
+}

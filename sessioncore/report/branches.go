@@ -69,7 +69,7 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 			if err != nil {
 				return nil, err
 			}
-			said[path.said], _ = firstSaid(s.Request(path.said, text))
+			said[path.said], _ = firstSaid(s.Request(path.said, text), beginning)
 		}
 		at := s.Time(e).UTC().Format(rawjson.TimestampLayout)
 		out = append(append(out, s.Name(e, currentBranch)...), '\t')

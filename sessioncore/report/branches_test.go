@@ -129,7 +129,7 @@ func checkRows(t *testing.T, s *sessioncore.Snapshot, tips []sessioncore.Entry) 
 			if s.IsRequest(at) {
 				text, err := s.EntryText(at)
 				require.NoError(t, err)
-				words, _ = firstSaid(s.Request(at, text))
+				words, _ = firstSaid(s.Request(at, text), beginning)
 				break
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/message"
-	"sessionfs/sessioncore/names"
 )
 
 // LogLine is a line of the log of a session: an entry, or where a branch joins another one.
@@ -20,7 +19,7 @@ type LogLine struct {
 	ID    string            // the name of the entry's file, or as much of it as no other one begins with
 	Marks []string          // leaf, lost or archived, as in branches.tsv, and the label
 	What  string            // its path label (docs/design.md, branches/)
-	Said  string            // the beginning of its text, else of a call, as one line
+	Said  string            // the first paragraphs of its text, whole, else a call, as one line
 	Call  bool              // Said is that of a call
 }
 
@@ -199,18 +198,18 @@ func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
 	}
 	id, _ := l.s.ID(e)
 	if label := l.s.LabelOf(id); label != "" {
-		marks = append(marks, "label: "+names.FirstWords(label, maxSaid))
+		marks = append(marks, "label: "+paragraphs(label))
 	}
 	return marks
 }
 
-// said returns the beginning of the first text of an entry, else of its first call of a tool.
+// said returns an excerpt of the first text of an entry, else of its first call of a tool.
 func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (said string, isCall bool, err error) {
 	return Said(ctx, l.s, l.reader.Read, e)
 }
 
-// Said returns the beginning of the first text of an entry, else of its first call of a tool, as one
-// line. read returns the text of an entry.
+// Said returns the first paragraphs of the first text of an entry, whole, else its first call of a tool, as
+// one line. read returns the text of an entry.
 func Said(
 	ctx context.Context, s *sessioncore.Snapshot, read func(sessioncore.Entry) (rawjson.Value, error), e sessioncore.Entry,
 ) (said string, isCall bool, err error) {
@@ -218,7 +217,7 @@ func Said(
 	if err != nil || text == nil {
 		return "", false, err
 	}
-	if words, _ := firstSaid(s.Request(e, text)); words != "" {
+	if words, _ := firstSaid(s.Request(e, text), paragraphs); words != "" {
 		return words, false, nil
 	}
 	m := message.Read(text)
@@ -226,14 +225,14 @@ func Said(
 		m = message.Read(v)
 	}
 	for _, key := range []message.Key{message.Content, message.Summary, message.Command, message.Code} {
-		said, isCall = firstSaid(m[key])
+		said, isCall = firstSaid(m[key], paragraphs)
 		if said != "" {
 			return said, isCall, nil
 		}
 	}
 	for _, key := range []string{"label", "title", "name", "model", "thinkingLevel", "customType"} {
 		if said, _ := text.Member(key).Text(); said != "" {
-			return names.FirstWords(said, maxSaid), false, nil
+			return paragraphs(said), false, nil
 		}
 	}
 	return "", false, nil

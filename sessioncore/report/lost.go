@@ -166,7 +166,7 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 		}
 		if isRequest {
 			words := s.Request(e, text)
-			said, _ = firstSaid(words)
+			said, _ = firstSaid(words, beginning)
 			return said, anything || text == nil || len(words) > len(`""`), nil
 		}
 		if text == nil {
@@ -176,7 +176,7 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 		m := message.Read(s.Message(e, text))
 		hasText := len(m[message.Content]) > len(`""`)
 		anything = anything || hasText || m[message.Command] != nil || m[message.Code] != nil
-		words, _ := firstSaid(m[message.Content])
+		words, _ := firstSaid(m[message.Content], beginning)
 		if said == "" {
 			said = words
 		}

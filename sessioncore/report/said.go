@@ -10,11 +10,21 @@ import (
 )
 
 const (
-	// maxSaid is the length of the beginning of a text, in characters.
+	// maxSaid is the length of the beginning of a text, in characters. Whole paragraphs of one have more where
+	// it has.
 	maxSaid = 80
 	// maxSaidEntry is the size of the longest entry, in bytes, that is read for it.
 	maxSaidEntry = 4 << 20
 )
+
+// excerpt returns the part of a text that tells a reader what it is, on one line.
+type excerpt func(text string) string
+
+// beginning is the excerpt for tables: at most maxSaid characters and an ellipsis.
+func beginning(text string) string { return names.FirstWords(text, maxSaid) }
+
+// paragraphs is the excerpt for logs: the first paragraphs, whole.
+func paragraphs(text string) string { return names.Paragraphs(text, maxSaid) }
 
 // shortText reads an entry, nil if it is too long.
 func shortText(
@@ -30,46 +40,46 @@ func shortText(
 	return text, err
 }
 
-// firstSaid returns the beginning of a content: of its first text, else its first call of a tool.
-func firstSaid(content rawjson.Value) (said string, isCall bool) {
+// firstSaid returns an excerpt of a content: of its first text, else of its first call of a tool.
+func firstSaid(content rawjson.Value, of excerpt) (said string, isCall bool) {
 	if content.IsString() {
-		return wordsOf(content), false
+		return of.value(content), false
 	}
 	call := ""
 	for v := range content.EachElement {
 		switch b := message.Read(v); b.Kind() {
 		case message.TextKind:
-			if said := wordsOf(b[message.Text]); said != "" {
+			if said := of.value(b[message.Text]); said != "" {
 				return said, false
 			}
 		case message.CallKind:
 			if call == "" {
-				call = callSaid(&b)
+				call = callSaid(&b, of)
 			}
 		}
 	}
 	return call, call != ""
 }
 
-// fewBytes is how much of a text is decoded to find its first words, if it has enough there.
+// fewBytes is how much of a text is decoded to find its excerpt, if it has enough there.
 const fewBytes = 4 << 10
 
-// wordsOf returns the first words of a string.
-func wordsOf(v rawjson.Value) string {
+// value returns the excerpt of a string.
+func (of excerpt) value(v rawjson.Value) string {
 	if v.IsString() && len(v) > fewBytes {
 		head := string(rawjson.AppendDecoded(nil, v[1:rawjson.CutPoint(v, fewBytes)]))
-		words := names.FirstWords(head, maxSaid)
-		if words == names.FirstWords(head+" more", maxSaid) { // the rest makes no difference
+		words := of(head)
+		if words == of(head+" more") { // the rest makes no difference
 			return words
 		}
 	}
 	text, _ := v.Text()
-	return names.FirstWords(text, maxSaid)
+	return of(text)
 }
 
-// callSaid returns the name of a tool and its first argument, or the last word of a list, which is
-// a command.
-func callSaid(call *message.Members) string {
+// callSaid returns an excerpt of the name of a tool and its first argument, or the last word of a list,
+// which is a command.
+func callSaid(call *message.Members, of excerpt) string {
 	name, _ := call[message.Name].Text()
 	arguments := call[message.Arguments]
 	about, _ := arguments.Text()
@@ -82,5 +92,5 @@ func callSaid(call *message.Members) string {
 			break
 		}
 	}
-	return names.FirstWords(name+" "+about, maxSaid)
+	return of(name + " " + about)
 }

@@ -37,7 +37,7 @@ type Stats struct {
 type group struct {
 	Sum
 	names, labels []string // of its keys, and for a person
-	id            string   // of its session, if that is a key
+	id, title     string   // of its session, if that is a key; the title is whole
 	first         *group   // of those with its first key
 	sessions      map[*listing.Info]bool
 	latest        moment
@@ -136,6 +136,7 @@ func (s *Stats) newGroup(key [2]string, r *Row) *group {
 			if name := r.Session.DisplayName(); name != "" {
 				label = name
 			}
+			g.title = names.Visible(r.Session.WholeName())
 			id := r.Session.ID
 			if id == "" {
 				id = path.Base(r.Session.Path())
@@ -332,13 +333,18 @@ func Short(n float64) string {
 }
 
 // rowNames returns the first columns of a line: the names of its keys. An id stands before the
-// title of a session.
-func (s *Stats) rowNames(g *group) []string {
+// title of a session, which is whole where no name is cut.
+func (s *Stats) rowNames(g *group, width int) []string {
 	row := slices.Clone(g.labels)
 	for i, by := range s.by {
-		if by == bySession && row[i] != g.id {
-			row[i] = g.id + " " + row[i]
+		if by != bySession || row[i] == g.id {
+			continue
 		}
+		title := row[i]
+		if width == NoWidth {
+			title = g.title
+		}
+		row[i] = g.id + " " + title
 	}
 	return row
 }
@@ -368,7 +374,7 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	named := len(s.by)
 	rows := [][]string{slices.Concat(s.by, s.titles())}
 	for _, g := range groups {
-		rows = append(rows, slices.Concat(s.rowNames(g), s.cells(g)))
+		rows = append(rows, slices.Concat(s.rowNames(g, width), s.cells(g)))
 	}
 	rows = append(rows, slices.Concat([]string{"total", ""}[:named], s.cells(&s.total)))
 	bar := s.fit(rows, width)

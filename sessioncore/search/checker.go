@@ -21,9 +21,12 @@ type checker struct {
 	excluded bool   // a word was found that must be absent
 	hasTool  bool
 	line     string
-	prompt   lastPrompt
-	decoded  []byte
-	output   []byte // the long result of the next entry, from a file beside the session
+	isWhole  bool // lines are not shortened
+	// startsInside and endsInside say that the text that is searched is a part of a longer one.
+	startsInside, endsInside bool
+	prompt                   Prompts
+	decoded                  []byte
+	output                   []byte // the long result of the next entry, from a file beside the session
 }
 
 const (
@@ -52,7 +55,7 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	}
 	hit.Line = c.line
 	if s.Kind(e) == sessioncore.TypeMessage && !s.IsRequest(e) {
-		hit.Prompt = c.prompt.before(s, e)
+		hit.Prompt = c.prompt.Before(s, e)
 	}
 	return hit, true
 }
@@ -116,7 +119,7 @@ func (c *checker) piece(v rawjson.Value) bool {
 
 // body checks the text of a string.
 func (c *checker) body(body []byte) {
-	if len(body) <= window || c.overlap < 0 {
+	if len(body) <= window || c.overlap < 0 || c.isWhole {
 		if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
 			c.decoded = rawjson.AppendDecoded(c.decoded[:0], body)
 			body = c.decoded
@@ -129,7 +132,9 @@ func (c *checker) body(body []byte) {
 		n := rawjson.CutPoint(body, window)
 		c.decoded = rawjson.AppendDecoded(c.decoded, body[:n])
 		body = body[n:]
+		c.endsInside = len(body) > 0
 		c.find(c.decoded)
+		c.startsInside = c.endsInside
 		keep := max(0, len(c.decoded)-c.overlap)
 		for keep < len(c.decoded) && !utf8.RuneStart(c.decoded[keep]) {
 			keep++
@@ -142,10 +147,12 @@ func (c *checker) body(body []byte) {
 func (c *checker) plain(text []byte) {
 	for from := 0; from < len(text) && !c.excluded; {
 		to := len(text)
-		if c.overlap >= 0 {
+		if c.overlap >= 0 && !c.isWhole {
 			to = min(to, from+window)
 		}
+		c.endsInside = to < len(text)
 		c.find(bytes.ToValidUTF8(text[max(0, from-max(0, c.overlap)):to], []byte("\uFFFD")))
+		c.startsInside = c.endsInside
 		from = to
 	}
 }
@@ -159,7 +166,7 @@ func (c *checker) find(text []byte) {
 		}
 	}
 	if len(c.q.words) == 0 && c.line == "" {
-		c.line = lineAt(bytes.TrimSpace(text), 0)
+		c.line = c.lineAt(bytes.TrimSpace(text), 0)
 	}
 	for i, w := range c.q.words {
 		if c.found[i] {
@@ -169,7 +176,7 @@ func (c *checker) find(text []byte) {
 			c.found[i] = true
 			c.missing--
 			if c.line == "" {
-				c.line = lineAt(text, at)
+				c.line = c.lineAt(text, at)
 			}
 		}
 	}
@@ -180,6 +187,33 @@ const (
 	lineBefore = 60
 	lineAfter  = 180
 )
+
+// lineAt returns the line of text at an offset.
+func (c *checker) lineAt(text []byte, at int) string {
+	if c.isWhole {
+		return wholeLineAt(text, at)
+	}
+	line := lineAt(text, at)
+	if c.startsInside && bytes.IndexByte(text[:at], '\n') < 0 {
+		line = ellipsis + strings.TrimPrefix(line, ellipsis)
+	}
+	if c.endsInside && bytes.IndexByte(text[at:], '\n') < 0 {
+		line = strings.TrimSuffix(line, ellipsis) + ellipsis
+	}
+	return line
+}
+
+// wholeLineAt returns the line of text at an offset, with the next one where the offset is that of the line
+// feed.
+func wholeLineAt(text []byte, at int) string {
+	from := bytes.LastIndexByte(text[:at], '\n') + 1
+	to := len(text)
+	behind := min(at+1, to)
+	if n := bytes.IndexByte(text[behind:], '\n'); n >= 0 {
+		to = behind + n
+	}
+	return strings.TrimSpace(string(text[from:to]))
+}
 
 // lineAt returns the line of text at an offset, shortened.
 func lineAt(text []byte, at int) string {
@@ -192,14 +226,14 @@ func lineAt(text []byte, at int) string {
 	after := ""
 	if at-from > lineBefore {
 		from = at - lineBefore
-		before = "…"
+		before = ellipsis
 		for from < at && !utf8.RuneStart(text[from]) {
 			from++
 		}
 	}
 	if to-at > lineAfter {
 		to = at + lineAfter
-		after = "…"
+		after = ellipsis
 		for to > at && !utf8.RuneStart(text[to]) {
 			to--
 		}

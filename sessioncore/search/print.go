@@ -21,6 +21,8 @@ type Printer struct {
 	Marks   *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
 	// Agent returns the name of the agent of a session.
 	Agent func(*Found) string
+	// Whole returns a hit with whole lines, which are printed where they are not for people.
+	Whole func(*Hit) (Hit, error)
 	// Around returns the entries around a hit, as hits; nil for none.
 	Around func(*Hit) (before, after []Hit, err error)
 
@@ -51,24 +53,39 @@ func (p *Printer) Hits(hits []Hit) error {
 	}
 	for i := range hits {
 		h := &hits[i]
-		if p.Around == nil {
-			p.hit(h, ids, false)
-			continue
-		}
-		if i > 0 {
+		if i > 0 && p.Around != nil {
 			p.Out.WriteString("--\n")
 		}
-		before, after, err := p.Around(h)
+		err := p.hitAmong(h, ids)
 		if err != nil {
 			return err
 		}
-		for k := range before {
-			p.hit(&before[k], ids, true)
+	}
+	return nil
+}
+
+// hitAmong prints a hit with the entries around it.
+func (p *Printer) hitAmong(h *Hit, ids map[string]string) (err error) {
+	shown := *h
+	if p.JSON || !p.Out.People {
+		shown, err = p.Whole(h)
+		if err != nil {
+			return err
 		}
-		p.hit(h, ids, false)
-		for k := range after {
-			p.hit(&after[k], ids, true)
+	}
+	var before, after []Hit
+	if p.Around != nil {
+		before, after, err = p.Around(h)
+		if err != nil {
+			return err
 		}
+	}
+	for k := range before {
+		p.hit(&before[k], ids, true)
+	}
+	p.hit(&shown, ids, false)
+	for k := range after {
+		p.hit(&after[k], ids, true)
 	}
 	return nil
 }
@@ -89,10 +106,6 @@ func (p *Printer) hit(h *Hit, ids map[string]string, isAround bool) {
 	}
 	id := idOf(h, ids)
 	about := fmt.Sprintf("%-6s  %s", p.Agent(h.Found), h.Time.Local().Format("2006-01-02 15:04"))
-	text := names.VisibleLine(h.Line)
-	if p.Prompts && h.Prompt != "" {
-		text += ", asked: " + names.VisibleLine(h.Prompt)
-	}
 	between := "  "
 	behind := between
 	indent := p.widest + uniseg.StringWidth(about) + 2*len(between)
@@ -107,13 +120,50 @@ func (p *Printer) hit(h *Hit, ids map[string]string, isAround bool) {
 	if isAround {
 		colour = view.ColourDim
 	}
-	if p.Width > 0 {
-		text = fitWords(text, p.Width-indent, p.Marks)
-	}
+	text := p.text(h, p.Width-indent)
 	if p.Out.Colours && p.Marks != nil && !isAround {
 		text = p.Marks.ReplaceAllString(text, view.ColourMatch+"$0"+view.ColourEnd)
 	}
 	p.Out.WriteString(p.Out.Coloured(colour, id) + between + about + behind + text + "\n")
+}
+
+// callColumns is how many columns the calls of a hit have where no terminal tells its width.
+const callColumns = 240
+
+// text returns the text of a hit with its prompt in so many columns, where the width is known. A path of a
+// call is never cut.
+func (p *Printer) text(h *Hit, width int) string {
+	asked := ""
+	if p.Prompts && h.Prompt != "" {
+		asked = ", asked: " + names.VisibleLine(h.Prompt)
+	}
+	switch {
+	case len(h.calls) > 0 && p.Width == 0:
+		return fitCalls(h.calls, callColumns) + asked
+	case len(h.calls) > 0:
+		text := fitCalls(h.calls, width)
+		if left := width - uniseg.StringWidth(text); left >= leastText {
+			text += fitWords(asked, left, nil)
+		}
+		return text
+	case p.Width == 0:
+		return names.VisibleLine(h.Line) + asked
+	}
+	return fitWords(names.VisibleLine(h.Line)+asked, width, p.Marks)
+}
+
+// fitCalls returns the first calls, whole ones, as many as fit into so many columns, but one at least.
+func fitCalls(calls []string, width int) string {
+	text := names.VisibleLine(calls[0])
+	for i, call := range calls[1:] {
+		more := text + callsBetween + names.VisibleLine(call)
+		isLast := i == len(calls)-2
+		if uniseg.StringWidth(more) > width || !isLast && uniseg.StringWidth(more) >= width {
+			return text + ellipsis
+		}
+		text = more
+	}
+	return text
 }
 
 // idOf returns the id of a hit for people: that of its session, and of its entry.

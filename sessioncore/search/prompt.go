@@ -7,15 +7,17 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// lastPrompt is the last read request of a person.
-type lastPrompt struct {
-	entry sessioncore.Entry
-	line  string // the first one
+// Prompts finds the prompts before entries of a session, and keeps the last one.
+type Prompts struct {
+	AreWhole bool // their first lines are not shortened
+
+	entry sessioncore.Entry // of the last one
+	line  string
 	read  bool
 }
 
-// before returns the first line of the person's request that an entry follows or is, or "".
-func (p *lastPrompt) before(s *sessioncore.Snapshot, e sessioncore.Entry) string {
+// Before returns the first line of the person's request that an entry follows or is, or "".
+func (p *Prompts) Before(s *sessioncore.Snapshot, e sessioncore.Entry) string {
 	for n := 0; e != sessioncore.NoEntry && n < s.Len(); n++ { // parents may be a cycle
 		if !s.IsRequest(e) {
 			e = s.Parent(e)
@@ -27,7 +29,14 @@ func (p *lastPrompt) before(s *sessioncore.Snapshot, e sessioncore.Entry) string
 				return ""
 			}
 			words, _ := message.FirstText(s.Request(e, text)).Bytes()
-			*p = lastPrompt{e, lineAt(bytes.TrimSpace(words), 0), true}
+			words = bytes.TrimSpace(words)
+			p.entry = e
+			p.read = true
+			if p.AreWhole {
+				p.line = wholeLineAt(words, 0)
+			} else {
+				p.line = lineAt(words, 0)
+			}
 		}
 		return p.line
 	}

@@ -22,6 +22,8 @@ type Hit struct {
 	Line   string // of its text, around the match
 	Prompt string // the first line of the user's prompt before it, if any and it is no prompt
 	Copies int    // number of forks of the session that have it, too
+
+	calls []string // of a Touched: each tool with a file, which Line has shortened
 }
 
 // TitleLabel is What of a hit in a session's title.
@@ -32,6 +34,7 @@ type Found struct {
 	Tree    string // directory of the sessions in a mount
 	File    string // in the storage
 	Session string // its display name, if there are hits
+	Title   string // the display name before it is cut
 	ID      string // of the session, if there are hits
 	Hits    []Hit  // newest first; at most one more than the limit
 	Count   int    // of the hits, if only that was requested
@@ -131,7 +134,7 @@ func (h *Hit) AppendJSON(dst []byte) []byte {
 		Copies  int    `json:"copies"`
 	}{
 		Time:    h.When(),
-		Session: names.TextUTF8(h.Session),
+		Session: names.TextUTF8(h.Title),
 		ID:      names.TextUTF8(h.ID),
 		Entry:   h.Entry,
 		Role:    names.TextUTF8(h.Role),
@@ -151,7 +154,7 @@ func (f *Found) AppendJSON(dst []byte) []byte {
 		Path    string `json:"path"`
 		Hits    int    `json:"hits"`
 	}{
-		Session: names.TextUTF8(f.Session),
+		Session: names.TextUTF8(f.Title),
 		ID:      names.TextUTF8(f.ID),
 		Path:    f.Directory(),
 		Hits:    f.Count,

@@ -281,13 +281,17 @@ func (f *Found) isOf(st storage.Stat) bool {
 }
 
 // hitSize is the size of a Hit without its texts, in bytes.
-const hitSize = 120
+const hitSize = 144
 
 // size is about its size in bytes.
 func (f *Found) size() int64 {
-	n := int64(160 + len(f.File))
+	n := int64(176 + len(f.File) + len(f.Title))
 	for i := range f.Hits {
-		n += int64(hitSize + len(f.Hits[i].Line) + len(f.Hits[i].Entry) + len(f.Hits[i].Prompt))
+		h := &f.Hits[i]
+		n += int64(hitSize + len(h.Line) + len(h.Entry) + len(h.Prompt))
+		for _, call := range h.calls {
+			n += int64(16 + len(call))
+		}
 	}
 	return n
 }

@@ -17,7 +17,7 @@ type touchChecker struct {
 	results map[sessioncore.Entry][]result // those with the file, by the entries of their calls
 	found   []string
 	uses    []string // of the current call: each tool with a resolved file
-	prompt  lastPrompt
+	prompt  Prompts
 }
 
 // result has the file names in a call's result.
@@ -132,6 +132,9 @@ func callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id string) (sessi
 	return result, nil
 }
 
+// callsBetween stands between two calls in the line of a hit.
+const callsBetween = "; "
+
 // Entry implements Checker. The line has each tool with its files, then the results'.
 func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool) {
 	if s.Kind(e) != sessioncore.TypeMessage {
@@ -147,7 +150,8 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	if len(c.found) == 0 {
 		return Hit{}, false
 	}
-	return Hit{Line: lineAt([]byte(strings.Join(c.found, "; ")), 0), Prompt: c.prompt.before(s, e)}, true
+	line := lineAt([]byte(strings.Join(c.found, callsBetween)), 0)
+	return Hit{Line: line, calls: slices.Clone(c.found), Prompt: c.prompt.Before(s, e)}, true
 }
 
 // call adds the names in a call and in its results, and returns the results of other calls.

@@ -178,6 +178,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	}
 	name, title := listing.DisplayName(snap, found.File)
 	found.Session = name
+	found.Title = listing.NameLine(title)
 	found.start = snap.HeaderTime()
 	found.ID, _ = header.Member("id").Text()
 	found.isFork = header.Member(snap.Dialect().ParentSessionKey).IsString()

@@ -110,7 +110,7 @@ func (p *page) firstWords(ctx context.Context, path []sessioncore.Entry) (string
 	for _, e := range path {
 		said, _, err := report.Said(ctx, p.s, p.entries.reader.Read, e)
 		if err != nil || said != "" {
-			return said, err
+			return names.FirstWords(said, maxFirstWords), err
 		}
 	}
 	return names.FirstWords(p.s.Name(path[0]), maxWord), nil

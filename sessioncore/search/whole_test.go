@@ -1,0 +1,59 @@
+package search
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/sessiontest"
+)
+
+// TestWhole: the line of a hit is read again whole, also behind the window in which a long text is searched and of a
+// title; the prompt is its first line. A hit that is gone stays as it is.
+func TestWhole(t *testing.T) {
+	line := "The needle of " + strings.Repeat("a long line ", 7000) + "and a pin"
+	asked := "Where is it? " + strings.Repeat("Look again. ", 40)
+	title := "A needle " + strings.Repeat("in some hay ", 20) + "today"
+	text := strings.Replace(sessiontest.Header, `"cwd"`, `"title":"`+title+`","cwd"`, 1) +
+		sessiontest.MessageLine(1, `{"role":"user","content":"`+asked+`\nand a second line"}`) +
+		sessiontest.MessageLine(2, `{"role":"assistant","content":[{"type":"text","text":"before\n`+line+`\nbehind"}]}`)
+	searcher := New(Sessions{Files: sessiontest.Memory(t, []byte(text))})
+	for words, want := range map[string]string{
+		"needle": line, "pin": line, "hay": title, `"second line"`: "and a second line", "role:user again": strings.TrimSpace(asked),
+		"behind": "behind",
+	} {
+		query, err := ParseQuery(words)
+		require.NoError(t, err)
+		result, err := searcher.Search(context.Background(), query)
+		require.NoError(t, err)
+		require.NotEmpty(t, result.Hits, words)
+		h := result.Hits[0]
+		require.Less(t, len(h.Line), lineBefore+lineAfter+2*len(ellipsis)+1)
+		if len(want) > lineBefore+lineAfter {
+			require.True(t, h.isCut(), words)
+		}
+		whole, err := searcher.Whole(context.Background(), query, &h)
+		require.NoError(t, err)
+		require.Equal(t, want, whole.Line, words)
+		if h.Prompt != "" {
+			require.Equal(t, strings.TrimSpace(asked), whole.Prompt)
+		}
+		h.File = "gone.jsonl"
+		same, err := searcher.Whole(context.Background(), query, &h)
+		require.NoError(t, err)
+		require.Equal(t, h, same)
+	}
+}
+
+// TestFitCalls: paths are shown whole or not at all, the first one in any case.
+func TestFitCalls(t *testing.T) {
+	calls := []string{"edit /a/long/path/of/a/file.go", "read b.go", "read c.go"}
+	for width, want := range map[int]string{
+		5: calls[0] + "…", 30: calls[0] + "…", 40: calls[0] + "…", 42: calls[0] + "; read b.go…", 80: strings.Join(calls, "; "),
+	} {
+		require.Equal(t, want, fitCalls(calls, width), width)
+	}
+	require.Equal(t, calls[0], fitCalls(calls[:1], 3))
+}
