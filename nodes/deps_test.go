@@ -44,7 +44,8 @@ var imports = map[string][]string{
 	},
 	"source": {
 		"sessionfs/fs", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore", "sessionfs/sessioncore/agents",
-		"sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage", "sessionfs/testdata",
+		"sessionfs/sessioncore/budget", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names", "sessionfs/sessioncore/storage",
+		"sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/gzip", "sessionfs/testdata",
 	},
 	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/mcp", "sessionfs/source", "sessionfs/nodes/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore",
 		"sessionfs/sessioncore/agents", "sessionfs/sessioncore/blame", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names",

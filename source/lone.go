@@ -15,12 +15,16 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+	"sessionfs/sessioncore/storage/gzip"
 )
 
 // This file makes a SOURCE of session files that lie in no agent directory, such as one that a colleague
 // sent. Each agent is known by a record. The files, and those in the directories beside them, have other
 // names of the same files in an agent directory of their own, or are copied where that cannot be.
+// Compressed ones are unpacked there.
 
 // loneDir is the directory of omp's sessions in such an agent directory.
 const loneDir = "-file"
@@ -28,6 +32,7 @@ const loneDir = "-file"
 // loneFile is a session file that lies in no agent directory.
 type loneFile struct {
 	path   string // absolute, without links
+	plain  string // the path of the file, or of the text of a compressed one
 	agent  *agents.Agent
 	record []byte
 }
@@ -40,9 +45,15 @@ func (f *loneFile) name() string {
 	return f.agent.Name
 }
 
+// base returns the name of the file, of a compressed one that of its text.
+func (f *loneFile) base() string {
+	plain, _ := gzip.Packed(filepath.Base(f.path))
+	return plain
+}
+
 // place returns the path of the file in an agent directory, and in the tree that shows it.
 func (f *loneFile) place() (at, shown string) {
-	base := filepath.Base(f.path)
+	base := f.base()
 	if f.agent == nil {
 		at = path.Join(layout.Sessions, loneDir, base)
 		return at, at
@@ -56,9 +67,18 @@ func errUnknownFile(file string) error {
 	return fs.Refuse(fs.ErrSource, "%s has no records of omp, xcsh, pi, operator, %s", file, agents.Titles())
 }
 
-// newLoneFile returns the session file at a path, or refuses it.
-func newLoneFile(file string) (loneFile, error) {
-	agent, record, ok := agents.WriterOfFile(file)
+// newLoneFile returns the session file at a path, or refuses it. It unpacks a compressed one into a new file
+// in the directory made.
+func newLoneFile(file, made string) (loneFile, error) {
+	plain := file
+	if isPacked(file) {
+		unpacked, err := unpack(file, made)
+		if err != nil {
+			return loneFile{}, fs.Refuse(fs.ErrSource, "%s: %s", file, err)
+		}
+		plain = unpacked
+	}
+	agent, record, ok := agents.WriterOfFile(plain)
 	if !ok {
 		return loneFile{}, errUnknownFile(file)
 	}
@@ -66,26 +86,50 @@ func newLoneFile(file string) (loneFile, error) {
 		return loneFile{}, fs.Refuse(fs.ErrSource, "%s is a copy of what %s keeps elsewhere; 'sessionfs import' makes a session of omp of it",
 			file, agent.Title)
 	}
-	return loneFile{path: file, agent: agent, record: record}, nil
+	return loneFile{path: file, plain: plain, agent: agent, record: record}, nil
+}
+
+// unpack unpacks a compressed file into a new one in a directory, and returns its path. The new file has the
+// time of the other.
+func unpack(file, made string) (unpacked string, err error) {
+	at, err := dir.Open(filepath.Dir(file))
+	if err != nil {
+		return "", err
+	}
+	obj, err := at.Open(filepath.Base(file))
+	if err != nil {
+		return "", err
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return "", err
+	}
+	out, err := os.CreateTemp(made, "unpacked-")
+	if err != nil {
+		return "", err
+	}
+	bounded, err := budget.NamedFile(out, os.TempDir()) // leaves room on the disk
+	if err != nil {
+		_ = out.Close()
+		return "", err
+	}
+	err = gzip.Unpack(filepath.Base(file), obj, bounded)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return "", err
+	}
+	return out.Name(), os.Chtimes(out.Name(), st.ModTime(), st.ModTime())
 }
 
 // ofFiles returns a place of session files alone, for reading.
 func ofFiles(files []string) (*Place, error) {
-	var all []loneFile
-	for _, file := range files {
-		f, err := newLoneFile(file)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, f)
-	}
 	made, err := os.MkdirTemp("", "sessionfs-file-")
 	if err != nil {
 		return nil, err
 	}
 	p := &Place{made: made, lone: map[string]string{}}
 	p.ReadOnly = true
-	err = p.addLones(all)
+	err = p.addLones(files)
 	if err != nil {
 		p.Discard()
 		return nil, err
@@ -94,10 +138,18 @@ func ofFiles(files []string) (*Place, error) {
 }
 
 // addLones makes the place one of files, of one agent or of several.
-func (p *Place) addLones(all []loneFile) error {
+func (p *Place) addLones(files []string) error {
 	made, err := filepath.EvalSymlinks(p.made)
 	if err != nil {
 		return err
+	}
+	var all []loneFile
+	for _, file := range files {
+		f, err := newLoneFile(file, made)
+		if err != nil {
+			return err
+		}
+		all = append(all, f)
 	}
 	for i := range all {
 		if err := p.addLone(&all[i], made); err != nil {
@@ -127,11 +179,12 @@ func (p *Place) addLone(f *loneFile, made string) error {
 	}
 	at, shown := f.place()
 	to := filepath.Join(home, at)
-	if err := linkOrCopy(f.path, to); err != nil {
+	if err := linkOrCopy(f.plain, to); err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	p.lone[f.path] = shown
-	return linkTree(strings.TrimSuffix(f.path, filepath.Ext(f.path)), strings.TrimSuffix(to, filepath.Ext(to)))
+	beside := filepath.Join(filepath.Dir(f.path), strings.TrimSuffix(f.base(), filepath.Ext(to)))
+	return linkTree(beside, strings.TrimSuffix(to, filepath.Ext(to)))
 }
 
 // maxBeside bounds the files beside a session that come along.

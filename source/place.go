@@ -11,6 +11,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/storage/gzip"
 )
 
 // Place is a SOURCE that a command line means. Its Mountpoint is that of the mount whose options
@@ -223,11 +224,17 @@ func isCertainAgentDir(dir string) bool {
 	return agents.HasScopes(dir) || agents.Of(dir) != nil || IsDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
 }
 
+// loneEndings end the names of session files that are shown wherever they lie.
+var loneEndings = []string{
+	layout.SessionSuffix, layout.SessionSuffix + gzip.Ending, layout.SessionSuffix + gzip.ZstdEnding,
+	".json", ".json" + gzip.Ending, ".json" + gzip.ZstdEnding,
+}
+
 // sessionFile returns the session file of this machine that an argument names, with or without an
 // entry, and a name in the session behind it.
 func sessionFile(arg string) (realPath, below string, ok bool) {
 	names := []string{arg, beforeEntry(arg)}
-	for _, ending := range []string{layout.SessionSuffix, ".json"} {
+	for _, ending := range loneEndings {
 		file, rest, isBelow := strings.Cut(arg, ending+"/")
 		if isBelow {
 			names = []string{file + ending}
@@ -249,8 +256,11 @@ func sessionFile(arg string) (realPath, below string, ok bool) {
 }
 
 // hasFileEnding reports whether a file may be a session by its ending. A session that is one JSON object
-// is one only by its agent's records.
+// is one only by its agent's records, which a compressed file does not show yet.
 func hasFileEnding(file string) bool {
+	if plain, ok := gzip.Packed(file); ok {
+		return strings.HasSuffix(plain, layout.SessionSuffix) || strings.HasSuffix(plain, ".json")
+	}
 	if strings.HasSuffix(file, layout.SessionSuffix) {
 		return true
 	}
@@ -264,11 +274,14 @@ func hasFileEnding(file string) bool {
 // ofFile returns a place, for reading alone, of a session file: of omp in an agent directory with the
 // files beside it; or of those files among the arguments.
 func ofFile(file string, args []string) (*Place, error) {
+	all := loneFiles(args)
+	if slices.ContainsFunc(all, isPacked) {
+		return ofFiles(all)
+	}
 	agent, _, ok := agents.WriterOfFile(file)
 	if !ok {
 		return nil, errUnknownFile(file)
 	}
-	all := loneFiles(args)
 	isBeside := func(other string) bool { return filepath.Dir(other) != filepath.Dir(file) }
 	if agent != nil || slices.ContainsFunc(all, isBeside) {
 		return ofFiles(all)
@@ -279,6 +292,12 @@ func ofFile(file string, args []string) (*Place, error) {
 	}
 	p.Discard()
 	return ofFiles(all)
+}
+
+// isPacked reports whether a file is compressed, by its name.
+func isPacked(file string) bool {
+	_, ok := gzip.Packed(file)
+	return ok
 }
 
 // besideFile returns an agent directory of omp of a session file and the files beside it.

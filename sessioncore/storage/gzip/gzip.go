@@ -123,8 +123,12 @@ func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) meas
 
 // unpackTo writes the text of a compressed file to out, up to its limit.
 func (s *Storage) unpackTo(out io.Writer, obj storage.Object, token storage.Token) (size int64, err error) {
-	limit := s.limitOf(token.Size)
-	err = s.format.unpack(obj, token, func(in io.Reader) (err error) {
+	return s.format.unpackTo(out, obj, token, s.limitOf(token.Size))
+}
+
+// unpackTo writes the text of a compressed file to out, up to a limit.
+func (f *format) unpackTo(out io.Writer, obj storage.Object, token storage.Token, limit int64) (size int64, err error) {
+	err = f.unpack(obj, token, func(in io.Reader) (err error) {
 		size, err = io.Copy(out, io.LimitReader(in, limit+1))
 		if err == nil && size > limit {
 			err = tooLarge(token.Size, limit)
@@ -155,10 +159,7 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, error) {
 	st, err := obj.Stat()
 	if err == nil {
-		magic := make([]byte, len(s.format.magic))
-		if n, _ := obj.ReadAt(magic, 0); n < len(magic) || string(magic) != s.format.magic {
-			err = fmt.Errorf("%w: %s is not compressed by %s", storage.ErrNotRegular, file, s.format.program)
-		}
+		err = s.format.check(file, obj)
 	}
 	if err != nil {
 		_ = obj.Close()
@@ -176,6 +177,15 @@ func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, e
 		}
 	}
 	return o, nil
+}
+
+// check refuses a file that is not compressed in the format.
+func (f *format) check(file string, obj storage.Object) error {
+	magic := make([]byte, len(f.magic))
+	if n, _ := obj.ReadAt(magic, 0); n < len(magic) || string(magic) != f.magic {
+		return fmt.Errorf("%w: %s is not compressed by %s", storage.ErrNotRegular, file, f.program)
+	}
+	return nil
 }
 
 // learn returns the result of unpacking a file, and caches it unless the error may pass. A damaged
