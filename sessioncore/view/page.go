@@ -44,14 +44,15 @@ type Subject struct {
 
 // Page writes a session as one self-contained HTML page: the tree of its entries, the current
 // branch, and of each other branch the entries that it does not share. Its only script is its own,
-// nothing is loaded from elsewhere, and images are inside as data. Several parts of the page are
+// nothing is loaded from elsewhere, and images and the session's JSON Lines are inside as data. Several parts of the page are
 // made at once and written in order, so memory does not grow with the texts.
 //
 // The Markdown in it is others': raw HTML is shown as text, an image that is not in the blob store
 // becomes a link, and links lead to the web or nowhere.
 func Page(ctx context.Context, w io.Writer, of Subject) error {
 	s := of.Session
-	p := newPage(w, s, of.Blobs)
+	size := &sizedWriter{Writer: w}
+	p := newPage(size, s, of.Blobs)
 	p.alone = of.Alone
 	var path []sessioncore.Entry
 	if of.End != sessioncore.NoEntry {
@@ -67,6 +68,10 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 		if !p.written[e] && !of.Alone {
 			p.anchor(sessioncore.Entry(e))
 		}
+	}
+	p.write("</main>\n")
+	if err := p.download(ctx, path, size.size); err != nil {
+		return err
 	}
 	return p.end()
 }
@@ -183,6 +188,9 @@ func (p *page) outline(ctx context.Context, path []sessioncore.Entry) error {
 		}
 		_, href := p.nameOf(l.Entry)
 		var classes []string
+		for i, mark := range l.Marks {
+			l.Marks[i] = names.FirstWords(mark, maxWord)
+		}
 		marks := strings.Join(l.Marks, ", ")
 		if p.s.IsRequest(l.Entry) {
 			classes = append(classes, "user")
@@ -201,7 +209,7 @@ func (p *page) outline(ctx context.Context, path []sessioncore.Entry) error {
 		if marks != "" {
 			p.write("<i>", escaped(marks), "</i> ")
 		}
-		p.write(escaped(l.Said), "</a></li>\n")
+		p.write(escaped(names.FirstWords(l.Said, maxFirstWords)), "</a></li>\n")
 		return nil
 	})
 	p.write("</ul>\n</nav>\n</div>\n<main id=\"/main\">\n")
@@ -468,7 +476,7 @@ func (p *page) convert(source []byte) {
 
 // end ends the page.
 func (p *page) end() error {
-	p.write("</main>\n", pageShell().end)
+	p.write(pageShell().end)
 	flushed := p.out.Flush()
 	if p.err != nil {
 		return p.err

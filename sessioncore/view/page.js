@@ -107,6 +107,22 @@
     for (const fold of all("main details")) { fold.open = open; delete fold.dataset.found; }
     button.setAttribute("aria-pressed", open);
   });
+
+  // The session's lines are in the page, compressed.
+  const lines = document.getElementById("/lines"), download = one("button.download", form);
+  if (lines && globalThis.DecompressionStream) {
+    download.hidden = false;
+    download.addEventListener("click", async () => {
+      const bytes = Uint8Array.from(atob(lines.content.textContent), c => c.charCodeAt(0));
+      const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(await new Response(unpacked).blob());
+      link.download = lines.dataset.name;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    });
+  }
+
   addEventListener("hashchange", reveal);
   form.hidden = false;
   reveal();

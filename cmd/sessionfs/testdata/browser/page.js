@@ -76,3 +76,15 @@ location.hash = "#" + one("main .call > div[id]").id;
 await pause(200);
 is(true, one("main .call").open && one(":target").offsetParent !== null);
 is(0, deadAnchors().length);
+
+// The lines of the session are downloaded, without a connection.
+let saved;
+URL.createObjectURL = blob => { saved = blob; return "#"; };
+HTMLAnchorElement.prototype.click = function () { saved.name = this.download; };
+is(false, one("button.download").hidden);
+one("button.download").click();
+for (let n = 0; !saved?.name && n < 100; n++) await pause(20);
+const lines = (await saved.text()).trim().split("\n").map(line => JSON.parse(line));
+is(true, lines[0].type === "session" || lines[1].type === "session");
+is(true, lines.length > entries);
+is(true, /^[\w-]+\.jsonl$/.test(saved.name));
