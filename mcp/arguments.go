@@ -12,11 +12,12 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// Parameter is a parameter of a tool: a text, or a whole number.
+// Parameter is a parameter of a tool: a text, a whole number, or true or false.
 type Parameter struct {
 	Name        string
 	Description string
 	IsNumber    bool
+	IsChoice    bool // true or false
 	IsRequired  bool
 	// Most is the greatest number, or the size of the longest text in bytes.
 	Most int
@@ -26,6 +27,7 @@ type Parameter struct {
 type Arguments struct {
 	texts   map[string]string
 	numbers map[string]int
+	choices map[string]bool
 }
 
 // Text returns the text of a parameter, "" where the call has none.
@@ -38,6 +40,9 @@ func (a Arguments) Number(name string, otherwise int) int {
 	}
 	return otherwise
 }
+
+// Choice returns whether a parameter is true.
+func (a Arguments) Choice(name string) bool { return a.choices[name] }
 
 // cursorParameter is the parameter of a call that goes on. Each tool has it.
 var cursorParameter = Parameter{
@@ -57,6 +62,9 @@ func (t *Tool) schema() map[string]any {
 		if p.IsNumber {
 			property = map[string]any{"type": "integer", "description": p.Description, "minimum": 1, "maximum": p.Most}
 		}
+		if p.IsChoice {
+			property = map[string]any{"type": "boolean", "description": p.Description}
+		}
 		properties[p.Name] = property
 		if p.IsRequired {
 			required = append(required, p.Name)
@@ -72,7 +80,7 @@ func (t *Tool) schema() map[string]any {
 
 // parse checks the arguments of a call, which are JSON.
 func (t *Tool) parse(text json.RawMessage) (Arguments, error) {
-	a := Arguments{texts: map[string]string{}, numbers: map[string]int{}}
+	a := Arguments{texts: map[string]string{}, numbers: map[string]int{}, choices: map[string]bool{}}
 	values := map[string]json.RawMessage{}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &values); err != nil {
@@ -117,6 +125,14 @@ func (a *Arguments) add(p *Parameter, value json.RawMessage) error {
 			return fmt.Errorf("%s must be a whole number from 1 to %d, not %s", p.Name, p.Most, excerpt(value))
 		}
 		a.numbers[p.Name] = int(number)
+		return nil
+	}
+	if p.IsChoice {
+		isTrue := string(value) == "true"
+		if !isTrue && string(value) != "false" {
+			return fmt.Errorf("%s must be true or false, not %s", p.Name, excerpt(value))
+		}
+		a.choices[p.Name] = isTrue
 		return nil
 	}
 	var text string

@@ -156,12 +156,17 @@ func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fil
 		if before.named == 0 {
 			sayError(cmd, src.unnamed(cmd.Context(), before.touched, ""))
 		}
-		found.named += before.named
-		found.list = append(found.list, before.list...)
-		found.unread = append(found.unread, before.unread...)
+		found.add(before)
 	}
-	blame.Sort(found.list)
 	return found, nil
+}
+
+// add adds the edits of an earlier path of the file.
+func (found *fileEdits) add(before fileEdits) {
+	found.named += before.named
+	found.list = append(found.list, before.list...)
+	found.unread = append(found.unread, before.unread...)
+	blame.Sort(found.list)
 }
 
 // editsAt returns the edits of the file at a path, and shows the progress.

@@ -151,6 +151,32 @@ func TestAgentBlame(t *testing.T) {
 	require.Equal(t, want, ask("blame", `{"path":"`+project+`/list.txt"}`).text)
 	require.Equal(t, "3\t2026-06-01 08:00\tomp\tb1a3e000#a1\tWrite the list.\n", ask("blame", `{"path":"list.txt","from":3,"to":900}`).text)
 	require.Equal(t, "1\t-\n", ask("blame", `{"path":"list.txt","to":1}`).text)
+	// Each edit as a diff, also of the path where the file was before.
+	diff := ask("touched", `{"path":"list.txt","patch":true}`)
+	require.Regexp(t, `^edit sessions/omp/-made/b1a3e000/entries/a1\.json\n.* by omp, in Write the list\.\n\n    Write the list\.\n\n`+
+		`--- a/list\.txt\n\+\+\+ b/list\.txt\n@@\n\+kelp\n\+wrack\n$`, diff.text)
+	require.NoError(t, os.Rename("list.txt", "moved.txt"))
+	require.Equal(t, want, ask("blame", `{"path":"moved.txt","was":"list.txt"}`).text)
+	require.Contains(t, ask("touched", `{"path":"moved.txt","patch":true,"was":"`+project+`/list.txt"}`).text, "+++ b/moved.txt\n@@\n+kelp\n")
+	require.Contains(t, ask("touched", `{"path":"moved.txt","patch":true}`).notes, "no session names "+project+"/moved.txt")
+	require.Contains(t, ask("blame", `{"path":"moved.txt","was":"never.txt"}`).notes, "No edit is of "+project+"/never.txt: no session names")
+	for arguments, why := range map[string]string{
+		`{"path":"moved.txt","was":"list.txt"}`:                   "was needs patch",
+		`{"path":"moved.txt","patch":true,"most":5}`:              "most or patch, not both",
+		`{"path":"moved.txt","patch":"yes"}`:                      `patch must be true or false, not "yes"`,
+		`{"path":"moved.txt","patch":true,"was":"../x"}`:          "../x is not below " + project,
+		`{"path":"moved.txt","patch":true,"was":"/etc/passwd"}`:   "/etc/passwd is not below " + project,
+		`{"path":"../moved.txt","patch":true}`:                    "../moved.txt is not below " + project,
+		`{"path":"moved.txt","patch":false,"was":"moved.txt"}`:    "was needs patch",
+		`{"path":"moved.txt","patch":true,"was":["moved.txt"]}`:   "was must be a text",
+		`{"path":"moved.txt","patch":true,"was":"a\u0000b"}`:      "control character",
+		`{"path":"moved.txt","patch":true,"was":"x","patches":1}`: "has no parameter",
+	} {
+		r := ask("touched", arguments)
+		require.True(t, r.isError, arguments)
+		require.Contains(t, r.text, why, arguments)
+	}
+	require.NoError(t, os.Rename("moved.txt", "list.txt"))
 	for arguments, why := range map[string]string{
 		`{"path":"list.txt","from":4}`:          "there are no lines from 4 to 3: the file has 3",
 		`{"path":"list.txt","from":3,"to":2}`:   "there are no lines from 3 to 2: the file has 3",

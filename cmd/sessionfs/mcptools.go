@@ -60,6 +60,10 @@ var (
 		Name: "path", IsRequired: true, Most: maxArgument,
 		Description: "A path below the working directory.",
 	}
+	wasParameter = mcp.Parameter{
+		Name: "was", Most: maxArgument,
+		Description: "A path below the working directory where the file was before; its edits count too.",
+	}
 )
 
 // tools returns the tools.
@@ -85,7 +89,11 @@ func (d *agentDoor) tools() []mcp.Tool {
 			}},
 			Description: "Read an entry of a past conversation with those around it, as Markdown.",
 		}, {
-			Name: "touched", Run: d.run((*agentCall).touched), Parameters: []mcp.Parameter{pathParameter, mostParameter},
+			Name: "touched", Run: d.run((*agentCall).touched), Parameters: []mcp.Parameter{
+				pathParameter, mostParameter,
+				{Name: "patch", IsChoice: true, Description: "Show each edit of the file as a diff below its prompt instead, the newest first; not with most."},
+				wasParameter,
+			},
 			Description: "Find the calls of tools in past conversations that named a file, or something below a directory. " +
 				"Lines as those of search. The file need not exist any more.",
 		}, {
@@ -93,6 +101,7 @@ func (d *agentDoor) tools() []mcp.Tool {
 				pathParameter,
 				{Name: "from", IsNumber: true, Most: maxLine, Description: "The first line; 1 where it is missing."},
 				{Name: "to", IsNumber: true, Most: maxLine, Description: "The last line; that of the file where it is missing."},
+				wasParameter,
 			},
 			Description: "Tell which past prompt put the lines of a file there. A row for each range of lines: numbers, time, agent, " +
 				"SESSION#ENTRY, title and prompt; - where no agent did; ~ where the text alone tells. It has no text of the file.",
@@ -134,6 +143,12 @@ func (c *agentCall) touched() error {
 	if err != nil {
 		return err
 	}
+	if c.Choice("patch") {
+		return c.diffs(name)
+	}
+	if c.Text("was") != "" {
+		return errors.New("was needs patch; without it, ask for the calls that name that path by path")
+	}
 	touched, err := touchedBy(name)
 	if err != nil {
 		return err
@@ -143,6 +158,44 @@ func (c *agentCall) touched() error {
 		c.answer.Note("Nothing is found: %s.", names.Visible(c.src.unnamed(c.ctx, touched, "").Error()))
 	}
 	return err
+}
+
+// diffs prints the edits of a file as diffs.
+func (c *agentCall) diffs(name string) error {
+	if c.Number("most", 0) > 0 {
+		return errors.New("most or patch, not both: the answer goes on by its cursor")
+	}
+	found, err := c.edits(name)
+	if err != nil {
+		return err
+	}
+	if len(found.list) == 0 {
+		c.answer.Note("Nothing is found: %s.", names.Visible(c.src.unedited(c.ctx, found, "").Error()))
+	}
+	c.src.blamePrinter(c.screen(), found.list).Diffs(name)
+	return nil
+}
+
+// edits returns the edits of a file, and those of the path where it was before.
+func (c *agentCall) edits(name string) (found fileEdits, err error) {
+	was := ""
+	if text := c.Text("was"); text != "" {
+		was, _, err = c.door.pathBelow(text)
+		if err != nil {
+			return found, err
+		}
+	}
+	found, err = c.src.findEdits(c.ctx, name)
+	if err == nil && was != "" && was != name {
+		var before fileEdits
+		before, err = c.src.findEdits(c.ctx, was)
+		if before.named == 0 && err == nil {
+			c.answer.Note("No edit is of %s: %s.", names.Visible(was), names.Visible(c.src.unnamed(c.ctx, before.touched, "").Error()))
+		}
+		found.add(before)
+	}
+	c.noteUnread(found.unread)
+	return found, err
 }
 
 // hits prints the hits of a Matcher among the sessions of a query, nil for all sessions.
@@ -191,11 +244,10 @@ func (c *agentCall) blame() error {
 	if to < from {
 		return fmt.Errorf("there are no lines from %d to %d: the file has %d", from, c.Number("to", count), count)
 	}
-	found, err := c.src.findEdits(c.ctx, name)
+	found, err := c.edits(name)
 	if err != nil {
 		return err
 	}
-	c.noteUnread(found.unread)
 	if len(found.list) == 0 {
 		c.answer.Note("No line is an agent's: %s.", names.Visible(c.src.unedited(c.ctx, found, "").Error()))
 		return nil
