@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/mountopts"
+	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/blame"
 	"sessionfs/sessioncore/search"
@@ -205,12 +206,14 @@ func (src *tree) blamePrinter(out *view.Screen, edits []blame.Edit) *blame.Print
 	return &blame.Printer{Out: out, Edits: edits, Agent: func(e *blame.Edit) string { return src.agentOf(e.Directory()) }}
 }
 
-// agentOf returns the name of the agent whose session a directory of the tree shows.
+// agentOf returns the name of the agent whose session a directory of the tree shows. Of several agents the
+// first one has archive/.
 func (src *tree) agentOf(dir string) string {
-	if src.Source == mountopts.All || src.Demo {
-		return strings.Split(dir, "/")[1]
+	if len(src.Agents) == 0 {
+		return source.AgentOf(src.Source).Name
 	}
-	return source.AgentOf(src.Source).Name
+	isOf := func(a mountopts.AgentDir) bool { return strings.HasPrefix(dir, layout.Sessions+"/"+a.Name+"/") }
+	return src.Agents[max(0, slices.IndexFunc(src.Agents, isOf))].Name
 }
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.
