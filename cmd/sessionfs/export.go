@@ -30,13 +30,13 @@ func exportCommand() *cobra.Command {
 		Use:   "export [-s SOURCE] [--redact] SESSION > FILE.html | --all DIR",
 		Short: "Write a session as one HTML page, or all of them as a site",
 		Long: "Write a session as one HTML page: the tree of its entries, the current branch, then all others, with " +
-			"images inside. The page loads nothing; its one script searches and filters, and downloads the session's " +
-			"JSON Lines, which are in it, with all of each output. SESSION is an id or its " +
-			"beginning, a path in a mount, or a .jsonl file; #ENTRY behind it takes the branch to that entry alone. " +
+			"images and the session's JSON Lines inside, to download; these have long outputs whole. The page loads " +
+			"nothing; its one script searches and filters. SESSION is an id or its beginning, a path in a mount, or a " +
+			".jsonl file; #ENTRY takes the branch to that entry alone. " +
 			"Keys, tokens and passwords are shown as they are; --redact masks those that are known, and leaves " +
-			"images out; -o redact-rules=FILE those too that rules of your own know, in the format of gitleaks. " +
+			"images out; -o redact-rules=FILE also those that your own rules know, as gitleaks has them. " +
 			"--all writes a page for each session into DIR, which must be empty or such a site, and index.html, " +
-			"which leads to them. Later it writes those again that changed.",
+			"which leads to them. Later it writes changed ones anew.",
 		Example: "  sessionfs export 019d3d9 > page.html\n  sessionfs export --all ~/sessions-site",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if site != "" {

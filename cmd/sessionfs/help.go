@@ -285,7 +285,8 @@ func addCompletions(root *cobra.Command) {
 		shell.Args = noArgs
 	}
 	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	completion.Example = "  sessionfs completion fish > ~/.config/fish/completions/sessionfs.fish"
+	completion.Example = "  mkdir -p ~/.config/fish/completions\n" +
+		"  sessionfs completion fish > ~/.config/fish/completions/sessionfs.fish"
 	fish, _, _ := completion.Find([]string{"fish"})
 	fish.RunE = func(cmd *cobra.Command, _ []string) error {
 		var script bytes.Buffer

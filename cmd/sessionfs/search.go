@@ -36,7 +36,7 @@ func searchCommand() *cobra.Command {
 			"the line of text that has the match; with tabs between them; behind that the first line of the prompt " +
 			"that it answers. Both are whole. Exit status: 0 " +
 			"something is found, 1 nothing is, 2 an error.",
-		Example: "  sessionfs search '\"moon phase\" role:user after:2026-01-31 -low'",
+		Example: "  sessionfs search '\"high waters\" role:user after:2026-01-31 -moon'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("regexp") {
 				return nil
