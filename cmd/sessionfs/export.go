@@ -33,8 +33,8 @@ func exportCommand() *cobra.Command {
 			"images and the session's JSON Lines inside, to download; these have long outputs whole. The page loads " +
 			"nothing; its one script searches and filters. SESSION is an id or its beginning, a path in a mount, or a " +
 			".jsonl file; #ENTRY takes the branch to that entry alone. " +
-			"Keys, tokens and passwords are shown as they are; --redact masks those that are known, and leaves " +
-			"images out; -o redact-rules=FILE also those that your own rules know, as gitleaks has them. " +
+			"Keys, tokens and passwords are shown as they are; --redact masks known ones, and leaves " +
+			"images and lines out; -o redact-rules=FILE also those that rules of yours know, as gitleaks has. " +
 			"--all writes a page for each session into DIR, which must be empty or such a site, and index.html, " +
 			"which leads to them. Later it writes changed ones anew.",
 		Example: "  sessionfs export 019d3d9 > page.html\n  sessionfs export --all ~/sessions-site",

@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/base64"
 	"io"
 	"regexp"
@@ -42,6 +43,13 @@ func TestDownload(t *testing.T) {
 	require.True(t, strings.HasPrefix(lines, sessiontest.Header))
 	require.Equal(t, 1+4, strings.Count(lines, "\n"), "the header, e0 to e3")
 	require.NotContains(t, lines, `"new"`)
+
+	// A page without images, which is a masked one, has no lines that may have them.
+	var out bytes.Buffer
+	s := snapshotOf(t, sessiontest.Header, treeLines)
+	require.NoError(t, Page(context.Background(), &out, Subject{Session: s, End: sessiontest.Leaf(t, s)}))
+	name, _ = downloadOf(t, out.String())
+	require.Empty(t, name)
 
 	// Details of a result are not on the page.
 	large := sessiontest.MessageLine(0, `{"role":"toolResult","toolCallId":"c1","toolName":"bash","details":"`+random(200_000)+`","content":[{"type":"text","text":"ok"}]}`)

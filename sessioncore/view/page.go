@@ -36,7 +36,7 @@ type Subject struct {
 	Session *sessioncore.Snapshot
 	End     sessioncore.Entry // of the current branch; NoEntry: before the first entry
 	Alone   bool              // only that branch is shown
-	Blobs   Blobs             // nil for a page without images
+	Blobs   Blobs             // nil for a page without images, and without lines, which may have them
 	Index   string            // the first page of the site, "" where there is none
 
 	Agent, Model, Tokens, Cost string
@@ -70,8 +70,11 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 		}
 	}
 	p.write("</main>\n")
-	if err := p.download(ctx, path, size.size); err != nil {
-		return err
+	if of.Blobs != nil { // else it is masked: its reader sees all that is in it
+		err := p.download(ctx, path, size.size)
+		if err != nil {
+			return err
+		}
 	}
 	return p.end()
 }
