@@ -7,7 +7,6 @@ import (
 
 // unreadAgents are known agents without a converter, by their usual directories as in Agent.Homes.
 var unreadAgents = []Agent{
-	{Title: "MiMo Code", Homes: []string{"$XDG_DATA_HOME/mimocode", "~/.local/share/mimocode"}},
 	{Title: "Cursor", Homes: []string{"~/.cursor"}},
 	{Title: "Goose", Homes: []string{"$XDG_DATA_HOME/goose", "~/.local/share/goose"}},
 	{Title: "Amp", Homes: []string{"$XDG_DATA_HOME/amp", "~/.local/share/amp"}},

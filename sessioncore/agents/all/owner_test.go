@@ -149,7 +149,7 @@ func TestUnreadHomes(t *testing.T) {
 		return map[string]string{"HOME": home, "XDG_DATA_HOME": filepath.Join(home, "d")}[name]
 	}
 	require.Empty(t, agents.UnreadHomes(getenv))
-	for _, dir := range []string{".qwen", ".kimi", "d/mimocode", ".local/share/goose", ".cursor", ".claude/projects"} {
+	for _, dir := range []string{".qwen", ".kimi", "d/amp", ".local/share/goose", ".cursor", ".claude/projects"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(home, dir), 0o700))
 	}
 	var found []string
@@ -157,7 +157,7 @@ func TestUnreadHomes(t *testing.T) {
 		below, _ := filepath.Rel(home, h.Dir)
 		found = append(found, h.Title+" "+below)
 	}
-	require.Equal(t, []string{"MiMo Code d/mimocode", "Cursor .cursor", "Goose .local/share/goose", "Kimi CLI .kimi"}, found)
+	require.Equal(t, []string{"Cursor .cursor", "Goose .local/share/goose", "Amp d/amp", "Kimi CLI .kimi"}, found)
 	require.Equal(t, "Kimi CLI", agents.TitleOfUnread("/x/.kimi"))
 	require.Empty(t, agents.TitleOfUnread("/x/.claude"))
 }

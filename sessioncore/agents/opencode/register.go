@@ -12,6 +12,7 @@ import (
 func init() {
 	register("opencode", "OpenCode", "opencode", "opencode")
 	register("kilo", "Kilo Code", "kilo", "kilo")
+	register("mimo", "MiMo Code", "mimocode", "mimocode")
 }
 
 // register registers an agent whose directory of data and database begin with names.
