@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ type converter struct {
 	*agents.Builder
 	created    int64             // of the session, in ms: what is older is a copy
 	before     map[string]string // the entries on which messages hang
+	end        map[string]string // the last entries of messages
 	live       string            // the entry on which the next message hangs that was not removed
 	isRemoved  bool              // the last message was removed
 	isCommand  bool              // the next answer is a command that the person ran
@@ -22,7 +24,7 @@ type converter struct {
 func newConverter(b *agents.Builder) func(*agents.Record) {
 	b.InnerKey = "info"
 	b.Named(b.About.Title)
-	c := &converter{Builder: b, before: map[string]string{}}
+	c := &converter{Builder: b, before: map[string]string{}, end: map[string]string{}}
 	return c.record
 }
 
@@ -53,21 +55,32 @@ func (c *converter) begin(session agents.Object) {
 		Cwd:     session.Member("directory"),
 		Version: session.Member("version"),
 	}
+	unread := agents.Count(session.Member("unread"))
+	if unread > 0 {
+		h.Problems = []string{fmt.Sprintf("%d messages in the table %s, of a newer client, are not read", unread, laterMessages)}
+	}
 	if c.Side {
 		h.Subagent = agents.Quoted("subagent")
 	}
 	c.Begin(h)
 }
 
-// message makes the entries of a message. Those that were removed are a branch, which ends before the next
-// message that was not.
+// message makes the entries of a message. One that was removed hangs on the message before it at its
+// time, the next one that was not on the last one that was not.
 func (c *converter) message(r *agents.Record) {
 	id, _ := r.Member("id").Text()
 	isRemoved := r.Member("removed").Truthy()
-	switch {
-	case isRemoved && !c.isRemoved:
+	if !c.isRemoved {
 		c.live = c.At()
-	case !isRemoved && c.isRemoved:
+	}
+	switch {
+	case isRemoved:
+		after, _ := r.Member("after").Text()
+		end, isKnown := c.end[after]
+		if isKnown || after == "" {
+			c.Hang(end)
+		}
+	case c.isRemoved:
 		c.Hang(c.live)
 	}
 	c.isRemoved = isRemoved
@@ -76,9 +89,10 @@ func (c *converter) message(r *agents.Record) {
 	c.From(id, agents.TimeText(at))
 	if r.Inner.Member("role").Is("user") {
 		c.user(r.Member("parts"))
-		return
+	} else {
+		c.answer(r, id, at)
 	}
-	c.answer(r, id, at)
+	c.end[id] = c.At()
 }
 
 // eachPart calls f for each part of a message that is not only shown for a moment.

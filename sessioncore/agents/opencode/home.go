@@ -66,6 +66,7 @@ type session struct {
 
 	created, updated int64            // ms
 	count            int64            // of its events: it changes with the session
+	unread           int64            // its messages in a table that is not read
 	database         *sqlite.Database // nil for documents
 	tables           schema           // of the database
 }
@@ -144,7 +145,7 @@ func (l *list) add(s *session) {
 // sort makes the names of directories. A subagent whose session is gone is a session of its own.
 func (l *list) sort() {
 	for id, s := range l.sessions {
-		if s.parent != "" && l.sessions[s.parent] != nil {
+		if l.isCalled(s) {
 			l.below[s.parent] = append(l.below[s.parent], id)
 			continue
 		}
@@ -158,6 +159,25 @@ func (l *list) sort() {
 		slices.Sort(ids)
 	}
 }
+
+// isCalled reports whether a session that is there called a session. One whose callers form a circle, or
+// are too many, is none's, as it would be below no directory.
+func (l *list) isCalled(s *session) bool {
+	caller := l.sessions[s.parent]
+	if s.parent == "" || caller == nil {
+		return false
+	}
+	for range maxDepth {
+		if caller == nil {
+			return true
+		}
+		caller = l.sessions[caller.parent]
+	}
+	return false
+}
+
+// maxDepth bounds how deep subagents may call each other.
+const maxDepth = 32
 
 // maxName bounds the name of a directory, in bytes.
 const maxName = 200

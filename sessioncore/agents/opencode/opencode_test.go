@@ -277,6 +277,92 @@ func TestDocuments(t *testing.T) {
 	require.Contains(t, d.Read("-srv-pond/ses_2.jsonl"), "In the database")
 }
 
+// TestRemovedTwice: what one undo removed hangs on what an earlier one left, where it was when it came, also if the first
+// messages are older than the log of events.
+func TestRemovedTwice(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.session("ses_1", "Herons", 1)
+	seq := 0
+	event := func(kind, data string) {
+		seq++
+		d.insert("event", map[string]any{"aggregate_id": "ses_1", "seq": seq, "type": kind, "data": data})
+	}
+	came := func(id string, at int) {
+		event("message.updated.1", fmt.Sprintf(`{"info":{"id":%q,"role":"user","time":{"created":%d}}}`, id, at))
+		for _, part := range []string{"a", "b"} {
+			data := fmt.Sprintf(`{"part":{"id":"prt_%s%s","messageID":%q,"type":"text","text":"%[3]s%[2]s"}}`, id, part, id)
+			event("message.part.updated.1", data)
+		}
+	}
+	removed := func(ids ...string) {
+		for _, id := range ids {
+			event("message.removed.1", fmt.Sprintf(`{"messageID":%q}`, id))
+		}
+	}
+	d.message("ses_1", "msg_a", 1001, "user", "a")
+	came("msg_b", 1002)
+	came("msg_c", 1003)
+	event("message.part.removed.1", `{"messageID":"msg_c","partID":"prt_msg_cb"}`)
+	removed("msg_c")
+	came("msg_d", 1004)
+	removed("msg_b", "msg_d")
+	came("msg_e", 1005)
+	d.message("ses_1", "msg_e", 1005, "user", "e")
+	came("msg_f", 1006)
+	came("msg_g", 1007)
+	d.message("ses_1", "msg_g", 1007, "user", "g")
+	removed("msg_f")
+	text := d.Read("-srv-pond/ses_1.jsonl")
+	var parents []string
+	for _, entry := range agentstest.Outline(t, text)[1:] {
+		ids, _, _ := strings.Cut(entry, " message")
+		parents = append(parents, ids)
+	}
+	require.Equal(t, []string{"msg_a < ", "msg_b < msg_a", "msg_c < msg_b", "msg_d < msg_b", "msg_e < msg_a", "msg_f < msg_e", "msg_g < msg_e"}, parents)
+	require.Contains(t, text, "msg_ca")
+	require.NotContains(t, text, "msg_cb")
+}
+
+// TestLater: messages and sessions in tables of the coming client are told of.
+func TestLater(t *testing.T) {
+	d := newDatabase(t, tables+"CREATE TABLE session_message (id TEXT, session_id TEXT, data TEXT)")
+	d.session("ses_1", "Herons", 1)
+	d.session("ses_2", "Frogs", 1)
+	name := "-srv-pond/ses_1.jsonl"
+	require.NotContains(t, d.Read(name), "not read")
+	d.insert("session_message", map[string]any{"id": "msg_1", "session_id": "ses_1", "data": "{}"})
+	require.Contains(t, d.Read(name), `"1 messages in the table session_message, of a newer client, are not read"`)
+	require.NotContains(t, d.Read("-srv-pond/ses_2.jsonl"), "not read")
+	require.NoError(t, d.conn.Exec("ALTER TABLE session RENAME TO session_v2"))
+	_, err := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode").Stat("")
+	require.ErrorContains(t, err, "session_v2")
+}
+
+// TestCircle: sessions whose callers form a circle, or are very many, are shown.
+func TestCircle(t *testing.T) {
+	d := newDatabase(t, tables)
+	call := func(id, caller string) {
+		d.insert("session", map[string]any{"id": id, "parent_id": caller, "directory": "/srv/pond", "title": "t", "time_created": 1, "time_updated": 1})
+	}
+	call("ses_1", "ses_2")
+	call("ses_2", "ses_1")
+	call("ses_3", "ses_3")
+	for i := range 100 {
+		call(fmt.Sprintf("ses_4%03d", i), fmt.Sprintf("ses_4%03d", i-1))
+	}
+	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	l, err := home.sessions()
+	require.NoError(t, err)
+	shown := map[string]bool{}
+	for _, id := range l.top["-srv-pond"] {
+		shown[id] = true
+		for _, below := range l.all(id) {
+			shown[below] = true
+		}
+	}
+	require.Len(t, shown, 103)
+}
+
 // TestDirectories: the names of working directories are names of directories, whatever is in them.
 func TestDirectories(t *testing.T) {
 	require.Equal(t, "-srv-pond", nameOfDirectory("/srv/pond"))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +24,8 @@ type line struct {
 	created   int64 // ms
 	info      []byte
 	parts     []part
-	isRemoved bool // the client removed it: it is on a branch that was left
+	isRemoved bool   // the client removed it: it is on a branch that was left
+	after     string // the message before a removed one, "" for none
 }
 
 // part is a part of a message.
@@ -37,6 +39,7 @@ type schema struct {
 	hasMessages bool // and parts
 	hasEvents   bool
 	hasCounts   bool // the last number of each session's events
+	hasLater    bool // messages of the coming second version of the client, which are not read
 }
 
 // readSessions adds the sessions in a database to a list.
@@ -72,6 +75,7 @@ func readSessions(d *sqlite.Database, l *list) error {
 				parent:    row.ColumnText(6),
 				revert:    row.ColumnText(7),
 				count:     count,
+				unread:    row.ColumnInt64(9),
 				database:  d,
 				tables:    tables,
 			})
@@ -83,6 +87,15 @@ func readSessions(d *sqlite.Database, l *list) error {
 	}
 	return err
 }
+
+const (
+	// laterSessions and laterMessages are tables of the coming second version of the client.
+	laterSessions = "session_v2"
+	laterMessages = "session_message"
+)
+
+// errLater means that a newer client keeps its sessions in another table.
+var errLater = errors.New("the sessions are in the table " + laterSessions + " of a newer client, which is not read")
 
 // readSchema reads which of the tables beside that of sessions a database has.
 func readSchema(conn *sqlite3.Conn) (tables schema, err error) {
@@ -99,6 +112,12 @@ func readSchema(conn *sqlite3.Conn) (tables schema, err error) {
 	tables.hasMessages = hasMessages && hasParts
 	tables.hasEvents = has("event", "aggregate_id", "seq", "type", "data")
 	tables.hasCounts = has("event_sequence", "aggregate_id", "seq")
+	if has(laterMessages, "session_id") {
+		err = sqlite.EachRow(conn, "SELECT 1 FROM "+laterMessages+" LIMIT 1", nil, func(*sqlite3.Stmt) error {
+			tables.hasLater = true
+			return nil
+		})
+	}
 	return tables, err
 }
 
@@ -106,7 +125,14 @@ func readSchema(conn *sqlite3.Conn) (tables schema, err error) {
 // yet. Old databases lack some columns.
 func sessionQuery(conn *sqlite3.Conn, tables schema) (string, error) {
 	columns, err := columnsOf(conn, "session")
-	if err != nil || !columns["id"] {
+	if err != nil {
+		return "", err
+	}
+	if !columns["id"] {
+		later, err := columnsOf(conn, laterSessions)
+		if later["id"] {
+			err = errLater
+		}
 		return "", err
 	}
 	var wanted []string
@@ -120,7 +146,11 @@ func sessionQuery(conn *sqlite3.Conn, tables schema) (string, error) {
 	if tables.hasCounts {
 		count = "(SELECT seq FROM event_sequence WHERE aggregate_id = session.id)"
 	}
-	return "SELECT " + strings.Join(append(wanted, count), ", ") + " FROM session", nil
+	unread := "0"
+	if tables.hasLater {
+		unread = "(SELECT count(*) FROM " + laterMessages + " WHERE session_id = session.id)"
+	}
+	return "SELECT " + strings.Join(append(wanted, count, unread), ", ") + " FROM session", nil
 }
 
 // columnsOf returns the names of a table's columns, none for a view, a table with computed columns, or
@@ -196,55 +226,6 @@ func readMessages(conn *sqlite3.Conn, s *session) ([]*line, error) {
 	return lines, err
 }
 
-// addRemoved adds the messages that the client removed, in their last states, from the log of events.
-func addRemoved(conn *sqlite3.Conn, id string, known map[string]*line) error {
-	removed := map[string]*line{}
-	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND type LIKE 'message.removed.%'"
-	err := sqlite.EachRow(conn, removals, []string{id}, func(row *sqlite3.Stmt) error {
-		message, _ := agents.ObjectIn(row.ColumnRawText(0)).Member("messageID").Text()
-		if message != "" && known[message] == nil {
-			removed[message] = &line{id: message, isRemoved: true}
-		}
-		return nil
-	})
-	if err != nil || len(removed) == 0 {
-		return err
-	}
-	const states = "SELECT data FROM event WHERE aggregate_id = ?1 AND (type LIKE 'message.updated.%' OR type LIKE 'message.part.updated.%') ORDER BY seq"
-	err = sqlite.EachRow(conn, states, []string{id}, func(row *sqlite3.Stmt) error {
-		data := agents.ObjectIn(bytes.Clone(row.ColumnRawText(0)))
-		addState(removed, data.Member("info"), data.Member("part"))
-		return nil
-	})
-	for message, m := range removed {
-		if len(m.info) > 0 {
-			known[message] = m
-		}
-	}
-	return err
-}
-
-// addState sets the state of a removed message, or of a part of it.
-func addState(removed map[string]*line, info, state rawjson.Value) {
-	id, _ := info.Member("id").Text()
-	if m := removed[id]; m != nil {
-		m.info = info
-		m.created = agents.Count(info.Member("time").Member("created"))
-	}
-	owner, _ := state.Member("messageID").Text()
-	id, _ = state.Member("id").Text()
-	m := removed[owner]
-	if m == nil {
-		return
-	}
-	at := slices.IndexFunc(m.parts, func(p part) bool { return p.id == id })
-	if at < 0 {
-		m.parts = append(m.parts, part{id: id, data: state})
-		return
-	}
-	m.parts[at].data = state
-}
-
 // write writes the text of a session: a line of its facts, one of each message, and one of its last state.
 func (s *session) write(lines []*line, out io.Writer) error {
 	slices.SortFunc(lines, byTime)
@@ -274,6 +255,9 @@ func (s *session) appendFacts(dst []byte) []byte {
 	dst = rawjson.AppendQuoted(append(dst, `,"directory":`...), s.directory)
 	dst = rawjson.AppendQuoted(append(dst, `,"version":`...), s.version)
 	dst = strconv.AppendInt(append(dst, `,"created":`...), s.created, 10)
+	if s.unread > 0 {
+		dst = strconv.AppendInt(append(dst, `,"unread":`...), s.unread, 10)
+	}
 	return append(dst, "}}\n"...)
 }
 
@@ -286,6 +270,9 @@ func (m *line) appendTo(dst []byte) []byte {
 	slices.SortFunc(m.parts, func(a, b part) int { return strings.Compare(a.id, b.id) })
 	dst = rawjson.AppendQuoted(append(dst, `{"id":`...), m.id)
 	dst = strconv.AppendBool(append(dst, `,"removed":`...), m.isRemoved)
+	if m.isRemoved {
+		dst = rawjson.AppendQuoted(append(dst, `,"after":`...), m.after)
+	}
 	dst = append(appendOneLine(append(dst, `,"info":`...), info), `,"parts":[`...)
 	isFirst := true
 	for _, p := range m.parts {

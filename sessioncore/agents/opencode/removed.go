@@ -1,0 +1,134 @@
+package opencode
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage/sqlite"
+)
+
+// The names of events, before the number of their version.
+const (
+	messageUpdated = "message.updated."
+	messageRemoved = "message.removed."
+	partUpdated    = "message.part.updated."
+	partRemoved    = "message.part.removed."
+)
+
+// addRemoved adds the messages that the client removed, in their last states, from the log of events.
+// Few sessions have any, so a query by the index of types comes first.
+func addRemoved(conn *sqlite3.Conn, id string, known map[string]*line) error {
+	h := history{removed: map[string]*line{}, isSeen: map[string]bool{}}
+	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND type >= 'message.removed.' AND type < 'message.removed/'"
+	err := sqlite.EachRow(conn, removals, []string{id}, func(row *sqlite3.Stmt) error {
+		message, _ := agents.ObjectIn(row.ColumnRawText(0)).Member("messageID").Text()
+		if message != "" && known[message] == nil {
+			h.removed[message] = &line{id: message, isRemoved: true}
+		}
+		return nil
+	})
+	if err != nil || len(h.removed) == 0 {
+		return err
+	}
+	const states = "SELECT type, data FROM event WHERE aggregate_id = ?1 AND type >= 'message.' AND type < 'message/' ORDER BY seq"
+	err = sqlite.EachRow(conn, states, []string{id}, func(row *sqlite3.Stmt) error {
+		h.apply(row.ColumnText(0), agents.ObjectIn(row.ColumnRawText(1)))
+		return nil
+	})
+	h.placeFirst(known)
+	for message, m := range h.removed {
+		if len(m.info) > 0 {
+			known[message] = m
+		}
+	}
+	return err
+}
+
+// history follows the events of a session to learn which messages there were when a removed one came.
+type history struct {
+	removed map[string]*line
+	isSeen  map[string]bool // messages with an event
+	live    []string        // messages that are there at an event, in the order in which they came
+}
+
+// apply changes the history by an event.
+func (h *history) apply(kind string, data rawjson.Value) {
+	message, _ := data.Member("messageID").Text()
+	switch {
+	case strings.HasPrefix(kind, messageUpdated):
+		h.setInfo(data.Member("info"))
+	case strings.HasPrefix(kind, messageRemoved):
+		h.live = slices.DeleteFunc(h.live, func(id string) bool { return id == message })
+	case strings.HasPrefix(kind, partUpdated):
+		owner, _ := data.Member("part").Member("messageID").Text()
+		h.removed[owner].setPart(data.Member("part"))
+	case strings.HasPrefix(kind, partRemoved):
+		removed, _ := data.Member("partID").Text()
+		h.removed[message].dropPart(removed)
+	}
+}
+
+// setInfo sets the state of a message, which comes behind those that are there if it is new.
+func (h *history) setInfo(info rawjson.Value) {
+	id, _ := info.Member("id").Text()
+	m := h.removed[id]
+	if !h.isSeen[id] {
+		h.isSeen[id] = true
+		if m != nil && len(h.live) > 0 {
+			m.after = h.live[len(h.live)-1]
+		}
+		h.live = append(h.live, id)
+	}
+	if m != nil {
+		m.info = bytes.Clone(info)
+		m.created = agents.Count(info.Member("time").Member("created"))
+	}
+}
+
+// placeFirst places removed messages without one before them behind the last of those that are older
+// than the log.
+func (h *history) placeFirst(known map[string]*line) {
+	var older []*line
+	for id, m := range known {
+		if !h.isSeen[id] {
+			older = append(older, m)
+		}
+	}
+	slices.SortFunc(older, byTime)
+	for _, m := range h.removed {
+		if m.after != "" {
+			continue
+		}
+		for _, o := range older {
+			if byTime(o, m) < 0 {
+				m.after = o.id
+			}
+		}
+	}
+}
+
+// setPart sets the state of a part of a removed message. The message is nil for others.
+func (m *line) setPart(state rawjson.Value) {
+	if m == nil {
+		return
+	}
+	id, _ := state.Member("id").Text()
+	at := slices.IndexFunc(m.parts, func(p part) bool { return p.id == id })
+	if at < 0 {
+		at = len(m.parts)
+		m.parts = append(m.parts, part{id: id})
+	}
+	m.parts[at].data = bytes.Clone(state)
+}
+
+// dropPart removes a part of a removed message. The message is nil for others.
+func (m *line) dropPart(id string) {
+	if m != nil {
+		m.parts = slices.DeleteFunc(m.parts, func(p part) bool { return p.id == id })
+	}
+}
