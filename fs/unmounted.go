@@ -239,7 +239,7 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 	var sessions []*listing.Info
 	var err error
 	if c.Written.IsZero() {
-		sessions, err = u.Sessions(ctx)
+		sessions, err = t.view.Listing.Headers(ctx)
 	} else {
 		sessions, err = t.view.Listing.ModifiedSince(ctx, c.Written.UnixNano())
 	}

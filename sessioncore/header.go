@@ -217,7 +217,7 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 func headerIn(c Converted) (text []byte, err error) {
 	headed, ok := c.(Headed)
 	if ok {
-		text, err = headed.Header()
+		text, _, err = headed.Header()
 	}
 	if err == nil && len(text) == 0 {
 		text, _, _, err = c.Beginning()
@@ -228,8 +228,9 @@ func headerIn(c Converted) (text []byte, err error) {
 // Headed is an open session, converted from another agent's. Its header may be known without a record of its
 // conversation.
 type Headed interface {
-	// Header returns the session's header as a line, nil if only Beginning tells it.
-	Header() ([]byte, error)
+	// Header returns the session's header as a line, nil if only Beginning tells it, and the state as
+	// of Beginning, in which the size is a guess.
+	Header() ([]byte, storage.Stat, error)
 }
 
 // Converted is an open session that is converted from another agent's file, which takes long.

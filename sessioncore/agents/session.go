@@ -253,16 +253,17 @@ func (o *object) Start() ([]byte, error) {
 }
 
 // Header implements sessioncore.Headed.
-func (o *object) Header() ([]byte, error) {
+func (o *object) Header() (text []byte, st storage.Stat, err error) {
 	brief, ok := o.file.(Brief)
 	if !ok {
-		return nil, nil
+		return nil, st, nil
 	}
 	about, err := o.files.format.About(o.name, brief, 0, false)
 	if err != nil || about.Title == "" { // the records tell the title
-		return nil, err
+		return nil, st, err
 	}
-	return o.headerOf(about, brief), nil
+	st, err = o.files.converted(o.name, func() (storage.Stat, error) { return brief.State(), nil })
+	return o.headerOf(about, brief), st, err
 }
 
 // startOf is Start for a session with a known first record.

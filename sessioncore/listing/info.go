@@ -153,9 +153,20 @@ func (l *Listing) readInfo(f *sessionFile, before *Info) (*Info, storage.Stat, e
 	if info.Title == "" && info.asked == "" && !isConverted {
 		info.asked = requestInCut(obj, prefix, size)
 	}
+	info.Size = size
+	l.complete(info, f, st)
+	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(f.name), prefix) {
+		if err := l.readPi(obj, st, info, before); err != nil {
+			return nil, st, err
+		}
+	}
+	return info, st, nil
+}
+
+// complete sets the facts of an Info that its file's text does not tell.
+func (l *Listing) complete(info *Info, f *sessionFile, st storage.Stat) {
 	info.file = f
 	info.Stat = st
-	info.Size = size
 	if base := info.BaseName(); strings.HasSuffix(base, info.ID) { // as in clients' names
 		info.ID = base[len(base)-len(info.ID):]
 	}
@@ -166,12 +177,6 @@ func (l *Listing) readInfo(f *sessionFile, before *Info) (*Info, storage.Stat, e
 	case l.hasSeveral():
 		info.flags |= infoAgent
 	}
-	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(f.name), prefix) {
-		if err := l.readPi(obj, st, info, before); err != nil {
-			return nil, st, err
-		}
-	}
-	return info, st, nil
 }
 
 // beginning returns the prefix of a session for a list, converted if necessary, and the file's

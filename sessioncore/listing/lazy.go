@@ -83,6 +83,79 @@ func (l *Listing) readStart(f *sessionFile) *Info {
 	return parseInfo(text)
 }
 
+// Headers returns all sessions as Sessions does, the last modified first, but may read only the headers of
+// those with a title: their Infos lack the size and the messages. So it does for a brief listing.
+func (l *Listing) Headers(ctx context.Context) ([]*Info, error) {
+	if !l.isBrief {
+		all, err := l.Sessions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return all.All(), nil
+	}
+	err := storage.LockUntil(ctx, &l.mu)
+	if err != nil {
+		return nil, err
+	}
+	defer l.mu.Unlock()
+	stale, err := l.scan(ctx, everyFile)
+	if err != nil {
+		return nil, err
+	}
+	headers := make([]*Info, len(stale))
+	err = parallel(len(stale), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
+		headers[i] = l.readHeader(stale[i])
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	var rest []*sessionFile
+	var infos []*Info
+	for i, f := range stale {
+		if headers[i] == nil {
+			rest = append(rest, f)
+		} else {
+			infos = append(infos, headers[i])
+		}
+	}
+	err = l.readPrefixes(ctx, rest)
+	if err != nil {
+		return nil, err
+	}
+	l.reportStrangers()
+	infos = append(infos, l.collectSessions().infos...)
+	slices.SortFunc(infos, (*Info).compare)
+	return infos, nil
+}
+
+// readHeader reads the header of a session of which nothing is known, or returns nil if that has no title
+// to show, or if more must be read for it.
+func (l *Listing) readHeader(f *sessionFile) *Info {
+	if f.info != nil {
+		return nil
+	}
+	obj, err := l.store.Storage().Open(f.name)
+	if err != nil {
+		return nil
+	}
+	defer obj.Close()
+	headed, ok := obj.(sessioncore.Headed)
+	if !ok {
+		return nil
+	}
+	text, st, err := headed.Header()
+	if err != nil {
+		return nil
+	}
+	info := parseInfo(text[:min(prefixSize, len(text))])
+	if info == nil || displayText(info.Title, 1) == "" {
+		return nil
+	}
+	l.complete(info, f, st)
+	return info
+}
+
 // allFiles calls f with all files of the last scan until it returns false. Callers must hold l.mu.
 func (l *Listing) allFiles(f func(*sessionFile) bool) {
 	for _, d := range l.dirs {

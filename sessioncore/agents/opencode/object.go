@@ -27,6 +27,9 @@ var _ agents.Brief = (*object)(nil)
 // FirstRecord implements agents.Brief. It needs no text.
 func (o *object) FirstRecord() []byte { return o.session.appendFacts(nil) }
 
+// State implements agents.Brief.
+func (o *object) State() storage.Stat { return o.home.stateOf(o.session) }
+
 // made returns the text, and makes it at the first use, of the session as it is then.
 func (o *object) made() (*budget.Text, storage.Stat, error) {
 	o.mu.Lock()
