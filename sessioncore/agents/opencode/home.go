@@ -68,7 +68,7 @@ type session struct {
 	count            int64            // of its events: it changes with the session
 	unread           int64            // its messages in a table that is not read
 	database         *sqlite.Database // nil for documents
-	tables           schema           // of the database
+	tables           *schema          // of the database
 }
 
 // state returns the time in ns at which the session changed, in which the count stands for what the
@@ -292,7 +292,7 @@ func (h *home) Stat(name string) (storage.Stat, error) {
 	if s == nil || h.isMeasured(s) {
 		return h.stat(l, name)
 	}
-	text, err := h.makeText(s)
+	s, text, err := h.textOf(name, s)
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -369,23 +369,50 @@ func (h *home) Open(name string) (storage.Object, error) {
 	return &object{home: h, name: name, session: s}, nil
 }
 
-// makeText makes the text of a session.
-func (h *home) makeText(s *session) (*budget.Text, error) {
+// textOf makes the text of a name's session, known in an earlier state s, and returns it in its own. Only
+// where the row of the session is gone, or does not tell all, the list is read before.
+func (h *home) textOf(name string, s *session) (*session, *budget.Text, error) {
+	if s.database != nil && s.tables.hasCounts {
+		now, text, err := h.makeText(s)
+		if err == nil && now.directory == s.directory && now.parent == s.parent {
+			return now, text, nil
+		}
+		if err == nil {
+			text.Close()
+		}
+	}
+	l, err := h.sessions()
+	if err != nil {
+		return nil, nil, err
+	}
+	s = l.find(name)
+	if s == nil {
+		return nil, nil, agents.Missing(name)
+	}
+	return h.makeText(s)
+}
+
+// makeText makes the text of a session, and returns the session in its state.
+func (h *home) makeText(s *session) (*session, *budget.Text, error) {
 	text := h.texts.New()
 	var err error
+	now := s
 	if s.database == nil {
 		err = h.documents.write(s, text)
 	} else {
-		err = writeRows(context.Background(), s, text)
+		now, err = writeRows(context.Background(), s, text)
+	}
+	if err == nil && now == nil {
+		err = agents.Missing(s.id)
 	}
 	if err != nil {
 		text.Close()
-		return nil, err
+		return nil, nil, err
 	}
 	h.mu.Lock()
-	h.sizes[s.id] = textSize{version: s.state(), size: text.Size()}
+	h.sizes[s.id] = textSize{version: now.state(), size: text.Size()}
 	h.mu.Unlock()
-	return text, nil
+	return now, text, nil
 }
 
 // ReadAhead implements storage.Files.

@@ -1,7 +1,6 @@
 package opencode
 
 import (
-	"fmt"
 	"io/fs"
 	"sync"
 
@@ -40,15 +39,7 @@ func (o *object) made() (*budget.Text, storage.Stat, error) {
 	case o.text != nil:
 		return o.text, o.stat, nil
 	}
-	l, err := o.home.sessions()
-	if err != nil {
-		return nil, storage.Stat{}, err
-	}
-	s := l.find(o.name)
-	if s == nil {
-		return nil, storage.Stat{}, fmt.Errorf("%w: %s was removed", storage.ErrStale, o.name)
-	}
-	text, err := o.home.makeText(s)
+	s, text, err := o.home.textOf(o.name, o.session)
 	if err != nil {
 		return nil, storage.Stat{}, err
 	}

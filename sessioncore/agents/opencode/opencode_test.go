@@ -223,7 +223,7 @@ func TestFirstUse(t *testing.T) {
 	require.NoError(t, storage.ReadFull(used, text, 0))
 	require.NotContains(t, string(text), "Two herons")
 	_, err = unused.Stat()
-	require.ErrorIs(t, err, storage.ErrStale)
+	require.ErrorIs(t, err, fs.ErrNotExist, "as of a file that is removed before it is opened")
 	require.NoError(t, unused.Close())
 	_, err = unused.ReadAt(text, 0)
 	require.ErrorIs(t, err, fs.ErrClosed)

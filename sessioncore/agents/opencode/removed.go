@@ -22,10 +22,10 @@ const (
 
 // addRemoved adds the messages that the client removed, in their last states, from the log of events.
 // Few sessions have any, so a query by the index of types comes first.
-func addRemoved(conn *sqlite3.Conn, id string, known map[string]*line) error {
+func addRemoved(conn *sqlite.Conn, id string, known map[string]*line) error {
 	h := history{removed: map[string]*line{}, isSeen: map[string]bool{}}
 	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND type >= 'message.removed.' AND type < 'message.removed/'"
-	err := sqlite.EachRow(conn, removals, []string{id}, func(row *sqlite3.Stmt) error {
+	err := conn.EachRow(removals, []string{id}, func(row *sqlite3.Stmt) error {
 		message, _ := agents.ObjectIn(row.ColumnRawText(0)).Member("messageID").Text()
 		if message != "" && known[message] == nil {
 			h.removed[message] = &line{id: message, isRemoved: true}
@@ -36,7 +36,7 @@ func addRemoved(conn *sqlite3.Conn, id string, known map[string]*line) error {
 		return err
 	}
 	const states = "SELECT type, data FROM event WHERE aggregate_id = ?1 AND type >= 'message.' AND type < 'message/' ORDER BY seq"
-	err = sqlite.EachRow(conn, states, []string{id}, func(row *sqlite3.Stmt) error {
+	err = conn.EachRow(states, []string{id}, func(row *sqlite3.Stmt) error {
 		h.apply(row.ColumnText(0), agents.ObjectIn(row.ColumnRawText(1)))
 		return nil
 	})

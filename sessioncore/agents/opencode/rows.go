@@ -38,8 +38,9 @@ type part struct {
 type schema struct {
 	hasMessages bool // and parts
 	hasEvents   bool
-	hasCounts   bool // the last number of each session's events
-	hasLater    bool // messages of the coming second version of the client, which are not read
+	hasCounts   bool   // the last number of each session's events
+	sessions    string // the query for all sessions
+	hasLater    bool   // messages of the coming second version of the client, which are not read
 }
 
 // readSessions adds the sessions in a database to a list.
@@ -50,7 +51,7 @@ func readSessions(d *sqlite.Database, l *list) error {
 	}
 	unnumbered := int64(hashOf(fmt.Sprint(token)) % nanoseconds) // a session may change with anything
 	var found []*session
-	err = d.Read(context.Background(), func(conn *sqlite3.Conn) error {
+	err = d.Read(context.Background(), func(conn *sqlite.Conn) error {
 		found = nil
 		tables, err := readSchema(conn)
 		if err != nil {
@@ -60,25 +61,13 @@ func readSessions(d *sqlite.Database, l *list) error {
 		if err != nil || query == "" {
 			return err
 		}
-		return sqlite.EachRow(conn, query, nil, func(row *sqlite3.Stmt) error {
-			count := unnumbered
-			if tables.hasCounts {
-				count = row.ColumnInt64(8)
+		tables.sessions = query
+		return conn.EachRow(query, nil, func(row *sqlite3.Stmt) error {
+			s := sessionOf(row, d, tables)
+			if !tables.hasCounts {
+				s.count = unnumbered
 			}
-			found = append(found, &session{
-				id:        row.ColumnText(0),
-				directory: row.ColumnText(1),
-				title:     row.ColumnText(2),
-				created:   row.ColumnInt64(3),
-				updated:   row.ColumnInt64(4),
-				version:   row.ColumnText(5),
-				parent:    row.ColumnText(6),
-				revert:    row.ColumnText(7),
-				count:     count,
-				unread:    row.ColumnInt64(9),
-				database:  d,
-				tables:    tables,
-			})
+			found = append(found, s)
 			return nil
 		})
 	})
@@ -97,8 +86,27 @@ const (
 // errLater means that a newer client keeps its sessions in another table.
 var errLater = errors.New("the sessions are in the table " + laterSessions + " of a newer client, which is not read")
 
+// sessionOf returns the session of a row of sessionQuery.
+func sessionOf(row *sqlite3.Stmt, d *sqlite.Database, tables *schema) *session {
+	return &session{
+		id:        row.ColumnText(0),
+		directory: row.ColumnText(1),
+		title:     row.ColumnText(2),
+		created:   row.ColumnInt64(3),
+		updated:   row.ColumnInt64(4),
+		version:   row.ColumnText(5),
+		parent:    row.ColumnText(6),
+		revert:    row.ColumnText(7),
+		count:     row.ColumnInt64(8),
+		unread:    row.ColumnInt64(9),
+		database:  d,
+		tables:    tables,
+	}
+}
+
 // readSchema reads which of the tables beside that of sessions a database has.
-func readSchema(conn *sqlite3.Conn) (tables schema, err error) {
+func readSchema(conn *sqlite.Conn) (tables *schema, err error) {
+	tables = &schema{}
 	has := func(table string, columns ...string) bool {
 		if err != nil {
 			return false
@@ -113,7 +121,7 @@ func readSchema(conn *sqlite3.Conn) (tables schema, err error) {
 	tables.hasEvents = has("event", "aggregate_id", "seq", "type", "data")
 	tables.hasCounts = has("event_sequence", "aggregate_id", "seq")
 	if has(laterMessages, "session_id") {
-		err = sqlite.EachRow(conn, "SELECT 1 FROM "+laterMessages+" LIMIT 1", nil, func(*sqlite3.Stmt) error {
+		err = conn.EachRow("SELECT 1 FROM "+laterMessages+" LIMIT 1", nil, func(*sqlite3.Stmt) error {
 			tables.hasLater = true
 			return nil
 		})
@@ -123,7 +131,7 @@ func readSchema(conn *sqlite3.Conn) (tables schema, err error) {
 
 // sessionQuery returns a query for the columns of all sessions, "" if the client has not made the table
 // yet. Old databases lack some columns.
-func sessionQuery(conn *sqlite3.Conn, tables schema) (string, error) {
+func sessionQuery(conn *sqlite.Conn, tables *schema) (string, error) {
 	columns, err := columnsOf(conn, "session")
 	if err != nil {
 		return "", err
@@ -155,11 +163,11 @@ func sessionQuery(conn *sqlite3.Conn, tables schema) (string, error) {
 
 // columnsOf returns the names of a table's columns, none for a view, a table with computed columns, or
 // no table.
-func columnsOf(conn *sqlite3.Conn, table string) (map[string]bool, error) {
+func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
 	columns := map[string]bool{}
 	isTable := false
 	const schema = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1 AND sql LIKE 'create table%'"
-	err := sqlite.EachRow(conn, schema, []string{table}, func(*sqlite3.Stmt) error {
+	err := conn.EachRow(schema, []string{table}, func(*sqlite3.Stmt) error {
 		isTable = true
 		return nil
 	})
@@ -168,7 +176,7 @@ func columnsOf(conn *sqlite3.Conn, table string) (map[string]bool, error) {
 	}
 	isPlain := true
 	const names = "SELECT name, hidden FROM pragma_table_xinfo(?1)"
-	err = sqlite.EachRow(conn, names, []string{table}, func(row *sqlite3.Stmt) error {
+	err = conn.EachRow(names, []string{table}, func(row *sqlite3.Stmt) error {
 		columns[row.ColumnText(0)] = true
 		isPlain = isPlain && row.ColumnInt(1) == 0
 		return nil
@@ -179,28 +187,44 @@ func columnsOf(conn *sqlite3.Conn, table string) (map[string]bool, error) {
 	return columns, err
 }
 
-// writeRows writes the text of a session in a database, in one transaction.
-func writeRows(ctx context.Context, s *session, out io.Writer) error {
+// writeRows writes the text of a session in a database, in one transaction, and returns the session as it
+// was in that, nil if it was removed. Where events are not counted, its row does not tell that it changed.
+func writeRows(ctx context.Context, s *session, out io.Writer) (now *session, err error) {
 	var lines []*line
-	err := s.database.Read(ctx, func(conn *sqlite3.Conn) error {
-		var err error
-		lines, err = readMessages(conn, s)
+	err = s.database.Read(ctx, func(conn *sqlite.Conn) error {
+		lines = nil
+		now = s
+		if s.tables.hasCounts {
+			now, err = readSession(conn, s)
+		}
+		if err == nil && now != nil {
+			lines, err = readMessages(conn, now)
+		}
 		return err
 	})
-	if err != nil {
-		return err
+	if err != nil || now == nil {
+		return nil, err
 	}
-	return s.write(lines, out)
+	return now, now.write(lines, out)
+}
+
+// readSession returns a session as it is now, or nil.
+func readSession(conn *sqlite.Conn, s *session) (now *session, err error) {
+	err = conn.EachRow(s.tables.sessions+" WHERE id = ?1", []string{s.id}, func(row *sqlite3.Stmt) error {
+		now = sessionOf(row, s.database, s.tables)
+		return nil
+	})
+	return now, err
 }
 
 // readMessages returns the messages of a session, in no order, with those that were removed.
-func readMessages(conn *sqlite3.Conn, s *session) ([]*line, error) {
+func readMessages(conn *sqlite.Conn, s *session) ([]*line, error) {
 	if !s.tables.hasMessages {
 		return nil, nil
 	}
 	known := map[string]*line{}
 	const messages = "SELECT id, time_created, data FROM message WHERE session_id = ?1"
-	err := sqlite.EachRow(conn, messages, []string{s.id}, func(row *sqlite3.Stmt) error {
+	err := conn.EachRow(messages, []string{s.id}, func(row *sqlite3.Stmt) error {
 		m := &line{id: row.ColumnText(0), created: row.ColumnInt64(1), info: bytes.Clone(row.ColumnRawText(2))}
 		known[m.id] = m
 		return nil
@@ -209,7 +233,7 @@ func readMessages(conn *sqlite3.Conn, s *session) ([]*line, error) {
 		return nil, err
 	}
 	const parts = "SELECT message_id, id, data FROM part WHERE session_id = ?1"
-	err = sqlite.EachRow(conn, parts, []string{s.id}, func(row *sqlite3.Stmt) error {
+	err = conn.EachRow(parts, []string{s.id}, func(row *sqlite3.Stmt) error {
 		m := known[row.ColumnText(0)]
 		if m != nil {
 			m.parts = append(m.parts, part{id: row.ColumnText(1), data: bytes.Clone(row.ColumnRawText(2))})
@@ -307,10 +331,10 @@ func findOrigin(ctx context.Context, l *list, s *session) (origin string, err er
 	slices.SortFunc(candidates, func(a, b *session) int { return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(b.id, a.id)) })
 	const first = "SELECT min(time_created) FROM message WHERE session_id = ?1"
 	const same = "SELECT 1 FROM message WHERE session_id = ?1 AND time_created = CAST(?2 AS INTEGER) LIMIT 1"
-	err = s.database.Read(ctx, func(conn *sqlite3.Conn) error {
+	err = s.database.Read(ctx, func(conn *sqlite.Conn) error {
 		origin = ""
 		begun := ""
-		err := sqlite.EachRow(conn, first, []string{s.id}, func(row *sqlite3.Stmt) error {
+		err := conn.EachRow(first, []string{s.id}, func(row *sqlite3.Stmt) error {
 			if copied := row.ColumnInt64(0); copied > 0 && copied < s.created {
 				begun = row.ColumnText(0)
 			}
@@ -320,7 +344,7 @@ func findOrigin(ctx context.Context, l *list, s *session) (origin string, err er
 			if err != nil || begun == "" || origin != "" {
 				break
 			}
-			err = sqlite.EachRow(conn, same, []string{c.id, begun}, func(*sqlite3.Stmt) error {
+			err = conn.EachRow(same, []string{c.id, begun}, func(*sqlite3.Stmt) error {
 				origin = c.id
 				return nil
 			})

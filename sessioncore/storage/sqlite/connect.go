@@ -138,25 +138,3 @@ func configure(conn *sqlite3.Conn, value int) error {
 	}
 	return conn.Exec(pragmas)
 }
-
-// EachRow calls f for each row of a query until f fails. arguments are the texts for its parameters.
-func EachRow(conn *sqlite3.Conn, query string, arguments []string, f func(row *sqlite3.Stmt) error) error {
-	stmt, _, err := conn.Prepare(query)
-	if err != nil {
-		return err
-	}
-	defer stmt.Close()
-	for i, argument := range arguments {
-		err = stmt.BindText(i+1, argument)
-		if err != nil {
-			return err
-		}
-	}
-	for stmt.Step() {
-		err = f(stmt)
-		if err != nil {
-			return err
-		}
-	}
-	return stmt.Err()
-}

@@ -53,12 +53,18 @@ type Database struct {
 // state, as its index of the log is the one of this state.
 type reader struct {
 	*connection
+	rows  *Conn
 	files openFiles
 	state fileState
 	at    int64 // when it was in this state, in ns
 }
 
 func (r *reader) close() {
+	var ignored error
+	func() {
+		defer recoverTo(&ignored) // a damaged connection may panic again
+		r.rows.closePrepared()
+	}()
 	r.connection.close()
 	r.files.close()
 }
@@ -83,7 +89,7 @@ func (d *Database) State() (storage.Token, error) {
 // Read calls read with a connection in a transaction on one state of the database, once more if that
 // was not one state. read must drop the results of an earlier call. The error wraps ErrUnreadable, ErrNoMemory,
 // an error of the storage, or one of ctx.
-func (d *Database) Read(ctx context.Context, read func(*sqlite3.Conn) error) error {
+func (d *Database) Read(ctx context.Context, read func(*Conn) error) error {
 	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	pause := firstPause
@@ -104,7 +110,7 @@ func (d *Database) Read(ctx context.Context, read func(*sqlite3.Conn) error) err
 }
 
 // try is Read with one transaction. The error wraps errChanged if the state changed.
-func (d *Database) try(ctx context.Context, read func(*sqlite3.Conn) error) error {
+func (d *Database) try(ctx context.Context, read func(*Conn) error) error {
 	r, err := d.reader(ctx)
 	if err != nil {
 		return err
@@ -112,7 +118,7 @@ func (d *Database) try(ctx context.Context, read func(*sqlite3.Conn) error) erro
 	err = r.use(ctx, func(conn *sqlite3.Conn) error {
 		err := conn.Exec("BEGIN")
 		if err == nil {
-			err = read(conn)
+			err = read(r.rows)
 		}
 		return errors.Join(err, conn.Exec("ROLLBACK"))
 	})
@@ -176,7 +182,8 @@ func (d *Database) newReader(ctx context.Context) (*reader, error) {
 		files.close()
 		return nil, fmt.Errorf("%w: %s: %v", ErrUnreadable, d.Name, err)
 	}
-	return &reader{connection: c, files: files, state: state, at: at}, nil
+	rows := &Conn{Conn: c.conn, prepared: map[string]*sqlite3.Stmt{}}
+	return &reader{connection: c, rows: rows, files: files, state: state, at: at}, nil
 }
 
 // keep keeps a reader for a later transaction, unless enough are kept.

@@ -34,8 +34,8 @@ func writer(t *testing.T, dir string) *sqlite3.Conn {
 // sum reads the numbers and the sum of the rows.
 func sum(t *testing.T, files storage.Files) (rows, total int) {
 	d := &Database{Files: files, Name: "x.db"}
-	require.NoError(t, d.Read(t.Context(), func(conn *sqlite3.Conn) error {
-		return EachRow(conn, "SELECT count(*), sum(v) FROM n WHERE v > CAST(?1 AS INTEGER)", []string{"0"}, func(row *sqlite3.Stmt) error {
+	require.NoError(t, d.Read(t.Context(), func(conn *Conn) error {
+		return conn.EachRow("SELECT count(*), sum(v) FROM n WHERE v > CAST(?1 AS INTEGER)", []string{"0"}, func(row *sqlite3.Stmt) error {
 			rows = row.ColumnInt(0)
 			total = row.ColumnInt(1)
 			return nil
@@ -110,7 +110,7 @@ func TestReadChanging(t *testing.T) {
 	changes = 0
 	most = maxTries
 	d := &Database{Files: files, Name: "x.db"}
-	err := d.Read(t.Context(), func(conn *sqlite3.Conn) error { return conn.Exec("SELECT count(*) FROM n") })
+	err := d.Read(t.Context(), func(conn *Conn) error { return conn.Exec("SELECT count(*) FROM n") })
 	require.ErrorIs(t, err, ErrUnreadable)
 	require.Equal(t, maxTries, tries)
 }
@@ -133,7 +133,7 @@ func TestIdle(t *testing.T) {
 		for range maxIdle {
 			running.Go(func() {
 				isFirst := true
-				assert.NoError(t, d.Read(t.Context(), func(*sqlite3.Conn) error {
+				assert.NoError(t, d.Read(t.Context(), func(*Conn) error {
 					if isFirst {
 						started.Done()
 						started.Wait()
@@ -153,8 +153,8 @@ func TestIdle(t *testing.T) {
 	require.Len(t, d.idle, maxIdle)
 	require.NoError(t, conn.Exec("INSERT INTO n VALUES (2)"))
 	rows := 0
-	require.NoError(t, d.Read(t.Context(), func(conn *sqlite3.Conn) error {
-		return EachRow(conn, "SELECT count(*) FROM n", nil, func(row *sqlite3.Stmt) error {
+	require.NoError(t, d.Read(t.Context(), func(conn *Conn) error {
+		return conn.EachRow("SELECT count(*) FROM n", nil, func(row *sqlite3.Stmt) error {
 			rows = row.ColumnInt(0)
 			return nil
 		})
@@ -184,8 +184,8 @@ func TestReadBeside(t *testing.T) {
 	accepted := 0
 	for range 20 {
 		var total, odd int
-		err := d.Read(t.Context(), func(conn *sqlite3.Conn) error {
-			return EachRow(conn, "SELECT total(v), count(*) % 2 FROM n", nil, func(row *sqlite3.Stmt) error {
+		err := d.Read(t.Context(), func(conn *Conn) error {
+			return conn.EachRow("SELECT total(v), count(*) % 2 FROM n", nil, func(row *sqlite3.Stmt) error {
 				total = row.ColumnInt(0)
 				odd = row.ColumnInt(1)
 				return nil
@@ -209,7 +209,7 @@ func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	read := func() error {
 		d := &Database{Files: sessiontest.OpenDir(t, dir), Name: "x.db"}
-		return d.Read(t.Context(), func(conn *sqlite3.Conn) error { return conn.Exec("SELECT * FROM n") })
+		return d.Read(t.Context(), func(conn *Conn) error { return conn.Exec("SELECT * FROM n") })
 	}
 	require.ErrorIs(t, read(), os.ErrNotExist)
 	require.NoError(t, writer(t, dir).Close())
@@ -228,5 +228,5 @@ func TestRefused(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d := &Database{Files: sessiontest.OpenDir(t, t.TempDir()), Name: "x.db"}
-	require.Error(t, d.Read(ctx, func(*sqlite3.Conn) error { return nil }))
+	require.Error(t, d.Read(ctx, func(*Conn) error { return nil }))
 }
