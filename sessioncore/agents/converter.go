@@ -71,6 +71,13 @@ type Composed interface {
 	Composed()
 }
 
+// Billed are Composed files that have a form for a bill.
+type Billed interface {
+	Composed
+	// Bill returns the same sessions. Their states by name have guessed sizes until they are read.
+	Bill() storage.Files
+}
+
 // titleKeeper is a Format that knows titles which no record has; Beside returns that of a session, or "".
 type titleKeeper interface{ Beside(name string) string }
 

@@ -68,7 +68,12 @@ func (f *Files) Facts() storage.Files {
 	if !ok {
 		return f
 	}
-	facts := NewFiles(f.Files, format, f.texts.Limit, f.texts.Dir)
+	files := f.Files
+	shown, isShown := files.(Shown)
+	if isShown {
+		files = shown.bill()
+	}
+	facts := NewFiles(files, format, f.texts.Limit, f.texts.Dir)
 	facts.facts = format
 	return facts
 }

@@ -15,6 +15,15 @@ type Shown struct {
 	Format Format
 }
 
+// bill returns the same sessions in the form for a bill, if they have one.
+func (s Shown) bill() Shown {
+	billed, ok := s.Files.(Billed)
+	if ok {
+		s.Files = billed.Bill()
+	}
+	return s
+}
+
 // idSize is the length of a UUID, the name of a directory beside a session. Old stores use its
 // name.
 const idSize, sessionEnding = 36, ".jsonl"
@@ -35,7 +44,7 @@ func (s Shown) has(name string, kind storage.Kind) bool {
 
 // isBeside reports whether a directory lies beside a session of its name.
 func (s Shown) isBeside(dir string) bool {
-	st, err := s.Files.Stat(dir + sessionEnding)
+	st, err := s.bill().Files.Stat(dir + sessionEnding) // which needs no size
 	return err == nil && st.Kind == storage.KindFile && s.Format.IsSession(dir+sessionEnding)
 }
 

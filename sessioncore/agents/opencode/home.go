@@ -55,7 +55,7 @@ type textSize struct {
 	size    int64
 }
 
-var _ agents.Composed = (*home)(nil)
+var _ agents.Billed = (*home)(nil)
 
 // Composed implements agents.Composed.
 func (h *home) Composed() {}
@@ -298,6 +298,21 @@ func (h *home) Stat(name string) (storage.Stat, error) {
 	}
 	text.Close()
 	return h.stateOf(s), nil
+}
+
+// Bill implements agents.Billed.
+func (h *home) Bill() storage.Files { return bill{h} }
+
+// bill shows the sessions to a reader that needs no size before it reads.
+type bill struct{ *home }
+
+// Stat implements storage.Files. It makes no text.
+func (b bill) Stat(name string) (storage.Stat, error) {
+	l, err := b.sessions()
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	return b.stat(l, name)
 }
 
 // isMeasured reports whether the size of a session's text is known.

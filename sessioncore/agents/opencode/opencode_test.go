@@ -18,6 +18,7 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -189,6 +190,54 @@ func TestFirstRecord(t *testing.T) {
 		require.Equal(t, place([]byte(d.Read(name))), place(start))
 	}
 	require.NotZero(t, titled)
+}
+
+// TestHeaders: a sum of costs finds the sessions with a title by their rows, as a list does by their texts, and makes one text of
+// each.
+func TestHeaders(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.insertSamples()
+	d.session("ses_untitled", "New session - 2026-11-29T02:06:39.000Z", 7)
+	d.message("ses_untitled", "msg_untitled", 1001, "user", "Count the herons")
+	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	files := agents.NewFiles(agents.Shown{Files: home, Format: home}, home, nil, t.TempDir())
+	list := func() *listing.Listing {
+		store := sessioncore.NewStore(files)
+		t.Cleanup(store.Close)
+		l := listing.New(store, "")
+		l.SetBrief()
+		return l
+	}
+	facts := func(infos []*listing.Info) (all []string) {
+		for _, i := range infos {
+			created, _ := i.Created()
+			all = append(all, fmt.Sprint(i.Name(), i.ID, i.CWD, i.Parent, i.DisplayName(), created, i.Modified(), i.IsSubagent()))
+		}
+		return all
+	}
+	headers, err := list().Headers(t.Context())
+	require.NoError(t, err)
+	untitled := 0
+	l, err := home.sessions()
+	require.NoError(t, err)
+	for id, s := range l.sessions {
+		_, isMade := home.sizes[id]
+		require.Equal(t, titleOf(s.title) == "", isMade, id)
+		if isMade {
+			untitled++
+		}
+	}
+	require.Less(t, untitled, len(headers)/2)
+	for _, i := range headers {
+		st, err := files.Facts().Stat(i.Name())
+		require.NoError(t, err)
+		require.Equal(t, i.Stat.Inode, st.Inode)
+	}
+	require.Len(t, home.sizes, untitled)
+	all, err := list().Sessions(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, facts(all.All()), facts(headers))
+	require.Len(t, home.sizes, len(headers))
 }
 
 // TestFirstUse: an open session has the text of its first use, whatever comes later; one that is removed before has none.

@@ -45,6 +45,9 @@ func (c *Conn) EachRow(query string, arguments []string, f func(row *sqlite3.Stm
 		}
 	}
 	err = stmt.Reset() // with the error of the last step
+	if err == nil {
+		err = stmt.ClearBindings()
+	}
 	isDone = err == nil
 	return err
 }

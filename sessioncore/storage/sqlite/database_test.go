@@ -163,6 +163,39 @@ func TestIdle(t *testing.T) {
 	require.Len(t, d.idle, 1, "those of an earlier state are closed")
 }
 
+// TestPrepared: a statement that is kept has no values of an earlier use, also where a query is used within itself, and one
+// that failed is not kept.
+func TestPrepared(t *testing.T) {
+	dir := t.TempDir()
+	writer(t, dir)
+	d := &Database{Files: sessiontest.OpenDir(t, dir), Name: "x.db"}
+	const query = "SELECT ?1"
+	value := func(conn *Conn, arguments ...string) (found []string) {
+		require.NoError(t, conn.EachRow(query, arguments, func(row *sqlite3.Stmt) error {
+			found = append(found, row.ColumnText(0))
+			return nil
+		}))
+		return found
+	}
+	require.NoError(t, d.Read(t.Context(), func(conn *Conn) error {
+		require.Equal(t, []string{"heron"}, value(conn, "heron"))
+		require.Equal(t, []string{""}, value(conn))
+		require.NoError(t, conn.EachRow(query, []string{"outer"}, func(row *sqlite3.Stmt) error {
+			require.Equal(t, []string{"inner"}, value(conn, "inner"))
+			require.Equal(t, "outer", row.ColumnText(0))
+			return nil
+		}))
+		require.Len(t, conn.prepared, 1)
+		require.ErrorIs(t, conn.EachRow(query, nil, func(*sqlite3.Stmt) error { return os.ErrInvalid }), os.ErrInvalid)
+		require.Empty(t, conn.prepared)
+		for i := range 2 * maxPrepared {
+			require.NoError(t, conn.EachRow(fmt.Sprint("SELECT ", i), nil, func(*sqlite3.Stmt) error { return nil }))
+		}
+		require.Len(t, conn.prepared, maxPrepared)
+		return nil
+	}))
+}
+
 // TestReadBeside: each read beside a writer that makes many checkpoints sees whole transactions alone.
 func TestReadBeside(t *testing.T) {
 	dir := t.TempDir()
