@@ -100,6 +100,7 @@ type About struct {
 	Parent string // path or id of the session from which it was forked, or ""
 	Before string // identifies the files that are joined before it
 	Side   bool   // it is a subagent's session
+	Model  string // of answers without one, "" for the Provider's
 	Chain  string // the first record of the subagent, in a file with other conversations
 	Listed bool   // it is for a list, and its converter reads no other file
 	Facts  bool   // its converter writes ids, parents, times, models and usages, but no contents

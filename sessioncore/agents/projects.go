@@ -30,6 +30,9 @@ type Projects struct {
 	// Cwd returns the working directory of a project, "" if only records name it.
 	Cwd func(project string) string
 
+	// Model returns the model of a subagent by its file, "" if the records tell it. It may be nil.
+	Model func(file string) string
+
 	// HasTitle reports whether a line may have the title.
 	HasTitle func(line []byte) bool
 	Provider Provider

@@ -27,11 +27,25 @@ func isSide(name string) bool { return path.Base(path.Dir(name)) == Subagents }
 // Converter implements Format.
 func (p *Projects) Converter(about About, _ storage.Object) *Builder { return p.builder(about) }
 
-func (p *Projects) builder(about About) *Builder { return NewBuilder(about, p.Provider, p.Begin) }
+func (p *Projects) builder(about About) *Builder {
+	provider := p.Provider
+	if about.Model != "" {
+		provider.Model = about.Model
+	}
+	return NewBuilder(about, provider, p.Begin)
+}
 
 // FactsAbout implements FactsFormat.
-func (*Projects) FactsAbout(name string) About {
-	return About{ID: strings.TrimSuffix(path.Base(name), sessionEnding), Side: isSide(name)}
+func (p *Projects) FactsAbout(name string) About {
+	about := About{ID: strings.TrimSuffix(path.Base(name), sessionEnding), Side: isSide(name)}
+	if p.Model == nil || p.Raw == nil || !about.Side {
+		return about
+	}
+	file, kind, err := p.real(name)
+	if err == nil && kind == storage.KindFile {
+		about.Model = p.Model(file)
+	}
+	return about
 }
 
 // About implements Format.

@@ -11,6 +11,8 @@ const (
 	projectsDir, chatsDir, archiveDir = "projects", "chats", "archive"
 
 	ending = ".jsonl"
+	// factsEnding is that of the file with facts of a subagent, beside its records.
+	factsEnding = ".meta.json"
 )
 
 // newHome returns the sessions in ~/.qwen: projects/PROJECT/chats/ID.jsonl, archived ones in
@@ -28,6 +30,12 @@ func newHome(files storage.Files) *agents.Projects {
 		Begin:    newConverter,
 		Provider: agents.Provider{API: "qwen-code", Name: "qwen", Model: "unknown"},
 		HasTitle: func(line []byte) bool { return agents.HasAny(line, `"user"`, `"at_command"`, `"custom_title"`) },
+	}
+	var facts agents.Texts
+	h.Model = func(file string) string {
+		text := facts.Text(files, strings.TrimSuffix(file, ending)+factsEnding)
+		model, _ := agents.ObjectIn(text).Member("model").Text()
+		return model
 	}
 	h.Raw = files
 	h.Init()

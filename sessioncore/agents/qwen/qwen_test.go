@@ -11,6 +11,7 @@ import (
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage/storagetest"
 )
 
 // chats is the directory of a project's sessions, and id the session that most tests have there.
@@ -62,6 +63,23 @@ func TestHome(t *testing.T) {
 	require.Equal(t, "-srv-garden/agent-Explore-c3.jsonl", shown)
 	_, ok = orphans.Orphan(nameOf(projectsDir, "-srv-garden/subagents/"+id+"/agent-Explore-c1.jsonl"))
 	require.False(t, ok)
+}
+
+// TestSubagentModel: the file beside a subagent's names its model, in a bill too.
+func TestSubagentModel(t *testing.T) {
+	h := agentstest.New(t, "qwen")
+	at := "projects/-srv-garden/subagents/" + id + "/agent-Explore-c1"
+	answer := fmt.Sprintf(`{"uuid":"r1","parentUuid":null,"sessionId":%q,"timestamp":"2026-11-20T08:00:00.000Z","type":"assistant","isSidechain":true,`+
+		`"cwd":"/srv/garden","message":{"role":"model","parts":[{"text":"Two herons"}]},"usageMetadata":{"promptTokenCount":7}}`, id)
+	h.Put(chats+id+".jsonl", prompt("p1", "Count the herons"))
+	h.Put(at+ending, answer)
+	name := "-srv-garden/" + id + "/subagents/agent-Explore-c1.jsonl"
+	require.Contains(t, h.Read(name), `"model":"unknown"`)
+	h.Put(at+factsEnding, `{"agentId":"Explore-c1","model":"qwen3-coder"}`)
+	again := agentstest.Open(t, "qwen", h.Dir, sessiontest.OpenDir(t, h.Dir))
+	require.Contains(t, again.Read(name), `"model":"qwen3-coder"`)
+	text := storagetest.Read(t, again.Facts(), name)
+	require.Contains(t, text, `"model":"qwen3-coder"`)
 }
 
 // TestNames: the path of each file in a home has the name under which it is shown.
