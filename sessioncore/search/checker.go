@@ -76,6 +76,8 @@ func (c *checker) reset() {
 	c.excluded = false
 	c.hasTool = c.q.tool == nil
 	c.line = ""
+	c.startsInside = false
+	c.endsInside = false
 }
 
 func (c *checker) isHit() bool { return c.missing == 0 && !c.excluded && c.hasTool }

@@ -47,6 +47,21 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// TestWindowEnds: a line that goes on beyond the window in which it is searched is marked as cut there, and no other one is.
+func TestWindowEnds(t *testing.T) {
+	text := sessiontest.Header + sessiontest.MessageLine(1, `{"role":"user","content":"needle"}`) +
+		sessiontest.MessageLine(2, `{"role":"user","content":"needle hay `+strings.Repeat("x", 2*window)+`"}`) +
+		sessiontest.MessageLine(3, `{"role":"user","content":"`+strings.Repeat("x", window-10)+` needle and`+strings.Repeat("x", window)+`"}`)
+	searcher := New(Sessions{Files: sessiontest.Memory(t, []byte(text))})
+	query, err := ParseQuery("needle -hay")
+	require.NoError(t, err)
+	result, err := searcher.Search(context.Background(), query)
+	require.NoError(t, err)
+	require.Len(t, result.Hits, 2)
+	require.Regexp(t, `^…x+ needle.*…$`, result.Hits[0].Line)
+	require.Equal(t, "needle", result.Hits[1].Line, "also behind a long text without the rest of the query")
+}
+
 // TestFitCalls: paths are shown whole or not at all, the first one in any case.
 func TestFitCalls(t *testing.T) {
 	calls := []string{"edit /a/long/path/of/a/file.go", "read b.go", "read c.go"}
