@@ -199,24 +199,29 @@ func (h *head) eachMended(lines []byte, want func(line []byte) bool, f func(v ra
 	})
 }
 
-// completeMembers returns an object with the complete members at the beginning of a line, or nil.
+// completeMembers returns an object with the complete members at the beginning of a line, or nil. A
+// value that is nested deeper than maxNested ends the line.
 func completeMembers(line []byte) rawjson.Value {
 	var open, then []byte // brackets that close the open values: now, and after the last complete member
 	end := 0
 	inText := false
 	for i := 0; i < len(line) && line[i] != '\n'; i++ {
 		c := line[i]
+		opens := !inText && (c == '{' || c == '[')
+		if opens && len(open) == maxNested {
+			break
+		}
 		switch {
 		case inText && c == '\\':
 			i++
 		case c == '"':
 			inText = !inText
 		case inText:
-		case (c == '{' || c == '[') && len(open) < maxNested:
+		case opens:
 			open = append(open, c+2) // the bracket that closes it
 			end = i + 1
 			then = bytes.Clone(open)
-		case c == '{', c == '[', len(open) == 0:
+		case len(open) == 0:
 			return nil
 		case c == '}', c == ']':
 			open = open[:len(open)-1]

@@ -28,6 +28,8 @@ var records = map[string]string{
 	"bare":     `{"id":"s","timestamp":"2025-06-03T09:00:00.000Z","instructions":null,"git":{}}`,
 	"item":     `{"timestamp":"2025-06-03T09:00:00.000Z","type":"response_item","payload":{"type":"message"}}`,
 	"gemini":   `{"sessionId":"s","projectHash":"h","kind":"main"}`,
+	"message": `{"sessionId":"s","startTime":"2026-01-05T10:00:00.000Z"}` + "\n" +
+		`{"id":"m","type":"user","timestamp":"2026-01-05T10:00:00.000Z","content":` + strings.Repeat("[", 5000) + "\"Ducks",
 	"document": "{\n  \"sessionId\": \"s\",\n  \"projectHash\": \"h\",\n  \"messages\": [" + strings.Repeat("\n  {},", 2000) + "\n  {}]\n}",
 	"copilot":  `{"type":"session.start","data":{},"id":"e","parentId":null}`,
 	"omp":      `{"type":"session","version":3,"id":"s","cwd":"/w"}`,
@@ -73,6 +75,7 @@ func TestOwner(t *testing.T) {
 		{"sessions/2026/05/12/rollout-s.jsonl=amp", "", 1},
 		{"tmp/garden/chats/session-s.jsonl=gemini", "gemini", 0},
 		{"tmp/garden/chats/session-s.json=document tmp/garden/other.jsonl=amp", "gemini", 0},
+		{"tmp/garden/chats/session-s.jsonl=message", "gemini", 0},
 		{"tmp/garden/chats/session-s.json=members", "gemini", 0},
 		{"tmp/garden/chats/session-s.json=goose", "", 1},
 		{"session-state/s/events.jsonl=copilot", "copilot", 0},

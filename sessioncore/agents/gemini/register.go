@@ -46,9 +46,7 @@ func init() {
 		Tools: calls.Tools{
 			"read_many_files": {Arguments: map[string]calls.Argument{"include": {Use: calls.PathUse}}},
 		},
-		Wrote: func(v rawjson.Value) bool {
-			return v.Member("sessionId").IsString() && v.Member("projectHash").IsString()
-		},
+		Wrote: wrote,
 		Alone: func(storage.Files, rawjson.Value) (agents.Format, error) { return newHome(nil), nil },
 		Lone:  lone,
 		IsPart: func(file string) bool { // a subagent's comes with the session that called it
@@ -60,6 +58,17 @@ func init() {
 		AddServer:    []string{"gemini", "mcp", "add", "--scope", "user", "sessionfs", agents.Program, "--"},
 		RemoveServer: []string{"gemini", "mcp", "remove", "--scope", "user", "sessionfs"},
 	})
+}
+
+// wrote reports whether a record is the header of a session, or a message of one: headers of other
+// programs that write such files have no projectHash.
+func wrote(v rawjson.Value) bool {
+	isHeader := v.Member("sessionId").IsString() && v.Member("projectHash").IsString()
+	typ := v.Member("type")
+	isTurn := typ.Is("user") || typ.Is("gemini")
+	hasEnvelope := v.Member("parentId") != nil || v.Member("parentUuid") != nil || v.Member("message") != nil
+	isMessage := isTurn && v.Member("id").IsString() && v.Member("timestamp").IsString() && !hasEnvelope
+	return isHeader || isMessage
 }
 
 // lone returns the place of a session from anywhere.
