@@ -13,6 +13,7 @@ var toolEvents = map[string]string{
 	"CommandExecution": execEvent,
 	"DynamicToolCall":  dynamicEvent,
 	"FileChange":       patchEvent,
+	"ImageGeneration":  madeImageEvent,
 	"ImageView":        imageEvent,
 	"McpToolCall":      mcpEvent,
 }

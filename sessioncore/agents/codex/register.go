@@ -35,7 +35,7 @@ func init() {
 			"exec_command":     {Records: []string{"CommandExecution"}},
 			"view_image":       {Records: []string{"ImageView"}},
 			"web_search":       {ByProvider: true},
-			"image_generation": {ByProvider: true},
+			"image_generation": {ByProvider: true, Records: []string{"ImageGeneration"}},
 		},
 		Typed:  typed,
 		Wrote:  wrote,
