@@ -159,6 +159,20 @@ func (a *Answer) Text(text rawjson.Value) {
 	}
 }
 
+// Part adds a part in Google's form that is neither a call nor a thought.
+func (a *Answer) Part(part rawjson.Value) {
+	if !a.builder.Facts {
+		a.blocks.Part(part)
+	}
+}
+
+// ImageURL adds the image in a data URL, if it is one.
+func (a *Answer) ImageURL(url rawjson.Value) {
+	if !a.builder.Facts {
+		a.blocks.ImageURL(url)
+	}
+}
+
 // Other adds a block of the agent's.
 func (a *Answer) Other(block rawjson.Value) {
 	if !a.builder.Facts {

@@ -146,8 +146,10 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 		case typ.Is("redacted_thinking"):
 			redacted := agents.AppendMember([]byte(`{"type":"redactedThinking"`), "data", members.Member("data"))
 			a.Other(append(redacted, '}'))
-		default:
-			a.Other(block)
+		case !c.Facts:
+			var blocks agents.Blocks
+			addBlock(&blocks, block, members)
+			a.Add(blocks)
 		}
 		return true
 	})

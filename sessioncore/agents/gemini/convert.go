@@ -203,7 +203,7 @@ func (c *converter) answer(r agents.Object, p *place) {
 		case agents.IsThought(part):
 			a.Thinking(part.Member("text"), part.Member("thoughtSignature"))
 		default:
-			a.Text(part.Member("text"))
+			a.Part(part)
 		}
 	})
 	a.Count(usageOf(r.Member("tokens")))

@@ -127,18 +127,23 @@ func (c *converter) message(m agents.Object, at int64) {
 // contentOf returns the blocks of content, and its text. Content is a text, or parts.
 func contentOf(content rawjson.Value) (blocks agents.Blocks, text string) {
 	agents.EachPart(content, func(part rawjson.Value) {
-		image := part.Member("image_url")
-		url := image.Member("url")
 		said, _ := part.Member("text").Text()
-		if url.Missing() {
-			url = image
-		}
-		if !blocks.ImageURL(url) && said != "" {
+		if !blocks.ImageURL(imageOf(part)) && said != "" {
 			text += said
 			blocks.Text(part.Member("text"))
 		}
 	})
 	return blocks, text
+}
+
+// imageOf returns the URL of the image in a part.
+func imageOf(part rawjson.Value) rawjson.Value {
+	image := part.Member("image_url")
+	url := image.Member("url")
+	if url.Missing() {
+		return image
+	}
+	return url
 }
 
 // loop makes the entries of an event of a turn: parts of an answer, and the results of its calls.
@@ -155,6 +160,7 @@ func (c *converter) loop(event agents.Object, at int64) {
 			a.Thinking(part.Member("think"), nil)
 			return
 		}
+		a.ImageURL(imageOf(part))
 		a.Text(part.Member("text"))
 	case "tool.call":
 		c.answer(step, at).Call(event.Member("toolCallId"), event.Member("name"), event.Member("args"))

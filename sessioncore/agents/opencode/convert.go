@@ -161,6 +161,8 @@ func (c *converter) answer(r *agents.Record, id string, at int64) {
 			a.Thinking(data.Member("text"), nil)
 		case "text":
 			a.Text(data.Member("text"))
+		case "file":
+			a.ImageURL(data.Member("url"))
 		case "tool":
 			a.Call(data.Member("callID"), data.Member("tool"), data.Member("state").Member("input"))
 		}

@@ -197,7 +197,7 @@ func (c *converter) answer(r *agents.Record, id string, parts rawjson.Value) {
 		case agents.IsThought(part):
 			a.Thinking(part.Member("text"), part.Member("thoughtSignature"))
 		default:
-			a.Text(part.Member("text"))
+			a.Part(part)
 		}
 	})
 	if r.Member("forkedFrom").Missing() {
