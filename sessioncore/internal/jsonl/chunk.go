@@ -62,10 +62,11 @@ func (c *chunk) recycle() {
 	}
 }
 
-// release returns the buffer of a long line.
+// release returns the buffer of a long line, to which the members of its record refer.
 func (c *chunk) release() {
 	if c.free != nil {
 		c.buf = nil
+		c.notes.forget()
 		c.free()
 		c.free = nil
 	}

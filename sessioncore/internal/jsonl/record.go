@@ -11,6 +11,12 @@ type notes struct {
 // empty returns notes without members, in the same memory.
 func (n notes) empty() notes { return notes{members: n.members[:0], inner: n.inner[:0]} }
 
+// forget removes the members, so that the memory for other ones keeps no text.
+func (n notes) forget() {
+	clear(n.members[:cap(n.members)])
+	clear(n.inner[:cap(n.inner)])
+}
+
 // scanLine validates the value at text[start] and sets out, or, for a record, n.
 func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInfo) (end int, st rawjson.Status) {
 	switch {

@@ -1,0 +1,31 @@
+package jsonl
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLongRecordIsReleased: after a load, no memory that is kept for the next one refers to a long record.
+func TestLongRecordIsReleased(t *testing.T) {
+	text := strings.Repeat("x", 2*KeepBuffer)
+	for _, record := range []string{`{"outer":%q}`, `{"inner":{"text":%q}}`} {
+		data := fmt.Appendf(nil, "{}\n"+record+"\n{}\n", text)
+		var long weak.Pointer[byte]
+		_, err := Records{Inner: "inner"}.Load(t.Context(), bytes.NewReader(data), Position{}, int64(len(data)), func(u *Unit) error {
+			if u.Size > KeepBuffer {
+				long = weak.Make(&u.Text[0])
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		require.NotZero(t, long)
+		runtime.GC()
+		require.Nil(t, long.Value(), record)
+	}
+}
