@@ -290,12 +290,12 @@ func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byt
 // Named sets the title that a person or the agent gave. The last one counts.
 func (b *Builder) Named(title string) {
 	if title != "" {
-		b.title = title
+		b.title = Name(title)
 	}
 }
 
 // SetTitle is Named for a title that may be taken back, with "".
-func (b *Builder) SetTitle(title string) { b.title = title }
+func (b *Builder) SetTitle(title string) { b.title = Name(title) }
 
 // Prompted adds a prompt. The first line of the first one is the default title.
 func (b *Builder) Prompted(text string) {
@@ -315,12 +315,12 @@ func (b *Builder) Begin(h Header) {
 		h.Time = b.from.time
 	}
 	b.Directory(h.Cwd)
-	h.ID = textOf(h.ID)
+	h.ID = factOf(h.ID)
 	h.Time = slices.Clone(h.Time)
 	h.Cwd = b.header.Cwd
-	h.Originator = textOf(h.Originator)
-	h.Version = textOf(h.Version)
-	h.Branch = textOf(h.Branch)
+	h.Originator = factOf(h.Originator)
+	h.Version = factOf(h.Version)
+	h.Branch = factOf(h.Branch)
 	h.Git = slices.Clone(h.Git)
 	h.Base = slices.Clone(h.Base)
 	h.Subagent = slices.Clone(h.Subagent)
@@ -330,8 +330,20 @@ func (b *Builder) Begin(h Header) {
 // Directory sets the working directory of an unwritten header that has none.
 func (b *Builder) Directory(cwd rawjson.Value) {
 	if len(b.header.Cwd) == 0 {
-		b.header.Cwd = textOf(cwd)
+		b.header.Cwd = factOf(cwd)
 	}
+}
+
+// maxFact bounds the texts of a header, as a list holds those of all sessions: the longest path that
+// the system knows, with each byte escaped.
+const maxFact = 6 * 4096
+
+// factOf is textOf for a header: it returns nil for a very long text too.
+func factOf(v rawjson.Value) rawjson.Value {
+	if len(v) > maxFact {
+		return nil
+	}
+	return textOf(v)
 }
 
 // textOf returns a copy of a text, or nil for another value.

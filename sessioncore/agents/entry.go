@@ -55,16 +55,28 @@ func (e *Entry) AppendTo(dst []byte) []byte {
 // maxTitle bounds a title from a prompt, in bytes.
 const maxTitle = 200
 
-// FirstLine returns the first line of a prompt as a title.
+// maxName bounds a title that a person or the agent gave, in bytes: a list holds those of all sessions.
+const maxName = 4 << 10
+
+// Name returns a title that was given, without the end of a very long one. It keeps no memory of a
+// text from which the title was cut.
+func Name(title string) string {
+	if len(title) > maxName {
+		return strings.ToValidUTF8(title[:maxName], "") + "…"
+	}
+	return strings.Clone(title)
+}
+
+// FirstLine returns the first line of a prompt as a title. It keeps no memory of the prompt.
 func FirstLine(text string) string {
 	text = rawjson.TrimSpace(text)
 	if at := strings.IndexAny(text, "\r\n"); at >= 0 {
 		text = rawjson.TrimSpace(text[:at])
 	}
 	if len(text) > maxTitle {
-		text = strings.ToValidUTF8(text[:maxTitle], "") + "…"
+		return strings.ToValidUTF8(text[:maxTitle], "") + "…"
 	}
-	return text
+	return strings.Clone(text)
 }
 
 // Between returns the text between two others, "" if the first one is missing.

@@ -177,3 +177,23 @@ func TestCollector(t *testing.T) {
 	c.adjust()
 	require.Less(t, debug.SetMemoryLimit(-1), int64(Default+50<<20))
 }
+
+// TestGiveBack: garbage is collected and given back where it is much, and a process without it is left alone.
+func TestGiveBack(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	giveBack()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	giveBack()
+	runtime.ReadMemStats(&after)
+	require.Equal(t, before.NumGC, after.NumGC)
+
+	waste := make([]byte, 8*step)
+	waste[0] = 1
+	runtime.KeepAlive(waste)
+	runtime.ReadMemStats(&before)
+	giveBack()
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.HeapAlloc, before.HeapAlloc-4*step)
+	require.Less(t, after.HeapIdle-after.HeapReleased, uint64(step))
+}

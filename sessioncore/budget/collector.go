@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
+	"time"
 )
 
 // LimitCollector makes the garbage collector keep the process near the budget. By default Go lets
@@ -19,7 +20,7 @@ func (b *Budget) LimitCollector(others func() int64) {
 	}
 	c := &collector{b: b, others: others}
 	c.adjust()
-	c.watch()
+	c.watch(collectorRest)
 }
 
 // collector follows the garbage collector.
@@ -33,11 +34,30 @@ type collector struct {
 // cycle is an object that nothing refers to: its finalizer runs after the next collection.
 type cycle struct{ c *collector }
 
-func (c *collector) watch() {
-	runtime.SetFinalizer(&cycle{c}, func(y *cycle) {
+// watch adjusts the limits after each collection, and gives memory back once there was none for rest.
+func (c *collector) watch(rest time.Duration) {
+	idle := time.AfterFunc(rest, giveBack)
+	var next func(y *cycle)
+	next = func(y *cycle) {
 		y.c.adjust()
-		y.c.watch()
-	})
+		idle.Reset(rest)
+		runtime.SetFinalizer(&cycle{y.c}, next)
+	}
+	runtime.SetFinalizer(&cycle{c}, next)
+}
+
+// giveBack collects the garbage since the last collection, and gives free memory back to the system,
+// if that is much. A process without work has no collections, so that it would keep both.
+func giveBack() {
+	sample := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+	}
+	metrics.Read(sample)
+	garbage := int64(sample[0].Value.Uint64()) - int64(sample[1].Value.Uint64())
+	free := int64(sample[2].Value.Uint64())
+	if garbage+free >= step {
+		debug.FreeOSMemory()
+	}
 }
 
 const (
@@ -45,6 +65,8 @@ const (
 	program = 24 << 20
 	// ordinary is the live memory of a process without an index, a part of the overhead.
 	ordinary = 12 << 20
+	// collectorRest is the time without a collection after which memory is given back.
+	collectorRest = 5 * time.Second
 	// step is the difference below which the limit stays: setting it stops all goroutines.
 	step = 8 << 20
 	// garbage is the garbage before a collection, in bytes, or in percent leastRoom of the live

@@ -62,11 +62,14 @@ func (t *titles) named(r agents.Object) {
 	typ := r.Member("type")
 	switch {
 	case typ.Is("custom-title"):
-		t.custom, _ = r.Member("customTitle").Text()
+		title, _ := r.Member("customTitle").Text()
+		t.custom = agents.Name(title)
 	case typ.Is("ai-title"):
-		t.generated, _ = r.Member("aiTitle").Text()
+		title, _ := r.Member("aiTitle").Text()
+		t.generated = agents.Name(title)
 	case typ.Is("summary"):
-		t.summary, _ = r.Member("summary").Text()
+		title, _ := r.Member("summary").Text()
+		t.summary = agents.Name(title)
 	}
 }
 
@@ -122,7 +125,7 @@ func (t *titles) text(text string) {
 		case !slices.Contains(localCommands, name):
 			t.waiting = agents.FirstLine(name + " " + args)
 		case t.local == "":
-			t.local = name
+			t.local = agents.Name(name)
 		}
 	case isShell:
 		t.settle("! " + typed)

@@ -160,7 +160,7 @@ func (h *Home) title(id string) string {
 			if v := rawjson.Value(rawjson.TrimSpace(line)); err == nil && rawjson.IsValidObject(v) {
 				id, _ := v.Member("id").Text()
 				name, _ := v.Member("thread_name").Text()
-				name = strings.TrimSpace(name)
+				name = agents.Name(strings.TrimSpace(name))
 				if name == "" {
 					name = titles[id]
 				}

@@ -1,0 +1,34 @@
+package agents
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTitlesAreShort: a title is bounded, and keeps no memory of the text that it begins.
+func TestTitlesAreShort(t *testing.T) {
+	long := strings.Repeat("é", 10000)
+	require.Equal(t, "x"+strings.Repeat("é", 99)+"…", FirstLine("x"+long), "no character is cut")
+	require.LessOrEqual(t, len(Name(long)), maxName+len("…"))
+	require.True(t, strings.HasSuffix(Name(long), "é…"))
+	require.Equal(t, "a\nb", Name("a\nb"))
+	for name, cut := range map[string]func(text string) string{
+		"the first line": FirstLine,
+		"a part":         func(text string) string { return Name(text[:5]) },
+		"a long title":   Name,
+	} {
+		text := strings.Clone("title\n" + strings.Repeat("x", 1<<20))
+		memory := weak.Make(unsafe.StringData(text))
+		title := cut(text)
+		require.True(t, strings.HasPrefix(title, "title"), name)
+		text = ""
+		runtime.GC()
+		require.Nil(t, memory.Value(), name)
+		runtime.KeepAlive(title)
+	}
+}
