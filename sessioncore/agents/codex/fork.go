@@ -4,6 +4,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"time"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -24,9 +25,7 @@ const (
 // Fork implements agents.Forker. The origin is the rollout that has the entry, which may be another
 // one than that of the session, which goes on from it.
 func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
-	local := request.Time.Local()
-	base := prefix + local.Format(fileTime) + "-" + request.ID + ending
-	place := agents.ForkPlace{Dir: sessionsDir, File: path.Join(local.Format(dayDir), base)}
+	place := newPlace(request.ID, request.Time)
 	if request.Title != "" {
 		return place, agents.NoFork("Codex keeps names in a file of its own, which is not written: leave the name out")
 	}
@@ -49,6 +48,13 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		err = agents.NoFork("Codex would not resume it: %s", why)
 	}
 	return place, err
+}
+
+// newPlace returns the place of a new rollout.
+func newPlace(id string, at time.Time) agents.ForkPlace {
+	local := at.Local()
+	base := prefix + local.Format(fileTime) + "-" + id + ending
+	return agents.ForkPlace{Dir: sessionsDir, File: path.Join(local.Format(dayDir), base)}
 }
 
 // openOrigin opens the rollout that has the last entry of a fork.

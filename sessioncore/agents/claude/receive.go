@@ -1,0 +1,244 @@
+package claude
+
+import (
+	"encoding/json"
+	"io"
+	"path"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// This file writes a session with a conversation that another agent had (docs/format.md, Handovers to
+// another agent). Claude Code 2.1.197 was driven.
+
+// maxProject is the length of the longest working directory that names its project's directory by itself.
+const maxProject = 200
+
+// Receive implements agents.Receiver.
+func (Format) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
+	place := agents.ForkPlace{Dir: projectsDir, File: path.Join(projectOf(h.CWD), h.ID+ending)}
+	if len(h.CWD) > maxProject {
+		return place, agents.NoFork("its working directory has more than %d characters", maxProject)
+	}
+	w := receiver{handover: h, out: out}
+	if err := h.EachTurn(w.turn); err != nil {
+		return place, err
+	}
+	titled := forkWriter{out: out, id: h.ID}
+	return place, titled.writeTitle(h.Title)
+}
+
+// projectOf returns the directory of a working directory's sessions.
+func projectOf(cwd string) string {
+	replace := func(r rune) rune {
+		isKept := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if isKept {
+			return r
+		}
+		return '-'
+	}
+	return strings.Map(replace, cwd)
+}
+
+// receiver writes the records of a handover, each of which hangs on the one before it.
+type receiver struct {
+	handover *agents.Handover
+	out      io.Writer
+	before   string // uuid of the record written last
+}
+
+// received is a record of a handover.
+type received struct {
+	ParentUUID        *string                `json:"parentUuid"`
+	IsSidechain       bool                   `json:"isSidechain"`
+	UserType          string                 `json:"userType"`
+	Entrypoint        string                 `json:"entrypoint"`
+	CWD               string                 `json:"cwd"`
+	SessionID         string                 `json:"sessionId"`
+	Type              string                 `json:"type"`
+	Subtype           string                 `json:"subtype,omitempty"`
+	Content           string                 `json:"content,omitempty"`
+	Compaction        *compactMetadata       `json:"compactMetadata,omitempty"`
+	IsCompactSummary  bool                   `json:"isCompactSummary,omitempty"`
+	IsTranscriptOnly  bool                   `json:"isVisibleInTranscriptOnly,omitempty"`
+	Message           any                    `json:"message,omitempty"`
+	UUID              string                 `json:"uuid"`
+	Timestamp         string                 `json:"timestamp"`
+	Origin            *agents.HandoverOrigin `json:"handedOverFrom,omitempty"`
+	LogicalParentUUID *string                `json:"logicalParentUuid,omitempty"`
+}
+
+type compactMetadata struct {
+	Trigger   string `json:"trigger"`
+	PreTokens int64  `json:"preTokens"`
+}
+
+// receivedMessage is the message of a record. The client reads the numbers of an answer's usage.
+type receivedMessage struct {
+	ID           string         `json:"id,omitempty"`
+	Type         string         `json:"type,omitempty"`
+	Role         string         `json:"role"`
+	Model        string         `json:"model,omitempty"`
+	Content      any            `json:"content"`
+	StopReason   string         `json:"stop_reason,omitempty"`
+	StopSequence *string        `json:"stop_sequence,omitempty"`
+	Usage        *receivedUsage `json:"usage,omitempty"`
+}
+
+type receivedUsage struct {
+	Input      int64 `json:"input_tokens"`
+	CacheWrite int64 `json:"cache_creation_input_tokens"`
+	CacheRead  int64 `json:"cache_read_input_tokens"`
+	Output     int64 `json:"output_tokens"`
+}
+
+// receivedBlock is a block of a message's content.
+type receivedBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text,omitempty"`
+	Source    *imageSource    `json:"source,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+	ToolUseID string          `json:"tool_use_id,omitempty"`
+	Content   any             `json:"content,omitempty"`
+	IsError   bool            `json:"is_error,omitempty"`
+}
+
+type imageSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+}
+
+// turn writes the records of a turn.
+func (w *receiver) turn(t *agents.Turn) error {
+	switch t.By {
+	case agents.BySummary:
+		return w.summary(t)
+	case agents.ByModel:
+		return w.answer(t)
+	case agents.ByTool:
+		result := receivedBlock{Type: "tool_result", ToolUseID: t.Call, Content: contentOf(t.Blocks), IsError: t.IsError}
+		return w.user(t, []receivedBlock{result})
+	default:
+		return w.user(t, contentOf(t.Blocks))
+	}
+}
+
+// summary writes the records of a compaction.
+func (w *receiver) summary(t *agents.Turn) error {
+	boundary := w.record(t, "system")
+	boundary.Subtype = "compact_boundary"
+	boundary.Content = "Conversation compacted"
+	boundary.Compaction = &compactMetadata{Trigger: "manual"}
+	if err := w.write(boundary); err != nil {
+		return err
+	}
+	summary := w.record(t, "user")
+	summary.IsCompactSummary = true
+	summary.IsTranscriptOnly = true
+	summary.Message = &receivedMessage{Role: "user", Content: t.Texts()}
+	return w.write(summary)
+}
+
+// user writes a record in the person's name.
+func (w *receiver) user(t *agents.Turn, content any) error {
+	r := w.record(t, "user")
+	r.Message = &receivedMessage{Role: "user", Content: content}
+	return w.write(r)
+}
+
+// answer writes a record for each block of an answer, as the client does.
+func (w *receiver) answer(t *agents.Turn) error {
+	id := "msg_" + strings.ReplaceAll(agents.NewUUID(), "-", "")
+	reason := "end_turn"
+	for i := range t.Blocks {
+		if t.Blocks[i].Call != "" {
+			reason = "tool_use"
+		}
+	}
+	model := t.Model
+	if model == "" {
+		model = provider.Model
+	}
+	for _, block := range blocksFor(t.Blocks) {
+		r := w.record(t, "assistant")
+		r.Message = &receivedMessage{
+			ID:         id,
+			Type:       "message",
+			Role:       "assistant",
+			Model:      model,
+			Content:    []receivedBlock{block},
+			StopReason: reason,
+			Usage:      &receivedUsage{},
+		}
+		if err := w.write(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// contentOf returns the content of a message: its only text, or its blocks.
+func contentOf(blocks []agents.TurnBlock) any {
+	if len(blocks) == 0 {
+		return ""
+	}
+	if len(blocks) == 1 && blocks[0].Text != "" {
+		return blocks[0].Text
+	}
+	return blocksFor(blocks)
+}
+
+// blocksFor returns the blocks of a turn in the client's form.
+func blocksFor(blocks []agents.TurnBlock) []receivedBlock {
+	var all []receivedBlock
+	for _, b := range blocks {
+		switch {
+		case b.Call != "":
+			all = append(all, receivedBlock{Type: "tool_use", ID: b.Call, Name: b.Tool, Input: json.RawMessage(b.Arguments)})
+		case b.Data != "":
+			source := &imageSource{Type: "base64", MediaType: b.MediaType, Data: b.Data}
+			all = append(all, receivedBlock{Type: "image", Source: source})
+		default:
+			all = append(all, receivedBlock{Type: "text", Text: b.Text})
+		}
+	}
+	return all
+}
+
+// record returns a record behind the one written last.
+func (w *receiver) record(t *agents.Turn, typ string) *received {
+	r := &received{
+		UserType:   "external",
+		Entrypoint: "cli", // the picker of sessions shows no others
+		CWD:        w.handover.CWD,
+		SessionID:  w.handover.ID,
+		Type:       typ,
+		UUID:       agents.NewUUID(),
+		Timestamp:  t.Time.UTC().Format(rawjson.TimestampLayout),
+	}
+	if w.before == "" {
+		r.Origin = &w.handover.Origin
+	} else {
+		before := w.before
+		r.ParentUUID = &before
+	}
+	return r
+}
+
+// write writes a record.
+func (w *receiver) write(r *received) error {
+	w.before = r.UUID
+	line := rawjson.AppendLine(nil, r)
+	if len(line) > agents.MaxForkedRecord {
+		return agents.NoFork("a record of it would have %d bytes, at most %d can be written", len(line), agents.MaxForkedRecord)
+	}
+	_, err := w.out.Write(line)
+	return err
+}
+
+var _ agents.Receiver = Format{}
