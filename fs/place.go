@@ -101,7 +101,9 @@ func (o *opener) fill(p *place) error {
 	p.source = source
 	p.top = source
 	p.space = spaceOf(source)
-	p.agent = agents.Of(source.Path())
+	if p.agent == nil {
+		p.agent = agents.Of(source.Path())
+	}
 	if p.agent != nil {
 		return o.openForeign(p)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sessionfs/fs"
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
 	"sessionfs/source"
 )
@@ -86,13 +88,15 @@ func labelField(text string) string { return string(names.TitleLine(text)) }
 // resumeSessionCommand is sessionfs resume.
 func resumeSessionCommand() *cobra.Command {
 	p := &picker{}
+	in := ""
 	cmd := onSource(source.Sessions, &cobra.Command{
-		Use:   "resume [-s SOURCE] SESSION[#ENTRY]",
+		Use:   "resume [--in AGENT] [-s SOURCE] SESSION[#ENTRY]",
 		Short: "Go on with a session in its agent, from any entry",
 		Long: "Start the session's agent with it, in its working directory. With #ENTRY the agent goes on from that " +
 			"entry: where the session stands elsewhere, a new session up to the entry is made first, as sessionfs fork " +
-			"does. " + sessionArgument,
-		Example: "  sessionfs resume 019d3d9#6ab2fbe0",
+			"does. With --in another agent (" + agents.OneOf(fs.Receivers()) + ") goes on with it: a new session of " +
+			"that agent is made, with what was said, all calls and their results, and the images. " + sessionArgument,
+		Example: "  sessionfs resume 019d3d9#6ab2fbe0\n  sessionfs resume --in codex 019d3d9",
 		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		p.cmd = cmd
@@ -101,8 +105,12 @@ func resumeSessionCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.goOnFrom(at)
+		if in == "" || in == p.agent(at.Dir).Name {
+			return p.goOnFrom(at)
+		}
+		return p.goOnIn(in, at)
 	})
+	cmd.Flags().StringVar(&in, "in", "", "the `AGENT` that goes on with it in a new session: "+agents.OneOf(fs.Receivers()))
 	cmd.PostRunE = func(*cobra.Command, []string) error { // SOURCE is closed
 		if p.then == nil {
 			return nil

@@ -111,17 +111,21 @@ func (p *picker) resumption(session string) (*resumption, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := p.agent(session)
-	command, ok := resumeCommand(of.Name, h.ID)
-	switch {
-	case h.Type != "session":
+	if h.Type != "session" {
 		return nil, refuse(exitFailure, "%s: how the agent of %s is started is not known: its id is %s",
 			p.cmd.Name(), names.Visible(session), names.Visible(h.ID))
-	case !ok:
-		return nil, refuse(exitFailure, "%s: %s cannot be started with the id %q: it makes no such id; "+
-			"read the session before you go on with it", p.cmd.Name(), of.Name, h.ID)
 	}
-	r := &resumption{agent: of.Name, id: h.ID, cwd: h.CWD, command: command}
+	return p.resumptionBy(p.agent(session), h.ID, h.CWD)
+}
+
+// resumptionBy returns the command line with which an agent goes on with the session of an id.
+func (p *picker) resumptionBy(of mountopts.AgentDir, id, cwd string) (*resumption, error) {
+	command, ok := resumeCommand(of.Name, id)
+	if !ok {
+		return nil, refuse(exitFailure, "%s: %s cannot be started with the id %q: it makes no such id; "+
+			"read the session before you go on with it", p.cmd.Name(), of.Name, id)
+	}
+	r := &resumption{agent: of.Name, id: id, cwd: cwd, command: command}
 	usual := func(a mountopts.AgentDir) bool { return a.Name == of.Name && source.IsSame(a.Source, of.Source) }
 	if of.Source != "" && !slices.ContainsFunc(source.AgentDirs(os.Getenv), usual) {
 		r.home = "PI_CODING_AGENT_DIR=" + of.Source
@@ -152,14 +156,23 @@ func (p *picker) startable(session string) (*resumption, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.program, err = exec.LookPath(r.command[0])
-	if err != nil {
-		return nil, refuse(exitFailure, "%s: %s cannot be started: %s is not in PATH", p.cmd.Name(), r.agent, r.command[0])
+	if err := p.findProgram(r); err != nil {
+		return nil, err
 	}
 	if !strings.HasPrefix(session, layout.Sessions+"/") {
 		return nil, refuse(exitFailure, "%s: %s is archived; its agent puts it back", p.cmd.Name(), r.id)
 	}
 	return r, p.checkCWD(r)
+}
+
+// findProgram finds the program of a command line.
+func (p *picker) findProgram(r *resumption) error {
+	program, err := exec.LookPath(r.command[0])
+	if err != nil {
+		return refuse(exitFailure, "%s: %s cannot be started: %s is not in PATH", p.cmd.Name(), r.agent, r.command[0])
+	}
+	r.program = program
+	return nil
 }
 
 // start has the agent started with a session in the place of this process.
@@ -185,19 +198,39 @@ func (p *picker) mayStart(r *resumption) error {
 		return nil
 	}
 	agent := r.command[0]
-	said := fmt.Sprintf("%s, and %s obeys files in %s", names.Visible(why.Error()), agent, names.Visible(r.cwd))
+	hint := ""
+	if r.id != "" {
+		hint = ". If you trust them, type: " + names.VisibleLine(r.String())
+	}
+	return p.ask(&question{
+		said:     fmt.Sprintf("%s, and %s obeys files in %s", names.Visible(why.Error()), agent, names.Visible(r.cwd)),
+		question: fmt.Sprintf("Start %s there?", agent),
+		unasked:  "it is not started there" + hint,
+		refused:  agent + " is not started",
+	})
+}
+
+// question is a danger that the user is asked about.
+type question struct {
+	said     string // the danger
+	question string
+	unasked  string // the end of the refusal without a terminal
+	refused  string // the refusal after another answer than yes
+}
+
+// ask returns an error unless the user says yes.
+func (p *picker) ask(q *question) error {
 	in, _ := p.cmd.InOrStdin().(io.Writer)
 	if !isTerminal(in) || !isTerminal(p.cmd.ErrOrStderr()) {
-		return refuse(exitFailure, "%s: %s; without a terminal to ask, it is not started there. If you trust them, type: %s",
-			p.cmd.Name(), said, names.VisibleLine(r.String()))
+		return refuse(exitFailure, "%s: %s; without a terminal to ask, %s", p.cmd.Name(), q.said, q.unasked)
 	}
-	fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s.\nStart %s there? [y/N] ", said, agent)
+	fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s.\n%s [y/N] ", q.said, q.question)
 	answer, err := readAnswer(p.cmd.Context(), p.cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return refuse(exitFailure, "%s: %s is not started", p.cmd.Name(), agent)
+		return refuse(exitFailure, "%s: %s", p.cmd.Name(), q.refused)
 	}
 	return nil
 }

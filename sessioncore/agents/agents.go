@@ -70,6 +70,13 @@ type Agent struct {
 	Deletes   time.Duration
 	DeletesBy string
 
+	// Instructions is the customType of entries with the program's own instructions to its model, which no
+	// other agent's model is sent. "" for none.
+	Instructions string
+	// Linked says that each record names the one before it, so that a damaged line is on a branch only
+	// where the branch begins behind it.
+	Linked bool
+
 	// Resume is the command line that continues a session, without the id, which joins a last "=".
 	Resume []string
 	// IsID reports whether an id has the agent's form. Resume takes no other ids.
@@ -149,6 +156,12 @@ func first(is func(*Agent) bool) *Agent {
 // WriterOf returns the agent that wrote a record, or nil.
 func WriterOf(record rawjson.Value) *Agent {
 	return first(func(a *Agent) bool { return a.Wrote(record) })
+}
+
+// IsInstruction reports whether a customType is that of an agent's instructions to its own model.
+func IsInstruction(customType string) bool {
+	isOf := func(a *Agent) bool { return a.Instructions == customType }
+	return customType != "" && slices.ContainsFunc(registered, isOf)
 }
 
 // IsPart reports whether the file at a path belongs to another session.

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -16,7 +17,14 @@ type Receiver interface {
 	Receive(h *Handover, out io.Writer) (ForkPlace, error)
 }
 
-// Handover is a conversation for an agent that had no part in it: the context at an entry, as the model
+// Receives reports whether the agent's Format is a Receiver.
+func (a *Agent) Receives() bool {
+	format, err := a.Alone(nil, nil)
+	_, isReceiver := format.(Receiver)
+	return err == nil && isReceiver
+}
+
+// Handover is a conversation for an agent that had no part in it: the context at an entry, as a model
 // would be sent it next.
 type Handover struct {
 	// ID is the id of the new session, a UUID.
@@ -27,27 +35,32 @@ type Handover struct {
 	CWD string
 	// Time is the time of the handover.
 	Time time.Time
-	// Origin is the member originKey of the new session's first record.
+	// Origin is the member OriginKey of the new session's first record.
 	Origin HandoverOrigin
-	// EachTurn calls f for each turn in order. A turn is valid during the call.
+	// EachTurn calls f for each turn in order, until an error. A turn is valid during the call.
 	EachTurn func(f func(*Turn) error) error
 }
 
-// HandoverOrigin says where a conversation came from, in the words of an import of omp.
+// HandoverOrigin names the session of a conversation, in the words of omp's own imports.
 type HandoverOrigin struct {
-	Source string `json:"source"`                // the agent's name
-	ID     string `json:"sourceId"`              // of the session
-	Entry  string `json:"sourceEntry,omitempty"` // its last entry that came along
-	CWD    string `json:"sourceCwd,omitempty"`
+	Source  string `json:"source"`                // the agent's name
+	ID      string `json:"sourceId"`              // of the session
+	Entry   string `json:"sourceEntry,omitempty"` // its last entry that came along
+	CWD     string `json:"sourceCwd,omitempty"`
+	Session string `json:"session"` // the id of the new session
 }
 
 // OriginKey is the member of a record that has the origin of a handover.
 const OriginKey = "handedOverFrom"
 
-// OriginIn returns the id of the session from which a conversation was handed over, by the record or
-// payload that has the origin, or "".
-func OriginIn(record Object) string {
-	id, _ := record.Member(OriginKey).Member("sourceId").Text()
+// OriginIn returns the id of the session from which the session of an id was handed over, by the record
+// or payload that has the origin, or "". A fork of that session has a copy of the record.
+func OriginIn(record Object, session string) string {
+	origin := record.Member(OriginKey)
+	if !origin.Member("session").Is(session) {
+		return ""
+	}
+	id, _ := origin.Member("sourceId").Text()
 	return id
 }
 
@@ -56,17 +69,19 @@ type Speaker uint8
 
 // The speakers.
 const (
-	// ByUser is the person, or a program in the person's place.
+	// ByUser is the person.
 	ByUser Speaker = iota
-	// ByModel is the model. Its calls are answered by the turns that follow, in their order.
+	// ByProgram is a program in the person's place.
+	ByProgram
+	// ByModel is the model. The turns that follow are the results of its calls, in their order.
 	ByModel
 	// ByTool is a tool: the result of one call.
 	ByTool
-	// BySummary is a compaction. Only the first turn has a summary.
+	// BySummary is a compaction. Only the first turn is one.
 	BySummary
 )
 
-// Turn is a part of a conversation. It is never empty, but for the result of a tool.
+// Turn is a part of a conversation. It has a block, but for the result of a tool.
 type Turn struct {
 	By     Speaker
 	Time   time.Time
@@ -78,9 +93,11 @@ type Turn struct {
 	IsError bool
 }
 
-// TurnBlock is a text, an image or a call: the one whose member is set.
+// TurnBlock is a text, an image or a call: the one whose member is set. Only an answer has calls, and no
+// answer has images.
 type TurnBlock struct {
-	Text string // valid UTF-8
+	// Text is valid UTF-8 with more than white space.
+	Text string
 	// Data is an image in base64, of MediaType: image/png, image/jpeg, image/gif or image/webp.
 	Data, MediaType string
 	// Call is the id of a call, unlike all others of the handover. It and Tool, the tool's name, have 1
@@ -90,18 +107,23 @@ type TurnBlock struct {
 	Arguments rawjson.Value
 }
 
-// Texts returns the texts of a turn with empty lines between them.
-func (t *Turn) Texts() string {
-	all := ""
+// Texts returns the texts of a turn with a separator between them.
+func (t *Turn) Texts(separator string) string {
+	var texts []string
 	for i := range t.Blocks {
-		text := t.Blocks[i].Text
-		if text == "" {
-			continue
+		if t.Blocks[i].Text != "" {
+			texts = append(texts, t.Blocks[i].Text)
 		}
-		if all != "" {
-			all += "\n\n"
-		}
-		all += text
 	}
-	return all
+	return strings.Join(texts, separator)
+}
+
+// HandoverLine returns a record of a handover as a line. The error is a ForkError for one that is too
+// long.
+func HandoverLine(record any) ([]byte, error) {
+	line := rawjson.AppendLine(nil, record)
+	if len(line) > MaxForkedRecord {
+		return nil, NoFork("a record of it would have %d bytes, at most %d can be written", len(line), MaxForkedRecord)
+	}
+	return line, nil
 }

@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -173,10 +174,20 @@ func wholeLine(snap *sessioncore.Snapshot, entry sessioncore.Entry) (sessioncore
 	return entry, nil
 }
 
-// check converts a fork that has no file yet, and compares its conversation with that of the entry.
+// check compares the conversation in a fork that has no file yet with that of the entry.
 func (h *Home) check(
 	ctx context.Context, snap *sessioncore.Snapshot, entry sessioncore.Entry, name string, text *budget.Text,
 ) error {
+	want, err := snap.Context(ctx, entry, nil)
+	if err != nil {
+		return err
+	}
+	defer want.Close()
+	return h.inFork(ctx, name, text, func(got *document.Document) error { return compareMessages(want, got) })
+}
+
+// inFork converts a fork that has no file yet, and calls f with its context.
+func (h *Home) inFork(ctx context.Context, name string, text *budget.Text, f func(got *document.Document) error) error {
 	files := agents.NewFiles(&staged{Files: h.Files, name: name, text: text}, h.Format, h.Memory, h.Temporary)
 	store := sessioncore.NewStore(files)
 	defer store.Close()
@@ -190,17 +201,12 @@ func (h *Home) check(
 	if err != nil {
 		return err
 	}
-	want, err := snap.Context(ctx, entry, nil)
-	if err != nil {
-		return err
-	}
-	defer want.Close()
 	got, err := forked.Context(ctx, leaf, nil)
 	if err != nil {
 		return err
 	}
 	defer got.Close()
-	return compareMessages(want, got)
+	return f(got)
 }
 
 // staged is the files of an agent with a fork that has no file yet.

@@ -247,13 +247,8 @@ const documentEnding = ".json"
 // made makes a session of one of another agent. Callers must close it.
 func (im *Importer) made(ctx context.Context, f Found, name string) (c *content, err error) {
 	m := maker{Importer: im, found: f}
-	how := f.how
-	if !how.IsSession(name) {
-		how = named{how}
-	}
-	store := sessioncore.NewStore(agents.NewFiles(f.files, how, nil, f.from.temporary))
+	store := f.store(name)
 	defer store.Close()
-	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })
 	m.at, err = os.MkdirTemp(f.from.temporary, "sessionfs-import-")
 	if err != nil {
 		return nil, err
@@ -264,6 +259,22 @@ func (im *Importer) made(ctx context.Context, f Found, name string) (c *content,
 		return nil, err
 	}
 	return im.total.weigh(c, f.files, name)
+}
+
+// store returns the store with a session of another agent in the form of omp. pi's is in that already.
+func (f *Found) store(name string) *sessioncore.Store {
+	how := f.how
+	if how == nil {
+		store := sessioncore.NewStore(f.files)
+		store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByPi })
+		return store
+	}
+	if !how.IsSession(name) {
+		how = named{how}
+	}
+	store := sessioncore.NewStore(agents.NewFiles(f.files, how, nil, f.from.temporary))
+	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })
+	return store
 }
 
 var errEmpty = errors.New("there is no conversation in it")
@@ -348,7 +359,7 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	id, _ := header.Member("id").Text()
 	cwd, _ := header.Member("cwd").Text()
 	title, _ := header.Member("title").Text()
-	from := writer.Origin{Source: m.found.source, ID: id, Path: m.found.path, CWD: cwd, Entry: m.found.entry}
+	from := writer.Origin{Source: m.found.source, ID: id, Path: m.found.path, CWD: cwd, Entry: m.found.entry, Handover: m.found.handover}
 	file, err := os.Create(filepath.Join(m.at, madeName))
 	if err != nil {
 		return "", err

@@ -37,6 +37,8 @@ type Found struct {
 	path   string        // absolute, of the file
 	// isOrphan says that it is the session of a subagent whose calling session is gone.
 	isOrphan bool
+	// handover is the number of a handover, "" for an import.
+	handover string
 	from     *Sources
 }
 

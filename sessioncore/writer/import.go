@@ -53,6 +53,8 @@ type Origin struct {
 	CWD    string `json:"sourceCwd"`
 	// Entry ends the only branch that is imported; "" for all branches.
 	Entry string `json:"-"`
+	// Handover is the number of a handover, which makes a new session each time; "" for an import.
+	Handover string `json:"-"`
 }
 
 // importedType is the customType of the last entry of an imported session, as omp writes it.
@@ -77,7 +79,12 @@ func (w *Writer) WriteImported(
 		f.cwd = rawjson.AppendQuoted(nil, from.CWD)
 	}
 	var bits [16]byte
-	sum := sha256.Sum256([]byte(from.Source + "\n" + from.ID + "\n" + from.Entry))
+	identity := from.Source + "\n" + from.ID + "\n" + from.Entry
+	if from.Handover != "" {
+		identity += "\n" + from.Handover
+		f.parent = from.ID
+	}
+	sum := sha256.Sum256([]byte(identity))
 	copy(bits[:], sum[:])
 	id := sessionIDOf(start, bits)
 	own := hex.EncodeToString(sum[16:20])

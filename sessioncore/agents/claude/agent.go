@@ -55,6 +55,7 @@ func (a Format) About(name string, obj storage.Object, size int64, listed bool) 
 	var titles titles
 	var at whereabouts
 	first := ""
+	origin := "" // of a handover
 	want := func(line []byte) bool {
 		titles.read += len(line)
 		isNeeded := first == "" || listed && !titles.done
@@ -74,6 +75,9 @@ func (a Format) About(name string, obj storage.Object, size int64, listed bool) 
 			first, _ = r.Member("uuid").Text()
 		}
 		at.add(r)
+		if origin == "" {
+			origin = agents.OriginIn(r, about.ID)
+		}
 		forked := r.Member("forkedFrom").Member("sessionId")
 		for _, from := range []rawjson.Value{forked, r.Member("session_id"), r.Member("sessionId")} {
 			if id, _ := from.Text(); id != "" && id != about.ID && about.Parent == "" {
@@ -87,6 +91,9 @@ func (a Format) About(name string, obj storage.Object, size int64, listed bool) 
 	}
 	if about.Parent == "" && first != "" && a.Projects != nil {
 		about.Parent = a.Projects.parentOf(name, first, listed)
+	}
+	if about.Parent == "" {
+		about.Parent = origin
 	}
 	if !listed || err != nil {
 		return about, err

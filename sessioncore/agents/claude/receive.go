@@ -5,21 +5,27 @@ import (
 	"io"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // This file writes a session with a conversation that another agent had (docs/format.md, Handovers to
-// another agent). Claude Code 2.1.197 was driven.
+// another agent).
 
-// maxProject is the length of the longest working directory that names its project's directory by itself.
+// maxProject is the length of the longest name of a project's directory that is made of the working
+// directory alone.
 const maxProject = 200
 
 // Receive implements agents.Receiver.
 func (Format) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
-	place := agents.ForkPlace{Dir: projectsDir, File: path.Join(projectOf(h.CWD), h.ID+ending)}
-	if len(h.CWD) > maxProject {
+	project := projectOf(h.CWD)
+	place := agents.ForkPlace{Dir: projectsDir, File: path.Join(project, h.ID+ending)}
+	switch {
+	case !utf8.ValidString(h.CWD):
+		return place, agents.NoFork("its working directory is no UTF-8")
+	case len(project) > maxProject:
 		return place, agents.NoFork("its working directory has more than %d characters", maxProject)
 	}
 	w := receiver{handover: h, out: out}
@@ -30,16 +36,22 @@ func (Format) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, erro
 	return place, titled.writeTitle(h.Title)
 }
 
-// projectOf returns the directory of a working directory's sessions.
+// projectOf returns the name of the directory of a working directory's sessions. Each unit of UTF-16 that
+// is neither letter nor digit is a dash.
 func projectOf(cwd string) string {
-	replace := func(r rune) rune {
+	var name strings.Builder
+	for _, r := range cwd {
 		isKept := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if isKept {
-			return r
+		switch {
+		case isKept:
+			name.WriteRune(r)
+		case r > 0xFFFF:
+			name.WriteString("--")
+		default:
+			name.WriteByte('-')
 		}
-		return '-'
 	}
-	return strings.Map(replace, cwd)
+	return name.String()
 }
 
 // receiver writes the records of a handover, each of which hangs on the one before it.
@@ -51,23 +63,23 @@ type receiver struct {
 
 // received is a record of a handover.
 type received struct {
-	ParentUUID        *string                `json:"parentUuid"`
-	IsSidechain       bool                   `json:"isSidechain"`
-	UserType          string                 `json:"userType"`
-	Entrypoint        string                 `json:"entrypoint"`
-	CWD               string                 `json:"cwd"`
-	SessionID         string                 `json:"sessionId"`
-	Type              string                 `json:"type"`
-	Subtype           string                 `json:"subtype,omitempty"`
-	Content           string                 `json:"content,omitempty"`
-	Compaction        *compactMetadata       `json:"compactMetadata,omitempty"`
-	IsCompactSummary  bool                   `json:"isCompactSummary,omitempty"`
-	IsTranscriptOnly  bool                   `json:"isVisibleInTranscriptOnly,omitempty"`
-	Message           any                    `json:"message,omitempty"`
-	UUID              string                 `json:"uuid"`
-	Timestamp         string                 `json:"timestamp"`
-	Origin            *agents.HandoverOrigin `json:"handedOverFrom,omitempty"`
-	LogicalParentUUID *string                `json:"logicalParentUuid,omitempty"`
+	ParentUUID       *string                `json:"parentUuid"`
+	IsSidechain      bool                   `json:"isSidechain"`
+	UserType         string                 `json:"userType"`
+	Entrypoint       string                 `json:"entrypoint"`
+	CWD              string                 `json:"cwd"`
+	SessionID        string                 `json:"sessionId"`
+	Type             string                 `json:"type"`
+	Subtype          string                 `json:"subtype,omitempty"`
+	IsMeta           bool                   `json:"isMeta,omitempty"`
+	Content          string                 `json:"content,omitempty"`
+	Compaction       *compactMetadata       `json:"compactMetadata,omitempty"`
+	IsCompactSummary bool                   `json:"isCompactSummary,omitempty"`
+	IsTranscriptOnly bool                   `json:"isVisibleInTranscriptOnly,omitempty"`
+	Message          any                    `json:"message,omitempty"`
+	UUID             string                 `json:"uuid"`
+	Timestamp        string                 `json:"timestamp"`
+	Origin           *agents.HandoverOrigin `json:"handedOverFrom,omitempty"`
 }
 
 type compactMetadata struct {
@@ -75,23 +87,15 @@ type compactMetadata struct {
 	PreTokens int64  `json:"preTokens"`
 }
 
-// receivedMessage is the message of a record. The client reads the numbers of an answer's usage.
+// receivedMessage is the message of a record. It has no usage: the client then estimates the size of
+// the conversation by its texts.
 type receivedMessage struct {
-	ID           string         `json:"id,omitempty"`
-	Type         string         `json:"type,omitempty"`
-	Role         string         `json:"role"`
-	Model        string         `json:"model,omitempty"`
-	Content      any            `json:"content"`
-	StopReason   string         `json:"stop_reason,omitempty"`
-	StopSequence *string        `json:"stop_sequence,omitempty"`
-	Usage        *receivedUsage `json:"usage,omitempty"`
-}
-
-type receivedUsage struct {
-	Input      int64 `json:"input_tokens"`
-	CacheWrite int64 `json:"cache_creation_input_tokens"`
-	CacheRead  int64 `json:"cache_read_input_tokens"`
-	Output     int64 `json:"output_tokens"`
+	ID         string `json:"id,omitempty"`
+	Type       string `json:"type,omitempty"`
+	Role       string `json:"role"`
+	Model      string `json:"model,omitempty"`
+	Content    any    `json:"content"`
+	StopReason string `json:"stop_reason,omitempty"`
 }
 
 // receivedBlock is a block of a message's content.
@@ -140,13 +144,14 @@ func (w *receiver) summary(t *agents.Turn) error {
 	summary := w.record(t, "user")
 	summary.IsCompactSummary = true
 	summary.IsTranscriptOnly = true
-	summary.Message = &receivedMessage{Role: "user", Content: t.Texts()}
+	summary.Message = &receivedMessage{Role: "user", Content: t.Texts("\n\n")}
 	return w.write(summary)
 }
 
-// user writes a record in the person's name.
+// user writes a record in the person's name. The client sends and does not show those of a program.
 func (w *receiver) user(t *agents.Turn, content any) error {
 	r := w.record(t, "user")
+	r.IsMeta = t.By == agents.ByProgram
 	r.Message = &receivedMessage{Role: "user", Content: content}
 	return w.write(r)
 }
@@ -173,7 +178,6 @@ func (w *receiver) answer(t *agents.Turn) error {
 			Model:      model,
 			Content:    []receivedBlock{block},
 			StopReason: reason,
-			Usage:      &receivedUsage{},
 		}
 		if err := w.write(r); err != nil {
 			return err
@@ -233,11 +237,11 @@ func (w *receiver) record(t *agents.Turn, typ string) *received {
 // write writes a record.
 func (w *receiver) write(r *received) error {
 	w.before = r.UUID
-	line := rawjson.AppendLine(nil, r)
-	if len(line) > agents.MaxForkedRecord {
-		return agents.NoFork("a record of it would have %d bytes, at most %d can be written", len(line), agents.MaxForkedRecord)
+	line, err := agents.HandoverLine(r)
+	if err != nil {
+		return err
 	}
-	_, err := w.out.Write(line)
+	_, err = w.out.Write(line)
 	return err
 }
 

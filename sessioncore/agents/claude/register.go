@@ -37,6 +37,7 @@ func init() {
 		},
 		Lone:        func(base string, _ rawjson.Value) (dir, below string) { return projectsDir, path.Join("-file", base) },
 		NamesAreIDs: true,
+		Linked:      true,
 
 		Resume: []string{"claude", "--resume="},
 		IsID:   agents.IsUUID,

@@ -8,7 +8,7 @@ import (
 )
 
 // This file writes a rollout with a conversation that another agent had (docs/format.md, Handovers to
-// another agent), in the form of records without ordinals. Codex 0.171.0 was driven.
+// another agent), in the form without ordinals.
 
 // Receive implements agents.Receiver.
 func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
@@ -33,7 +33,7 @@ type received struct {
 	Payload   any    `json:"payload"`
 }
 
-// receivedMeta is the first record. The client's picker shows only sessions of a terminal.
+// receivedMeta is the first record.
 type receivedMeta struct {
 	ID         string                `json:"id"`
 	Timestamp  string                `json:"timestamp"`
@@ -44,31 +44,54 @@ type receivedMeta struct {
 	Origin     agents.HandoverOrigin `json:"handedOverFrom"`
 }
 
-// unknownVersion is the version of the client that wrote a handover: none.
-const unknownVersion = "0.0.0"
+// noVersion is the version of the client that wrote a handover, since none did.
+const noVersion = "0.0.0"
 
-// receivedItem is an item, or an event.
-type receivedItem struct {
-	Type      string         `json:"type"`
-	Role      string         `json:"role,omitempty"`
-	Content   []receivedPart `json:"content,omitempty"`
-	Name      string         `json:"name,omitempty"`
-	Arguments string         `json:"arguments,omitempty"`
-	CallID    string         `json:"call_id,omitempty"`
-	Output    any            `json:"output,omitempty"`
-	Message   string         `json:"message,omitempty"`
-	ThreadID  string         `json:"thread_id,omitempty"`
-	Title     string         `json:"thread_name,omitempty"`
+// receivedMessage is an item of words.
+type receivedMessage struct {
+	Type    string         `json:"type"`
+	Role    string         `json:"role"`
+	Content []receivedPart `json:"content"`
 }
 
-// receivedPart is a part of a content.
+// receivedPart is a part of a message, or of the output of a tool.
 type receivedPart struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`
 	ImageURL string `json:"image_url,omitempty"`
 }
 
-// begin writes the first record, and the title.
+// receivedCall is an item with a call of a tool.
+type receivedCall struct {
+	Type      string `json:"type"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+	CallID    string `json:"call_id"`
+}
+
+// receivedOutput is an item with the result of a call: a text, or parts.
+type receivedOutput struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output any    `json:"output"`
+}
+
+// receivedEvent is an event, which the client's terminal shows.
+type receivedEvent struct {
+	Type     string `json:"type"`
+	Message  string `json:"message,omitempty"`
+	ThreadID string `json:"thread_id,omitempty"`
+	Title    string `json:"thread_name,omitempty"`
+}
+
+// The types of records.
+const (
+	itemRecord  = "response_item"
+	eventRecord = "event_msg"
+)
+
+// begin writes the first record, as that of a session in a terminal, since the client's picker shows no
+// others, and the title.
 func (w *receiver) begin() error {
 	of := w.handover
 	now := of.Time.UTC().Format(rawjson.TimestampLayout)
@@ -77,56 +100,60 @@ func (w *receiver) begin() error {
 		Timestamp:  now,
 		CWD:        of.CWD,
 		Originator: "codex-tui",
-		CLIVersion: unknownVersion,
+		CLIVersion: noVersion,
 		Source:     "cli",
 		Origin:     of.Origin,
 	}
-	if err := w.write(received{Timestamp: now, Type: "session_meta", Payload: meta}); err != nil || of.Title == "" {
+	err := w.write(received{Timestamp: now, Type: "session_meta", Payload: meta})
+	if err != nil || of.Title == "" {
 		return err
 	}
-	title := receivedItem{Type: "thread_name_updated", ThreadID: of.ID, Title: of.Title}
-	return w.write(received{Timestamp: now, Type: "event_msg", Payload: title})
+	title := receivedEvent{Type: "thread_name_updated", ThreadID: of.ID, Title: of.Title}
+	return w.write(received{Timestamp: now, Type: eventRecord, Payload: title})
 }
 
-// turn writes the records of a turn. Only events show in the client's terminal.
+// turn writes the records of a turn.
 func (w *receiver) turn(t *agents.Turn) error {
 	switch t.By {
 	case agents.BySummary:
-		return w.add(t, "compacted", receivedItem{Message: t.Texts()})
+		return w.add(t, "compacted", struct {
+			Message string `json:"message"`
+		}{t.Texts("\n\n")})
 	case agents.ByTool:
-		return w.item(t, receivedItem{Type: "function_call_output", CallID: t.Call, Output: outputOf(t.Blocks)})
+		return w.add(t, itemRecord, receivedOutput{Type: "function_call_output", CallID: t.Call, Output: outputOf(t.Blocks)})
 	case agents.ByModel:
 		return w.answer(t)
-	default:
-		if err := w.item(t, receivedItem{Type: "message", Role: "user", Content: partsOf(t.Blocks, "input_text")}); err != nil {
-			return err
-		}
-		return w.event(t, "user_message", t.Texts())
 	}
+	err := w.message(t, "user", partsOf(t.Blocks, "input_text"))
+	if err != nil || t.By == agents.ByProgram {
+		return err
+	}
+	return w.event(t, "user_message", t.Texts(""))
 }
 
-// answer writes the items of an answer: each of its runs of texts, and each call.
+// answer writes an item for each text and each call of an answer.
 func (w *receiver) answer(t *agents.Turn) error {
 	for i := range t.Blocks {
-		b := t.Blocks[i : i+1]
-		if call := &b[0]; call.Call != "" {
-			item := receivedItem{Type: "function_call", Name: call.Tool, Arguments: string(call.Arguments), CallID: call.Call}
-			if err := w.item(t, item); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := w.event(t, "agent_message", b[0].Text); err != nil {
-			return err
-		}
-		if err := w.item(t, receivedItem{Type: "message", Role: "assistant", Content: partsOf(b, "output_text")}); err != nil {
+		if err := w.answerBlock(t, &t.Blocks[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// partsOf returns blocks as parts of a message, or of the output of a tool.
+func (w *receiver) answerBlock(t *agents.Turn, b *agents.TurnBlock) error {
+	if b.Call != "" {
+		call := receivedCall{Type: "function_call", Name: b.Tool, Arguments: string(b.Arguments), CallID: b.Call}
+		return w.add(t, itemRecord, call)
+	}
+	err := w.message(t, "assistant", []receivedPart{{Type: "output_text", Text: b.Text}})
+	if err != nil {
+		return err
+	}
+	return w.event(t, "agent_message", b.Text)
+}
+
+// partsOf returns blocks as parts of a message of the person, or of the output of a tool.
 func partsOf(blocks []agents.TurnBlock, textType string) []receivedPart {
 	var parts []receivedPart
 	for _, b := range blocks {
@@ -139,7 +166,7 @@ func partsOf(blocks []agents.TurnBlock, textType string) []receivedPart {
 	return parts
 }
 
-// outputOf returns the output of a tool: a text, or a list where it has an image or several texts.
+// outputOf returns the output of a tool: a text, or parts where it has an image or several texts.
 func outputOf(blocks []agents.TurnBlock) any {
 	switch {
 	case len(blocks) == 0:
@@ -150,15 +177,17 @@ func outputOf(blocks []agents.TurnBlock) any {
 	return partsOf(blocks, "input_text")
 }
 
-// item writes an item to or from the model.
-func (w *receiver) item(t *agents.Turn, item receivedItem) error { return w.add(t, "response_item", item) }
+// message writes an item of words.
+func (w *receiver) message(t *agents.Turn, role string, parts []receivedPart) error {
+	return w.add(t, itemRecord, receivedMessage{Type: "message", Role: role, Content: parts})
+}
 
 // event writes an event with words, unless there are none.
 func (w *receiver) event(t *agents.Turn, typ, words string) error {
 	if words == "" {
 		return nil
 	}
-	return w.add(t, "event_msg", receivedItem{Type: typ, Message: words})
+	return w.add(t, eventRecord, receivedEvent{Type: typ, Message: words})
 }
 
 // add writes a record at the time of a turn.
@@ -168,11 +197,11 @@ func (w *receiver) add(t *agents.Turn, typ string, payload any) error {
 
 // write writes a record.
 func (w *receiver) write(r received) error {
-	line := rawjson.AppendLine(nil, r)
-	if len(line) > agents.MaxForkedRecord {
-		return agents.NoFork("a record of it would have %d bytes, at most %d can be written", len(line), agents.MaxForkedRecord)
+	line, err := agents.HandoverLine(r)
+	if err != nil {
+		return err
 	}
-	_, err := w.out.Write(line)
+	_, err = w.out.Write(line)
 	return err
 }
 

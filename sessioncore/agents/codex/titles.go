@@ -45,6 +45,9 @@ func parentOf(meta agents.Object, own string) (parent string, side bool) {
 			parent = id
 		}
 	}
+	if parent == "" {
+		parent = agents.OriginIn(meta, own)
+	}
 	return parent, len(kind) > 0
 }
 

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"sessionfs/fs"
+	"sessionfs/mountopts"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/names"
+	"sessionfs/source"
+)
+
+// goOnIn has another agent started with a new session, which has the conversation of a session up to an
+// entry, the leaf if none is named.
+func (p *picker) goOnIn(agent string, at source.Session) error {
+	to, err := p.receiver(agent)
+	if err != nil {
+		return err
+	}
+	h, err := p.header(at.Dir)
+	if err != nil {
+		return err
+	}
+	command, _ := resumeCommand(agent, agents.NewUUID())
+	r := &resumption{agent: agent, cwd: h.CWD, command: command}
+	err = p.findProgram(r)
+	if err == nil {
+		err = p.checkCWD(r)
+	}
+	if err == nil { // before a session is made in vain
+		err = p.mayStart(r)
+	}
+	if err == nil {
+		err = p.mayTell(agent, at)
+	}
+	if err != nil {
+		return err
+	}
+	id, err := p.handOver(to, at, r.cwd)
+	if err != nil {
+		return err
+	}
+	made, err := p.resumptionBy(to, id, r.cwd)
+	if err != nil {
+		return err
+	}
+	made.program = r.program
+	p.then = func() error { return made.exec(p.cmd.Name()) }
+	return nil
+}
+
+// receiver returns an agent that goes on with conversations of others, and its directory.
+func (p *picker) receiver(agent string) (mountopts.AgentDir, error) {
+	if !slices.Contains(fs.Receivers(), agent) {
+		return mountopts.AgentDir{}, refuse(exitUsage, "%s: --in %s: only %s can go on with sessions of other agents",
+			p.cmd.Name(), names.Visible(agent), agents.OneOf(fs.Receivers()))
+	}
+	to := source.Usual(agent, os.Getenv)
+	isTo := func(a mountopts.AgentDir) bool { return a.Name == agent }
+	if i := slices.IndexFunc(p.src.Agents, isTo); i >= 0 {
+		to = p.src.Agents[i]
+	}
+	if to.Source == "" || !source.IsDir(to.Source) {
+		return to, refuse(exitFailure, "%s: %s has no directory here yet (%s): start it once",
+			p.cmd.Name(), agent, names.Visible(to.Source))
+	}
+	return to, nil
+}
+
+// handOver makes the session of another agent, and returns its id.
+func (p *picker) handOver(to mountopts.AgentDir, at source.Session, cwd string) (id string, err error) {
+	cwd, err = filepath.EvalSymlinks(cwd)
+	if err != nil {
+		return "", err
+	}
+	snap, err := p.src.Snapshot(p.cmd.Context(), at.Dir)
+	if err != nil {
+		return "", err
+	}
+	defer snap.Release()
+	end, err := source.EndOf(snap, at.Entry)
+	if err != nil {
+		return "", err
+	}
+	id, notes, err := p.src.HandOver(p.cmd.Context(), &fs.Handover{Dir: at.Dir, Snapshot: snap, Entry: end, CWD: cwd, To: to})
+	if err != nil {
+		return "", refuse(exitFailure, "%s: %s", p.cmd.Name(), reasonOf(err))
+	}
+	for _, note := range notes {
+		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %s\n", p.cmd.Name(), names.Visible(note))
+	}
+	return id, nil
+}
+
+// mayTell returns an error unless another agent may be sent the words of a session as its own
+// conversation. Where another person may have written them, the user is asked, at a terminal.
+func (p *picker) mayTell(agent string, at source.Session) error {
+	why := p.strangeness(at)
+	if why == "" {
+		return nil
+	}
+	return p.ask(&question{
+		said:     fmt.Sprintf("%s, and %s is sent all that it says as its own conversation", names.Visible(why), agent),
+		question: "Hand it over?",
+		unasked:  "it is not handed over; read it first, and put its file among the sessions of its agent",
+		refused:  "it is not handed over",
+	})
+}
+
+// strangeness returns the reason for which another person may have written a session, "" for none.
+func (p *picker) strangeness(at source.Session) string {
+	of := p.agent(at.Dir)
+	isOwn := func(a mountopts.AgentDir) bool { return source.IsSame(a.Source, of.Source) }
+	if of.Source == "" || !slices.ContainsFunc(source.AgentDirs(os.Getenv), isOwn) {
+		return at.Dir + " is in no directory of an agent of yours"
+	}
+	file, err := p.src.FileOf(at.Dir)
+	if err != nil {
+		return ""
+	}
+	info, err := os.Lstat(file)
+	if err != nil { // the agent has its sessions in other files
+		return ""
+	}
+	return ownedByOther(file, info)
+}
+
+// ownedByOther returns the reason against a file of another user, "" for none.
+func ownedByOther(file string, info iofs.FileInfo) string {
+	of, ok := info.Sys().(*syscall.Stat_t)
+	if ok && int(of.Uid) != os.Geteuid() {
+		return fmt.Sprintf("%s belongs to another user (%d)", file, of.Uid)
+	}
+	return ""
+}

@@ -1,0 +1,122 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/mountopts"
+	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/forks"
+	"sessionfs/sessioncore/transfer"
+)
+
+// Handover is a branch of a session with which another agent is to go on.
+type Handover struct {
+	// Dir is the directory of the session in the mount, without links.
+	Dir string
+	// Snapshot is the session, and Entry the end of the branch.
+	Snapshot *sessioncore.Snapshot
+	Entry    sessioncore.Entry
+	// CWD is the working directory of the new session, without links.
+	CWD string
+	// To is the agent and its directory, which is there.
+	To mountopts.AgentDir
+}
+
+// Receivers returns the names of the agents that go on with conversations of others.
+func Receivers() (names []string) {
+	for _, agent := range agents.All() {
+		if agent.Receives() {
+			names = append(names, agent.Name)
+		}
+	}
+	return append(names, "omp")
+}
+
+// HandOver makes a session of another agent with the conversation of a branch, and returns its id, and
+// notes for the user. No file of the session's own agent changes.
+func (u *Unmounted) HandOver(ctx context.Context, h *Handover) (id string, notes []string, err error) {
+	if u.tree.view.ReadOnly || u.tree.view.Redacted {
+		return "", nil, sessioncore.ErrReadOnly
+	}
+	from, name := u.placeOf(h.Dir)
+	given := &forks.Given{
+		Snapshot: h.Snapshot,
+		Entry:    h.Entry,
+		Agent:    from.agentOf(name),
+		Foreign:  from.agent,
+		CWD:      h.CWD,
+	}
+	if from.blobs != nil {
+		given.Blobs = from.blobs
+	}
+	if strings.Contains(h.Dir, "/artifacts/") {
+		return "", nil, forks.ErrSubagent
+	}
+	to := &place{agent: agents.Find(h.To.Name), shownIn: layout.Sessions}
+	defer to.close()
+	options := mountopts.Options{Source: h.To.Source, SourceAs: h.To.SourceAs, State: h.To.State}
+	opener := &opener{Options: options, log: u.log, memory: u.tree.view.Memory}
+	if err := opener.fill(to); err != nil {
+		return "", nil, err
+	}
+	if to.forks != nil {
+		id, _, err = to.forks.Receive(ctx, given)
+		return id, given.Notes, err
+	}
+	opener.show(to)
+	return from.handToOMP(ctx, name, given, to)
+}
+
+// placeOf returns the place of a session, by its directory in the mount without links, and the name of its
+// file there.
+func (u *Unmounted) placeOf(dir string) (p *place, name string) {
+	top, below, _ := strings.Cut(dir, "/")
+	p = u.tree.place
+	switch {
+	case top == layout.Archive:
+		p = u.tree.archive
+	case p.parts != nil:
+		agent, rest, _ := strings.Cut(below, "/")
+		i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent })
+		if i >= 0 {
+			p = p.parts[i]
+			below = rest
+		}
+	}
+	return p, below + layout.SessionSuffix
+}
+
+// handToOMP makes a session of omp, as an import does.
+func (p *place) handToOMP(ctx context.Context, name string, given *forks.Given, to *place) (id string, notes []string, err error) {
+	if err := given.Check(); err != nil {
+		return "", nil, err
+	}
+	entry, _ := given.Snapshot.ID(given.Entry)
+	of := transfer.Given{
+		Foreign: transfer.Foreign{Files: p.files, Name: name, Path: path.Join(p.root, name), Temporary: temporaryDir()},
+		Source:  given.Agent,
+		Entry:   entry,
+		Check: func(made *sessioncore.Snapshot, blobs document.Blobs) error {
+			return given.CheckSaid(ctx, made, blobs)
+		},
+	}
+	switch {
+	case p.foreign != nil:
+		of.Files = p.foreign.Files
+		of.Format = p.foreign.Format
+	case given.Agent != "pi":
+		return "", nil, errors.New("its sessions are those of omp already")
+	}
+	v := to.view
+	importer := &transfer.Importer{
+		Files: to.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: to.transferred(),
+	}
+	return importer.Receive(ctx, of)
+}

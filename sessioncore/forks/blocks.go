@@ -1,0 +1,237 @@
+package forks
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// blockReader makes the blocks of a turn of those of a message.
+type blockReader struct {
+	conversation *conversation
+	call         int  // the number of the next call
+	isAnswer     bool // the message is an answer of the model
+	blocks       []agents.TurnBlock
+}
+
+const (
+	// maxImage is the size of the largest image, in bytes of base64: Anthropic's service refuses a request
+	// with a larger one.
+	maxImage = 5 << 20
+	// maxOdd is the size of the largest block of an unknown kind, in bytes, that becomes a text as a whole.
+	maxOdd = 4 << 10
+)
+
+// The beginnings of texts that say what they are of.
+const (
+	summaryBegin = "This conversation goes on from an earlier one. Its summary:\n\n"
+	branchBegin  = "Summary of another branch of this conversation:\n\n"
+	firstText    = "(The beginning of this conversation is not there.)"
+	lackedResult = "(No result of this call was recorded.)"
+)
+
+// addText adds a text, unless it has white space alone: services refuse empty texts.
+func (r *blockReader) addText(text string) {
+	if !utf8.ValidString(text) { // it has a lone surrogate
+		text = strings.ToValidUTF8(text, rawjson.Replacement)
+	}
+	if strings.TrimSpace(text) != "" {
+		r.blocks = append(r.blocks, agents.TurnBlock{Text: text})
+	}
+}
+
+// addContent adds the content of a message: a text, or blocks.
+func (r *blockReader) addContent(content rawjson.Value) {
+	if text, isText := content.Text(); isText {
+		r.addText(text)
+	}
+	for block := range content.EachElement {
+		r.addBlock(block)
+	}
+}
+
+// addBlock adds a block. Thinking is left out: services take it from their own models alone.
+func (r *blockReader) addBlock(block rawjson.Value) {
+	typ, _ := block.Member("type").Text()
+	text, isText := block.Member("text").Text()
+	switch {
+	case typ == "thinking", typ == "redactedThinking":
+	case typ == "text" && isText:
+		r.addText(text)
+	case typ == "image":
+		r.addImage(block.Member("data"))
+	case typ == "toolCall" && r.isAnswer:
+		r.addCall(block)
+	case len(block) > maxOdd:
+		r.addText(fmt.Sprintf("[%s, %d bytes]", typ, len(block)))
+	default:
+		r.addText(string(block))
+	}
+}
+
+// addCall adds a call.
+func (r *blockReader) addCall(block rawjson.Value) {
+	name, _ := block.Member("name").Text()
+	call := agents.TurnBlock{
+		Call:      r.conversation.calls[r.call].id,
+		Tool:      toolName(name),
+		Arguments: argumentsOf(block.Member("arguments")),
+	}
+	r.call++
+	r.blocks = append(r.blocks, call)
+}
+
+// argumentsOf returns the arguments of a call as an object on one line, without lone surrogates, which
+// services refuse.
+func argumentsOf(v rawjson.Value) rawjson.Value {
+	switch {
+	case v.Missing():
+		return rawjson.Value("{}")
+	case !v.IsObject():
+		v = append(append([]byte(`{"input":`), v...), '}')
+	}
+	var out bytes.Buffer
+	if json.Compact(&out, v) != nil {
+		return rawjson.Value("{}")
+	}
+	compact := out.Bytes()
+	for at := bytes.IndexByte(compact, '\\'); at >= 0 && at < len(compact); at++ {
+		if compact[at] != '\\' {
+			continue
+		}
+		c, size := rawjson.ReadEscape(compact[at:])
+		if size > 0 && c >= 0xD800 && c <= 0xDFFF {
+			copy(compact[at:], `\ufffd`)
+		}
+		at += max(size, 2) - 1
+	}
+	return compact
+}
+
+// addImage adds an image, or a text in the place of one that services refuse.
+func (r *blockReader) addImage(data rawjson.Value) {
+	text, _ := data.Text()
+	mediaType := mediaTypeOf(text)
+	why := ""
+	switch {
+	case r.isAnswer:
+		why = "it is a model's"
+	case mediaType == "":
+		why = "it is not there, or of a kind that models do not take"
+	case len(text) > maxImage:
+		why = fmt.Sprintf("it has %d bytes in base64", len(text))
+	default:
+		r.blocks = append(r.blocks, agents.TurnBlock{Data: text, MediaType: mediaType})
+		return
+	}
+	r.conversation.images++
+	r.addText("[An image could not be handed over: " + why + ".]")
+}
+
+// imageKinds are the kinds of images that services take, by their first bytes.
+var imageKinds = []struct{ begin, mediaType string }{
+	{"\x89PNG\r\n\x1a\n", "image/png"},
+	{"\xff\xd8\xff", "image/jpeg"},
+	{"GIF87a", "image/gif"},
+	{"GIF89a", "image/gif"},
+	{"RIFF", "image/webp"},
+}
+
+// mediaTypeOf returns the type of an image in base64, "" for other data and other kinds. Records may name
+// a wrong one, which services refuse.
+func mediaTypeOf(data string) string {
+	const most = 16 // of the first bytes
+	in := base64.NewDecoder(base64.StdEncoding, strings.NewReader(data))
+	head := make([]byte, most)
+	n, _ := io.ReadFull(in, head)
+	rest, err := io.Copy(io.Discard, in)
+	if err != nil || rest+int64(n) == 0 || strings.ContainsAny(data, "\r\n") {
+		return ""
+	}
+	for _, kind := range imageKinds {
+		isKind := bytes.HasPrefix(head[:n], []byte(kind.begin))
+		if isKind && (kind.begin != "RIFF" || bytes.HasPrefix(head[8:n], []byte("WEBP"))) {
+			return kind.mediaType
+		}
+	}
+	return ""
+}
+
+// addOther adds the content of a message of another role, and returns its speaker.
+func (r *blockReader) addOther(role string, message rawjson.Value) agents.Speaker {
+	text := func(key string) string {
+		said, _ := message.Member(key).Text()
+		return said
+	}
+	switch role {
+	case "compactionSummary", "branchSummary":
+		return r.addSummary(role, text("summary"))
+	case "custom", "hookMessage":
+		if !agents.IsInstruction(text("customType")) {
+			r.addContent(message.Member("content"))
+		}
+	case "bashExecution", "pythonExecution":
+		if !message.Member("excludeFromContext").Truthy() {
+			command := text("command") + text("code")
+			r.addText("I ran this command:\n" + command + "\nIts output:\n" + text("output"))
+			r.addContent(message.Member("images"))
+		}
+		return agents.ByUser
+	case "fileMention":
+		for file := range message.Member("files").EachElement {
+			r.addFile(file)
+		}
+	}
+	return agents.ByProgram // what has no case here is an instruction, or not known
+}
+
+// addSummary adds a summary, and says of what it is.
+func (r *blockReader) addSummary(role, summary string) agents.Speaker {
+	begin := branchBegin
+	by := agents.ByProgram
+	if role == "compactionSummary" {
+		begin = summaryBegin
+		by = agents.BySummary
+	}
+	switch {
+	case strings.TrimSpace(summary) == "":
+	case strings.HasPrefix(summary, begin):
+		r.addText(summary)
+	default:
+		r.addText(begin + summary)
+	}
+	return by
+}
+
+// addFile adds a file that the person named.
+func (r *blockReader) addFile(file rawjson.Value) {
+	path, _ := file.Member("path").Text()
+	content, _ := file.Member("content").Text()
+	r.addText("The file " + path + ":\n" + content)
+	image := file.Member("image")
+	switch {
+	case image.IsObject():
+		r.addBlock(image)
+	case image.IsArray():
+		r.addContent(image)
+	}
+}
+
+// timeOf returns the time of a message, or the zero time.
+func timeOf(message rawjson.Value) time.Time {
+	var ms float64
+	err := json.Unmarshal(message.Member("timestamp"), &ms)
+	const most = 1 << 52 // beyond any date
+	if err != nil || ms <= 0 || ms > most {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms))
+}

@@ -1,0 +1,185 @@
+package forks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// conversation is the index of a context: where each message is, and which calls and results belong
+// together. The messages themselves stay in the context, which may be larger than the memory.
+type conversation struct {
+	context  *document.Document
+	messages []messageRange
+	calls    []toolCall  // in order
+	results  map[int]int // the call of a message that is its result
+	byID     map[string]int
+	ids      map[string]bool // of calls, as they are handed over
+	images   int             // the number of images in whose place a text was read
+}
+
+// messageRange is the place of a message in the context.
+type messageRange struct {
+	off, size int64
+	calls     int // the number of calls before it
+}
+
+// toolCall is a call of a tool.
+type toolCall struct {
+	id     string // as it is handed over
+	result int    // the message with its result, noResult without one
+}
+
+// noResult stands for the result of a call that has none.
+const noResult = -1
+
+// readConversation indexes a context.
+func readConversation(ctx context.Context, of *document.Document) (*conversation, error) {
+	c := &conversation{context: of, results: map[int]int{}, byID: map[string]int{}, ids: map[string]bool{}}
+	in := json.NewDecoder(io.NewSectionReader(of, 0, of.Size()))
+	for range 3 { // the brace, the key of the messages, and the bracket
+		if _, err := in.Token(); err != nil {
+			return nil, err
+		}
+	}
+	for in.More() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var message json.RawMessage
+		if err := in.Decode(&message); err != nil {
+			return nil, fmt.Errorf("message %d of the context: %w", len(c.messages)+1, err)
+		}
+		c.add(rawjson.Value(message), in.InputOffset())
+	}
+	return c, nil
+}
+
+// add indexes a message that ends at an offset.
+func (c *conversation) add(message rawjson.Value, end int64) {
+	size := int64(len(message))
+	at := len(c.messages)
+	c.messages = append(c.messages, messageRange{off: end - size, size: size, calls: len(c.calls)})
+	role := message.Member("role")
+	switch {
+	case role.Is("assistant"):
+		for block := range message.Member("content").EachElement {
+			if block.Member("type").Is("toolCall") {
+				c.addCall(block)
+			}
+		}
+	case role.Is("toolResult"):
+		id, _ := message.Member("toolCallId").Text()
+		call, isCalled := c.byID[id]
+		if isCalled {
+			c.calls[call].result = at
+			c.results[at] = call
+			delete(c.byID, id)
+		}
+	}
+}
+
+// maxName is the length of the longest id and name of a call that services take.
+const maxName = 64
+
+// isName reports whether services take a text as the id or the name of a call.
+func isName(text string) bool {
+	for _, c := range []byte(text) {
+		if !isNameByte(c) {
+			return false
+		}
+	}
+	return text != "" && len(text) <= maxName
+}
+
+func isNameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}
+
+// addCall indexes a call. Its id becomes another one where services would not take it, or another call
+// has it.
+func (c *conversation) addCall(block rawjson.Value) {
+	id, _ := block.Member("id").Text()
+	c.byID[id] = len(c.calls)
+	for n := len(c.calls) + 1; !isName(id) || c.ids[id]; n++ {
+		id = fmt.Sprintf("call_%d", n)
+	}
+	c.ids[id] = true
+	c.calls = append(c.calls, toolCall{id: id, result: noResult})
+}
+
+// toolName returns the name of a tool in characters that services take.
+func toolName(name string) string {
+	var out []byte
+	for _, r := range name {
+		if r < 0x80 && isNameByte(byte(r)) {
+			out = append(out, byte(r))
+		} else {
+			out = append(out, '_')
+		}
+	}
+	out = out[:min(len(out), maxName)]
+	if len(out) == 0 {
+		return "unknown"
+	}
+	return string(out)
+}
+
+// read returns a message of the context.
+func (c *conversation) read(at int) (rawjson.Value, error) {
+	text := make([]byte, c.messages[at].size)
+	err := storage.ReadFull(c.context, text, c.messages[at].off)
+	if err == nil && !rawjson.IsValidObject(text) {
+		err = fmt.Errorf("%w: message %d of the context", storage.ErrStale, at+1)
+	}
+	return text, err
+}
+
+// turnOf returns the turn of a message, or nil for one that no other agent's model is sent.
+func (c *conversation) turnOf(at int) (*agents.Turn, error) {
+	message, err := c.read(at)
+	if err != nil {
+		return nil, err
+	}
+	t := &agents.Turn{Time: timeOf(message)}
+	r := blockReader{conversation: c, call: c.messages[at].calls}
+	role, _ := message.Member("role").Text()
+	switch role {
+	case "user":
+		t.By = agents.ByUser
+		if message.Member("synthetic").IsTrue() || message.Member("attribution").Is("agent") {
+			t.By = agents.ByProgram
+		}
+		r.addContent(message.Member("content"))
+	case "assistant":
+		t.By = agents.ByModel
+		t.Model, _ = message.Member("model").Text()
+		r.isAnswer = true
+		r.addContent(message.Member("content"))
+	case "toolResult":
+		call, isCalled := c.results[at]
+		t.By = agents.ByProgram
+		if isCalled {
+			t.By = agents.ByTool
+			t.Call = c.calls[call].id
+			t.IsError = message.Member("isError").IsTrue()
+		} else {
+			tool, _ := message.Member("toolName").Text()
+			r.addText("Result of the tool " + tool + ":")
+		}
+		r.addContent(message.Member("content"))
+	default:
+		t.By = r.addOther(role, message)
+	}
+	t.Blocks = r.blocks
+	if len(t.Blocks) == 0 && t.By != agents.ByTool {
+		return nil, nil
+	}
+	return t, nil
+}

@@ -1,0 +1,192 @@
+package forks
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/document"
+)
+
+// Given is the end of a branch of another agent's session, whose conversation is handed over.
+type Given struct {
+	Snapshot *sessioncore.Snapshot
+	Entry    sessioncore.Entry
+	// Agent is the agent's name, and Foreign the agent, nil for omp and its kin.
+	Agent   string
+	Foreign *agents.Agent
+	// Blobs are the images beside the session, nil for none.
+	Blobs document.Blobs
+	// CWD is the working directory of the new session, without links.
+	CWD string
+	// Notes are set by Receive: they say what is otherwise in the new session.
+	Notes []string
+}
+
+// ErrSubagent is the refusal of a subagent's session.
+var ErrSubagent error = refuse("a subagent's session cannot be handed over")
+
+// Receive makes a session of this agent with a conversation that another agent had, and returns its id
+// and its name in Files. The file appears when it is complete and has the same texts, images, calls and
+// results.
+//
+// The error wraps sessioncore.ErrInvalid where the conversation cannot be handed over, or an error of the
+// storage.
+func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err error) {
+	if h.Closed != nil {
+		return "", "", h.Closed
+	}
+	receiver, ok := h.Format.(agents.Receiver)
+	if !ok {
+		return "", "", refuse("%s takes no conversations of other agents", h.Agent.Title)
+	}
+	if err := from.Check(); err != nil {
+		return "", "", err
+	}
+	said, err := from.Snapshot.Context(ctx, from.Entry, from.Blobs)
+	if err != nil {
+		return "", "", err
+	}
+	defer said.Close()
+	handover, err := h.handoverOf(ctx, from, said)
+	if err != nil {
+		return "", "", err
+	}
+	room := budget.Room{Limit: h.Memory, Memory: h.Memory.Kept(), Most: inMemory, Dir: h.Temporary}
+	text := room.New()
+	defer text.Close()
+	place, err := writeHandover(receiver, handover, text)
+	if err != nil {
+		return "", "", err
+	}
+	name = place.Name(h.Agent)
+	err = h.inFork(ctx, name, text, func(got *document.Document) error { return compareSaid(ctx, said, got) })
+	if err != nil {
+		return "", "", err
+	}
+	journal, err := h.Journal(place.Dir)
+	if err != nil {
+		return "", "", err
+	}
+	return handover.ID, name, create(journal, place.File, io.NewSectionReader(text, 0, text.Size()))
+}
+
+// refuse returns a refusal.
+func refuse(format string, args ...any) error { return &refusal{agents.NoFork(format, args...)} }
+
+// handoverOf returns the handover of a context.
+func (h *Home) handoverOf(ctx context.Context, from *Given, said *document.Document) (*agents.Handover, error) {
+	c, err := readConversation(ctx, said)
+	if err != nil {
+		return nil, err
+	}
+	header, _, err := from.Snapshot.ReadHeader()
+	if err != nil {
+		return nil, err
+	}
+	title, err := from.Snapshot.Title()
+	if err != nil {
+		return nil, err
+	}
+	now := h.Now()
+	handover := &agents.Handover{ID: agents.NewUUID(), Title: title, CWD: from.CWD, Time: now}
+	handover.Origin = agents.HandoverOrigin{Source: from.Agent, Session: handover.ID}
+	handover.Origin.ID, _ = header.Member("id").Text()
+	handover.Origin.CWD, _ = header.Member("cwd").Text()
+	handover.Origin.Entry, _ = from.Snapshot.ID(from.Entry)
+	handover.EachTurn = func(f func(*agents.Turn) error) error {
+		turns := 0
+		err := c.eachTurn(ctx, now, func(t *agents.Turn) error {
+			turns++
+			return f(t)
+		})
+		if err == nil && turns == 0 {
+			err = agents.NoFork("nothing was said up to here")
+		}
+		if c.images > 0 {
+			from.Notes = append(from.Notes, fmt.Sprintf("images that models do not take, and are a text now: %d", c.images))
+		}
+		return err
+	}
+	return handover, nil
+}
+
+// writeHandover writes the text of a new session.
+func writeHandover(to agents.Receiver, of *agents.Handover, text io.Writer) (agents.ForkPlace, error) {
+	out := bufio.NewWriterSize(text, 64<<10)
+	place, err := to.Receive(of, out)
+	if err == nil {
+		err = out.Flush()
+	}
+	if _, ok := errors.AsType[*agents.ForkError](err); ok {
+		err = &refusal{err}
+	}
+	return place, err
+}
+
+// Check returns a refusal of a conversation that cannot be handed over: of a subagent, or with a line on
+// its path that is damaged or was not read whole.
+func (g *Given) Check() error {
+	header, _, err := g.Snapshot.ReadHeader()
+	if err != nil {
+		return err
+	}
+	switch {
+	case g.Snapshot.Dialect() == sessioncore.Operator:
+		return refuse("sessions of operator are not handed over")
+	case !header.Member("subagent").Missing():
+		return ErrSubagent
+	}
+	path := g.Snapshot.Path(g.Entry)
+	if len(path) == 0 {
+		return refuse("the session has no entry yet")
+	}
+	if g.Foreign == nil { // its lines are those of its own file
+		return g.checkLines(path[0], nil, 0)
+	}
+	lines := map[int64]bool{}
+	end := int64(0)
+	for _, e := range path {
+		of, err := linesOf(g.Snapshot, e)
+		if err != nil {
+			return err
+		}
+		for _, line := range of.Lines {
+			if of.File == "" {
+				lines[line] = true
+				end = max(end, line)
+			}
+		}
+	}
+	return g.checkLines(path[0], lines, end)
+}
+
+// checkLines looks at the problems of the session for those of a path with a root, with lines of which
+// end is the last one.
+func (g *Given) checkLines(root sessioncore.Entry, lines map[int64]bool, end int64) error {
+	problems, _ := g.Snapshot.Problems()
+	id, _ := g.Snapshot.ID(root)
+	cuts := []sessioncore.ProblemKind{sessioncore.ProblemOrphan, sessioncore.ProblemUnwritten, sessioncore.ProblemCycle}
+	isCut := slices.ContainsFunc(problems, func(p sessioncore.Problem) bool {
+		return string(p.ID) == id && slices.Contains(cuts, p.What)
+	})
+	isLinked := g.Foreign == nil || g.Foreign.Linked
+	for i := range problems {
+		p := problems[i].InOwnFile()
+		isDamage := p.What == sessioncore.ProblemSkipped || p.What == sessioncore.ProblemNoObject
+		switch {
+		case !isDamage:
+		case lines[p.Line]:
+			return refuse("line %d cannot be read whole: %s", p.Line, string(p.Why))
+		case isCut, !isLinked && p.Line < end:
+			return refuse("line %d is damaged", p.Line)
+		}
+	}
+	return nil
+}

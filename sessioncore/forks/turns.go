@@ -1,0 +1,92 @@
+package forks
+
+import (
+	"context"
+	"time"
+
+	"sessionfs/sessioncore/agents"
+)
+
+// turner hands the turns of a conversation over in the order that services ask for: each call is
+// answered next, and a person begins.
+type turner struct {
+	conversation *conversation
+	take         func(*agents.Turn) error
+	taken        int       // the number of turns
+	last         time.Time // of the last one
+}
+
+// eachTurn calls f for each turn of a conversation that is handed over at a time.
+func (c *conversation) eachTurn(ctx context.Context, at time.Time, f func(*agents.Turn) error) error {
+	t := turner{conversation: c, take: f}
+	for i := range c.messages {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, isResult := c.results[i]; isResult {
+			continue // it follows its call
+		}
+		turn, err := c.turnOf(i)
+		if err != nil {
+			return err
+		}
+		if turn == nil {
+			continue
+		}
+		if t.last.IsZero() && turn.Time.IsZero() {
+			turn.Time = at
+		}
+		if err := t.add(turn, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add hands a turn over, and the results of its calls.
+func (t *turner) add(turn *agents.Turn, message int) error {
+	if turn.By == agents.ByModel && t.taken == 0 {
+		first := &agents.Turn{By: agents.ByProgram, Time: turn.Time, Blocks: []agents.TurnBlock{{Text: firstText}}}
+		if err := t.give(first); err != nil {
+			return err
+		}
+	}
+	if err := t.give(turn); err != nil {
+		return err
+	}
+	call := t.conversation.messages[message].calls
+	for i := range turn.Blocks {
+		if turn.Blocks[i].Call == "" {
+			continue
+		}
+		if err := t.result(call); err != nil {
+			return err
+		}
+		call++
+	}
+	return nil
+}
+
+// result hands the result of a call over, or a note that there is none.
+func (t *turner) result(call int) error {
+	of := t.conversation.calls[call]
+	if of.result == noResult {
+		note := []agents.TurnBlock{{Text: lackedResult}}
+		return t.give(&agents.Turn{By: agents.ByTool, Call: of.id, Blocks: note, IsError: true})
+	}
+	turn, err := t.conversation.turnOf(of.result)
+	if err != nil {
+		return err
+	}
+	return t.give(turn)
+}
+
+// give hands a turn over. Times never go back, since clients take the newest record for the last one.
+func (t *turner) give(turn *agents.Turn) error {
+	if turn.Time.Before(t.last) {
+		turn.Time = t.last
+	}
+	t.last = turn.Time
+	t.taken++
+	return t.take(turn)
+}

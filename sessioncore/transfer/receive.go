@@ -1,0 +1,81 @@
+package transfer
+
+import (
+	"context"
+	"path"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/dir"
+)
+
+// Given is a branch of a session for an Importer that hands it over. Its Format is nil for one of pi.
+type Given struct {
+	Foreign
+	Source string // the name of its agent
+	Entry  string // the end of the branch
+	// Check returns an error for a session with another conversation.
+	Check func(made *sessioncore.Snapshot, blobs document.Blobs) error
+}
+
+// Receive makes a session of omp with a branch of another agent's, as an import of that branch does, but a
+// new one each time. It returns the session's id, and the notes of the import.
+func (im *Importer) Receive(ctx context.Context, of Given) (id string, notes []string, err error) {
+	f := Found{
+		files:    of.Files,
+		name:     of.Name,
+		source:   of.Source,
+		how:      of.Format,
+		path:     of.Path,
+		entry:    of.Entry,
+		handover: agents.NewUUID(),
+		from:     &Sources{temporary: of.Temporary},
+	}
+	c, err := im.made(ctx, f, f.name)
+	if err != nil {
+		return "", nil, err
+	}
+	defer c.Close()
+	if err := c.check(ctx, of.Check); err != nil {
+		return "", nil, err
+	}
+	name, err := im.place(ctx, f, c)
+	if err != nil {
+		return "", nil, err
+	}
+	var r Result
+	err = im.session(ctx, f, c, name, &r, func() error { return im.artifacts(ctx, f, name, &r) })
+	id, _ = c.id()
+	return id, r.Notes, err
+}
+
+// check calls f with a session that was made and is not in the store yet.
+func (c *content) check(ctx context.Context, f func(made *sessioncore.Snapshot, blobs document.Blobs) error) error {
+	store := sessioncore.NewStore(c.made)
+	defer store.Close()
+	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })
+	snap, err := store.Session(madeName).Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	return f(snap, madeBlobs{c.made})
+}
+
+// madeBlobs are the blobs of a session that was made.
+type madeBlobs struct{ in *dir.Storage }
+
+// Size implements document.Blobs.
+func (b madeBlobs) Size(hash string) (int64, error) {
+	st, err := b.in.Stat(path.Join("blobs", hash))
+	return st.Size, err
+}
+
+// Open implements document.Blobs.
+func (b madeBlobs) Open(hash string) (storage.Object, error) {
+	return b.in.Open(path.Join("blobs", hash))
+}
+
+var _ document.Blobs = madeBlobs{}
