@@ -240,6 +240,7 @@ func (o *opener) openAll(p *place) error {
 	}
 	p.unite()
 	p.ready = func() {
+		p.relate()
 		for _, part := range p.parts {
 			agent := nodes.Agent{Name: part.name, View: part.view, Files: part.listed()}
 			p.view.Agents = append(p.view.Agents, agent)
@@ -249,6 +250,20 @@ func (o *opener) openAll(p *place) error {
 		}
 	}
 	return nil
+}
+
+// relate lets the sessions of each part have parents and children in the others: a conversation may have
+// been handed over.
+func (p *place) relate() {
+	for _, part := range p.parts {
+		family := part.view.Family
+		for _, other := range p.parts {
+			if other != part {
+				family = append(slices.Clip(family), other.view.Listing)
+			}
+		}
+		part.view.Family = family
+	}
 }
 
 // unite makes a place of its parts. Its names are those of the first part that can be written.

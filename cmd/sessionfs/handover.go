@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	iofs "io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
 	"sessionfs/source"
@@ -27,7 +29,7 @@ func (p *picker) goOnIn(agent string, at source.Session) error {
 		return err
 	}
 	command, _ := resumeCommand(agent, agents.NewUUID())
-	r := &resumption{agent: agent, cwd: h.CWD, command: command}
+	r := &resumption{agent: agent, id: h.ID, isUnmade: true, cwd: h.CWD, command: command}
 	err = p.findProgram(r)
 	if err == nil {
 		err = p.checkCWD(r)
@@ -88,7 +90,10 @@ func (p *picker) handOver(to mountopts.AgentDir, at source.Session, cwd string) 
 		return "", err
 	}
 	id, notes, err := p.src.HandOver(p.cmd.Context(), &fs.Handover{Dir: at.Dir, Snapshot: snap, Entry: end, CWD: cwd, To: to})
-	if err != nil {
+	switch {
+	case errors.Is(err, sessioncore.ErrReadOnly):
+		return "", refuse(exitFailure, "%s: %s", p.cmd.Name(), syscall.EROFS)
+	case err != nil:
 		return "", refuse(exitFailure, "%s: %s", p.cmd.Name(), reasonOf(err))
 	}
 	for _, note := range notes {

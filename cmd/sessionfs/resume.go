@@ -79,6 +79,8 @@ type resumption struct {
 	command []string // program and arguments
 	program string   // the path of the program, set by startable
 	home    string   // an assignment of the environment for an unusual agent directory, or ""
+	// isUnmade says that the command line is that of a session which is to be made of that of the id.
+	isUnmade bool
 }
 
 // String returns the command line for a shell.
@@ -199,7 +201,7 @@ func (p *picker) mayStart(r *resumption) error {
 	}
 	agent := r.command[0]
 	hint := ""
-	if r.id != "" {
+	if !r.isUnmade {
 		hint = ". If you trust them, type: " + names.VisibleLine(r.String())
 	}
 	return p.ask(&question{

@@ -40,12 +40,23 @@ const (
 
 // addText adds a text, unless it has white space alone: services refuse empty texts.
 func (r *blockReader) addText(text string) {
-	if !utf8.ValidString(text) { // it has a lone surrogate
-		text = strings.ToValidUTF8(text, rawjson.Replacement)
+	if !utf8.ValidString(text) {
+		text = withoutSurrogates(text)
 	}
 	if strings.TrimSpace(text) != "" {
 		r.blocks = append(r.blocks, agents.TurnBlock{Text: text})
 	}
+}
+
+// withoutSurrogates returns a text of WTF-8 with U+FFFD for each lone surrogate.
+func withoutSurrogates(text string) string {
+	out := make([]byte, 0, len(text))
+	for rest := []byte(text); len(rest) > 0; {
+		r, size := rawjson.DecodeRune(rest)
+		out = utf8.AppendRune(out, r)
+		rest = rest[size:]
+	}
+	return string(out)
 }
 
 // addContent adds the content of a message: a text, or blocks.

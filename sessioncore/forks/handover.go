@@ -77,8 +77,10 @@ func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err e
 	return handover.ID, name, create(journal, place.File, io.NewSectionReader(text, 0, text.Size()))
 }
 
-// refuse returns a refusal.
-func refuse(format string, args ...any) error { return &refusal{agents.NoFork(format, args...)} }
+// refuse returns the refusal of a handover.
+func refuse(format string, args ...any) error {
+	return &refusal{fmt.Errorf("this conversation cannot be handed over: "+format, args...)}
+}
 
 // handoverOf returns the handover of a context.
 func (h *Home) handoverOf(ctx context.Context, from *Given, said *document.Document) (*agents.Handover, error) {
@@ -124,8 +126,8 @@ func writeHandover(to agents.Receiver, of *agents.Handover, text io.Writer) (age
 	if err == nil {
 		err = out.Flush()
 	}
-	if _, ok := errors.AsType[*agents.ForkError](err); ok {
-		err = &refusal{err}
+	if reason, ok := errors.AsType[*agents.ForkError](err); ok {
+		err = refuse("%s", reason.Reason)
 	}
 	return place, err
 }

@@ -2,9 +2,15 @@ package forks
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,8 +40,9 @@ func emptyHome(t testing.TB, agent string) *home {
 }
 
 // receive hands a branch of a session in omp's form over.
-func (h *home) receive(snap *sessioncore.Snapshot, entry sessioncore.Entry) (id, name string, err error) {
-	return h.forks.Receive(context.Background(), &Given{Snapshot: snap, Entry: entry, Agent: "omp", CWD: "/srv/pier"})
+func (h *home) receive(snap *sessioncore.Snapshot, entry sessioncore.Entry) (name string, err error) {
+	_, name, err = h.forks.Receive(context.Background(), &Given{Snapshot: snap, Entry: entry, Agent: "omp", CWD: "/srv/pier"})
+	return name, err
 }
 
 // samples returns sessions in omp's form, of all agents.
@@ -50,8 +57,105 @@ func samples(t testing.TB) (files []string) {
 	return files
 }
 
-// TestReceiveEverywhere hands the samples of all agents over, at every entry.
+// message is a message of a context.
+type message struct {
+	Role, Summary, ToolCallID string
+	Content                   any
+}
+
+// contextOf returns the messages at an entry.
+func contextOf(t testing.TB, snap *sessioncore.Snapshot, at sessioncore.Entry) []message {
+	doc, err := snap.Context(context.Background(), at, nil)
+	var of struct{ Messages []message }
+	require.NoError(t, json.Unmarshal(sessiontest.ReadExactly(t, doc, err), &of))
+	return of.Messages
+}
+
+// blocks returns the blocks of a message.
+func (m *message) blocks() (all []map[string]any) {
+	if text, isText := m.Content.(string); isText {
+		return []map[string]any{{"type": "text", "text": text}}
+	}
+	list, _ := m.Content.([]any)
+	for _, b := range list {
+		block, _ := b.(map[string]any)
+		all = append(all, block)
+	}
+	return all
+}
+
+// wordsOf returns the texts and calls of a conversation in order, and those of results by themselves,
+// sorted. Where no service takes a part as it is, it is left out.
+func wordsOf(messages []message) (said, results []string) {
+	for i := range messages {
+		m := &messages[i]
+		for _, b := range m.blocks() {
+			text, _ := b["text"].(string)
+			words := strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+			isNote := words == firstText || words == lackedResult || strings.HasPrefix(words, "[An image could not")
+			if b["type"] == "toolCall" {
+				arguments, _ := json.Marshal(b["arguments"])
+				words = "call " + string(arguments)
+			}
+			switch {
+			case words == "" || isNote:
+			case m.Role == "toolResult":
+				results = append(results, words)
+			case m.Role != "compactionSummary":
+				said = append(said, words)
+			}
+		}
+	}
+	slices.Sort(results)
+	return said, results
+}
+
+var (
+	plainName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	knownKind = regexp.MustCompile(`^image/(png|jpeg|gif|webp)$`)
+)
+
+// checkServed checks that a service takes a conversation: each call is answered next, ids and names have
+// known characters, no text is empty, and a person begins.
+func checkServed(t testing.TB, messages []message) {
+	open := []string{}
+	ids := map[any]bool{}
+	require.NotEqual(t, "assistant", messages[0].Role)
+	for i := range messages {
+		m := &messages[i]
+		if m.Role == "toolResult" {
+			require.Contains(t, open, m.ToolCallID)
+			open = slices.DeleteFunc(open, func(id string) bool { return id == m.ToolCallID })
+		} else {
+			require.Empty(t, open, "message %d", i+1)
+		}
+		for _, b := range m.blocks() {
+			switch b["type"] {
+			case "text":
+				require.True(t, m.Role == "toolResult" || strings.TrimSpace(b["text"].(string)) != "")
+			case "toolCall":
+				require.Regexp(t, plainName, b["id"])
+				require.Regexp(t, plainName, b["name"])
+				require.False(t, ids[b["id"]], "%v", b["id"])
+				ids[b["id"]] = true
+				open = append(open, b["id"].(string))
+			case "image":
+				require.Regexp(t, knownKind, b["mimeType"])
+			default:
+				t.Fatalf("a block %v", b["type"])
+			}
+		}
+	}
+	require.Empty(t, open)
+}
+
+// refusals are the reasons for which a sample is not handed over.
+var refusals = regexp.MustCompile(`nothing was said up to here|sessions of operator|line \d+ is damaged`)
+
+// TestReceiveEverywhere hands the samples of all agents over, at entries all over them: the new session has the same
+// words, calls and results, and a service takes them.
 func TestReceiveEverywhere(t *testing.T) {
+	total := 0
 	for _, file := range samples(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -59,15 +163,307 @@ func TestReceiveEverywhere(t *testing.T) {
 		t.Run(rel, func(t *testing.T) {
 			snap, err := sessiontest.Acquire(t, given(t, string(text)))
 			if err != nil {
-				t.Skip("it is none")
+				return // it is no session
 			}
 			for _, agent := range received {
-				h := emptyHome(t, agent)
-				for e := range snap.Len() {
-					_, name, err := h.receive(snap, sessioncore.Entry(e))
-					t.Log(agent, e, name, err)
-				}
+				total += receiveEverywhere(t, emptyHome(t, agent), snap)
 			}
 		})
 	}
+	require.Greater(t, total, 300)
+}
+
+// receiveEverywhere hands a session over at its entries, and returns how often.
+func receiveEverywhere(t *testing.T, h *home, snap *sessioncore.Snapshot) (total int) {
+	header, _, err := snap.ReadHeader()
+	require.NoError(t, err)
+	id, _ := header.Member("id").Text()
+	step := 1 + snap.Len()/10
+	for e := 0; e < snap.Len(); e += step {
+		name, err := h.receive(snap, sessioncore.Entry(e))
+		if err != nil {
+			require.Regexp(t, refusals, err.Error())
+			require.ErrorIs(t, err, sessioncore.ErrInvalid)
+			continue
+		}
+		total++
+		got := sessiontest.Snapshot(t, h.store.Session(name))
+		now := contextOf(t, got, sessiontest.Leaf(t, got))
+		checkServed(t, now)
+		before := contextOf(t, snap, sessioncore.Entry(e))
+		if !hasOddities(before) {
+			said, results := wordsOf(before)
+			newSaid, newResults := wordsOf(now)
+			require.Equal(t, said, newSaid)
+			require.Equal(t, results, newResults)
+		}
+		made, _, err := got.ReadHeader()
+		require.NoError(t, err)
+		require.True(t, made.Member("parentSession").Is(id))
+		require.True(t, made.Member("cwd").Is("/srv/pier"))
+		require.NoError(t, os.Remove(h.path(name)))
+	}
+	return total
+}
+
+// hasOddities reports whether a conversation has parts whose words are other ones in the new session:
+// those of other roles, results without their calls, and blocks of other kinds.
+func hasOddities(messages []message) bool {
+	calls := map[string]int{}
+	for i := range messages {
+		m := &messages[i]
+		for _, b := range m.blocks() {
+			typ, _ := b["type"].(string)
+			id, _ := b["id"].(string)
+			calls[id]++
+			isKnown := slices.Contains([]string{"text", "image", "thinking", "redactedThinking", "toolCall"}, typ)
+			if arguments, isObject := b["arguments"].(map[string]any); !isKnown || typ == "toolCall" && (!isObject || arguments == nil) {
+				return true
+			}
+		}
+		calls[m.ToolCallID]--
+		if m.ToolCallID != "" && calls[m.ToolCallID] < 0 {
+			return true
+		}
+		isPlain := slices.Contains([]string{"user", "assistant", "toolResult", "compactionSummary"}, m.Role)
+		if !isPlain {
+			return true
+		}
+	}
+	return false
+}
+
+const dot = "iVBORw0KGgo="
+
+// talk is a session of omp with all kinds of messages.
+func talk() string {
+	session := `{"type":"session","version":3,"id":"s1","timestamp":"2026-03-01T10:00:00Z","cwd":"/w","title":"Tides"}` + "\n"
+	for i, message := range []string{
+		`"role":"user","content":"old"`,
+		`"role":"assistant","content":[{"type":"text","text":"kept"},{"type":"text","text":" \n"}]`,
+		`"role":"user","content":[{"type":"text","text":"both"},{"type":"image","data":"` + dot + `","mimeType":"image/jpeg"}]`,
+		`"role":"assistant","model":"m1","content":[{"type":"thinking","thinking":"hm"},{"type":"toolCall","id":"a|1","name":"x.read","arguments":{"s":"\ud800"}},` +
+			`{"type":"text","text":"beside"},{"type":"toolCall","id":"b","name":"bash","arguments":{}},{"type":"toolCall","id":"b","name":"bash","arguments":{}}]`,
+		`"role":"toolResult","toolCallId":"b","toolName":"bash","content":[],"isError":false`,
+		`"role":"custom","customType":"note","content":"wait","display":false`,
+		`"role":"toolResult","toolCallId":"a|1","toolName":"x.read","content":[{"type":"text","text":"one"},{"type":"image","data":"` + dot + `"}],"isError":true`,
+		`"role":"toolResult","toolCallId":"gone","toolName":"bash","content":[{"type":"text","text":"two"}],"isError":false`,
+		`"role":"bashExecution","command":"ls","output":"x"`,
+		`"role":"bashExecution","command":"secret","output":"x","excludeFromContext":true`,
+		`"role":"fileMention","files":[{"path":"a.go","content":"package a"}]`,
+		`"role":"developer","content":"be short"`,
+		`"role":"user","synthetic":true,"content":[{"type":"image","data":"bm9uZQ=="}]`,
+		`"role":"assistant","content":[{"type":"toolCall","id":"c","name":"","arguments":7}],"stopReason":"aborted"`,
+	} {
+		parent := "null"
+		if i > 0 {
+			parent = fmt.Sprintf(`"e%02d"`, i-1)
+		}
+		at := fmt.Sprintf("2026-03-01T10:00:%02dZ", i)
+		session += fmt.Sprintf(`{"type":"message","id":"e%02d","parentId":%s,"timestamp":"%s","message":{%s,"timestamp":%d}}`+"\n",
+			i, parent, at, message, 1772359200000+1000*i)
+		if i == 1 {
+			session += `{"type":"compaction","id":"c","parentId":"e01","timestamp":"2026-03-01T10:00:01Z","summary":"Sum.","firstKeptEntryId":"e01"}` + "\n"
+			session = strings.ReplaceAll(session, `"parentId":"c0"`, "")
+		}
+	}
+	return strings.Replace(session, `"id":"e02","parentId":"e01"`, `"id":"e02","parentId":"c"`, 1)
+}
+
+// TestReceived: the records of a new session, without ids and times.
+func TestReceived(t *testing.T) {
+	for agent, want := range map[string][]string{
+		"claude": {
+			`system compact_boundary`,
+			`user summary "This conversation goes on from an earlier one. Its summary:\n\nSum."`,
+			`assistant [{"text":"kept","type":"text"}]`,
+			`user [{"text":"both","type":"text"},{"source":{"data":"` + dot + `","media_type":"image/png","type":"base64"},"type":"image"}]`,
+			`assistant [{"id":"call_1","input":{"s":"\ufffd"},"name":"x_read","type":"tool_use"}]`,
+			`assistant [{"text":"beside","type":"text"}]`,
+			`assistant [{"id":"b","input":{},"name":"bash","type":"tool_use"}]`,
+			`assistant [{"id":"call_3","input":{},"name":"bash","type":"tool_use"}]`,
+			`user [{"content":[{"text":"one","type":"text"},{"source":{"data":"` + dot + `","media_type":"image/png","type":"base64"},"type":"image"}],` +
+				`"tool_use_id":"call_1","type":"tool_result"}]`,
+			`user [{"content":"` + lackedResult + `","is_error":true,"tool_use_id":"b","type":"tool_result"}]`,
+			`user [{"content":"","tool_use_id":"call_3","type":"tool_result"}]`,
+			`user meta "wait"`,
+			`user meta [{"text":"Result of the tool bash:","type":"text"},{"text":"two","type":"text"}]`,
+			`user "I ran this command:\nls\nIts output:\nx"`,
+			`user meta "The file a.go:\npackage a"`,
+			`user meta "[An image could not be handed over: it is not there, or of a kind that models do not take.]"`,
+			`assistant [{"id":"c","input":{"input":7},"name":"unknown","type":"tool_use"}]`,
+			`user [{"content":"` + lackedResult + `","is_error":true,"tool_use_id":"c","type":"tool_result"}]`,
+			`custom-title Tides`,
+		},
+		"codex": {
+			`session_meta cli`,
+			`thread_name_updated Tides`,
+			`compacted "This conversation goes on from an earlier one. Its summary:\n\nSum."`,
+			`assistant [{"text":"kept","type":"output_text"}]`,
+			`agent_message kept`,
+			`user [{"text":"both","type":"input_text"},{"image_url":"data:image/png;base64,` + dot + `","type":"input_image"}]`,
+			`user_message both`,
+			`function_call call_1 x_read {"s":"\ufffd"}`,
+			`assistant [{"text":"beside","type":"output_text"}]`,
+			`agent_message beside`,
+			`function_call b bash {}`,
+			`function_call call_3 bash {}`,
+			`function_call_output call_1 [{"text":"one","type":"input_text"},{"image_url":"data:image/png;base64,` + dot + `","type":"input_image"}]`,
+			`function_call_output b "` + lackedResult + `"`,
+			`function_call_output call_3 ""`,
+			`user [{"text":"wait","type":"input_text"}]`,
+			`user [{"text":"Result of the tool bash:","type":"input_text"},{"text":"two","type":"input_text"}]`,
+			`user [{"text":"I ran this command:\nls\nIts output:\nx","type":"input_text"}]`,
+			`user_message I ran this command:` + "\nls\nIts output:\nx",
+			`user [{"text":"The file a.go:\npackage a","type":"input_text"}]`,
+			`user [{"text":"[An image could not be handed over: it is not there, or of a kind that models do not take.]","type":"input_text"}]`,
+			`function_call c unknown {"input":7}`,
+			`function_call_output c "` + lackedResult + `"`,
+		},
+	} {
+		h := emptyHome(t, agent)
+		snap := sessiontest.Snapshot(t, given(t, talk()))
+		of := &Given{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/srv/a é.𝛽"}
+		id, name, err := h.forks.Receive(context.Background(), of)
+		require.NoError(t, err)
+		require.Equal(t, []string{"images that models do not take, and are a text now: 1"}, of.Notes)
+		require.Contains(t, name, id)
+		info, err := os.Stat(h.path(name))
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode())
+		var got []string
+		for _, r := range h.records(name) {
+			got = append(got, outlineOf(r))
+		}
+		require.Equal(t, want, got)
+		origin := map[string]any{"source": "omp", "sourceId": "s1", "sourceEntry": "e13", "sourceCwd": "/w", "session": id}
+		first := h.records(name)[0]
+		if agent == "claude" {
+			require.Equal(t, "-srv-a-----", filepath.Base(filepath.Dir(h.path(name))))
+			require.Equal(t, origin, first["handedOverFrom"])
+		} else {
+			require.Equal(t, origin, first["payload"].(map[string]any)["handedOverFrom"])
+		}
+	}
+}
+
+// outlineOf returns what a record says.
+func outlineOf(r map[string]any) string {
+	text := func(v any) string {
+		out, _ := json.Marshal(v)
+		return strings.ReplaceAll(strings.ReplaceAll(string(out), `\u003c`, "<"), "\uFFFD", `\ufffd`)
+	}
+	p, isCodex := r["payload"].(map[string]any)
+	if !isCodex {
+		switch {
+		case r["type"] == "custom-title":
+			return fmt.Sprint("custom-title ", r["customTitle"])
+		case r["subtype"] != nil:
+			return fmt.Sprint(r["type"], " ", r["subtype"])
+		}
+		kind := fmt.Sprint(r["type"])
+		if r["isCompactSummary"] == true {
+			kind += " summary"
+		}
+		if r["isMeta"] == true {
+			kind += " meta"
+		}
+		return kind + " " + text(r["message"].(map[string]any)["content"])
+	}
+	switch {
+	case r["type"] == "session_meta":
+		return fmt.Sprint("session_meta ", p["source"])
+	case r["type"] == "compacted":
+		return "compacted " + text(p["message"])
+	case p["type"] == "message":
+		return fmt.Sprint(p["role"], " ", text(p["content"]))
+	case p["type"] == "function_call":
+		return fmt.Sprint("function_call ", p["call_id"], " ", p["name"], " ", p["arguments"])
+	case p["type"] == "function_call_output":
+		return fmt.Sprint("function_call_output ", p["call_id"], " ", text(p["output"]))
+	case p["type"] == "thread_name_updated":
+		return fmt.Sprint("thread_name_updated ", p["thread_name"])
+	}
+	return fmt.Sprint(p["type"], " ", p["message"])
+}
+
+// spoiled is a Receiver that changes the words of a new session.
+type spoiled struct {
+	agents.Forker
+	old, new string
+}
+
+func (s spoiled) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
+	var text strings.Builder
+	place, err := s.Forker.(agents.Receiver).Receive(h, &text)
+	_, failed := io.WriteString(out, strings.Replace(text.String(), s.old, s.new, 1))
+	return place, errors.Join(err, failed)
+}
+
+// TestReceivedOtherwise: a new session with another conversation does not appear.
+func TestReceivedOtherwise(t *testing.T) {
+	snap := sessiontest.Snapshot(t, given(t, talk()))
+	for _, agent := range received {
+		for words, message := range map[string]int{
+			"Sum.": 1, "both": 3, "beside": 4, `"x_read"`: 4, `one"`: 7, dot: 3, "wait": 6, "call_3": 6,
+			"two": 8, "package a": 11,
+		} {
+			h := emptyHome(t, agent)
+			h.forks.Format = spoiled{Forker: h.forks.Format, old: words, new: strings.Replace(words, words[1:3], "ZZ", 1)}
+			_, err := h.receive(snap, sessiontest.Leaf(t, snap))
+			require.ErrorContains(t, err, fmt.Sprintf("would differ in message %d", message), "%s %s", agent, words)
+			require.ErrorIs(t, err, sessioncore.ErrInvalid)
+			require.Empty(t, files(t, h.Dir))
+		}
+	}
+}
+
+// TestReceiveRefused: what cannot be handed over is refused, and nothing is made.
+func TestReceiveRefused(t *testing.T) {
+	record := func(uuid, parent, more string) string {
+		return `{"type":"user","uuid":"` + uuid + `","parentUuid":` + parent + `,"sessionId":"s","timestamp":"2026-11-28T10:00:00Z",` +
+			`"message":{"role":"user","content":"words of ` + uuid + `"}` + more + "}\n"
+	}
+	item := func(text string) string {
+		return `{"timestamp":"2026-11-28T10:00:00Z","type":"response_item","payload":{"type":"message","role":"user",` +
+			`"content":[{"type":"input_text","text":"` + text + `"}]}}` + "\n"
+	}
+	meta := func(more string) string {
+		return `{"timestamp":"2026-11-28T10:00:00Z","type":"session_meta","payload":{"id":"s","cwd":"/w"` + more + "}}\n"
+	}
+	long := strings.Repeat("x", agents.MaxForkedRecord)
+	for name, test := range map[string]struct{ agent, file, text, want string }{
+		"before a cut": {"claude", claudeFile, record("a", "null", "") + "{\"torn\n" + record("c", `"b"`, ""), "line 2 is damaged"},
+		"beside it":    {"claude", claudeFile, record("a", "null", "") + "{\"torn\n" + record("c", `"a"`, ""), ""},
+		"in a log":     {"codex", codexFile, meta("") + item("a") + "{\"torn\n" + item("b"), "line 3 is damaged"},
+		"behind it":    {"codex", codexFile, meta("") + item("a") + "{\"torn\n", ""},
+		"long":         {"claude", claudeFile, record("a", "null", `,"more":"`+long+`"`), "line 1 cannot be read whole"},
+		"subagent":     {"codex", codexFile, meta(`,"source":{"subagent":"review"}`) + item("a"), "a subagent's session"},
+		"empty":        {"codex", codexFile, meta(""), "no entry yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := newHome(t, test.agent, test.file, test.text)
+			snap := sessiontest.Snapshot(t, from.store.Session(from.Sessions("")[0]))
+			of := &Given{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: test.agent, Foreign: agents.Find(test.agent), CWD: "/w"}
+			to := emptyHome(t, "claude")
+			_, _, err := to.forks.Receive(context.Background(), of)
+			if test.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.want)
+			require.ErrorIs(t, err, sessioncore.ErrInvalid)
+			require.Empty(t, files(t, to.Dir))
+		})
+	}
+	snap := sessiontest.Snapshot(t, given(t, talk()))
+	of := &Given{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/" + strings.Repeat("w", 200)}
+	to := emptyHome(t, "claude")
+	_, _, err := to.forks.Receive(context.Background(), of)
+	require.ErrorContains(t, err, "more than 200 characters")
+	_, err = emptyHome(t, "copilot").receive(snap, of.Entry)
+	require.ErrorContains(t, err, "takes no conversations of other agents")
+	to.forks.Closed = sessioncore.ErrReadOnly
+	_, err = to.receive(snap, of.Entry)
+	require.ErrorIs(t, err, sessioncore.ErrReadOnly)
 }

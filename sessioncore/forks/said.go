@@ -157,5 +157,5 @@ func compareParts(want, got []said) error {
 
 // differsAt returns the refusal of a new session that has a message otherwise.
 func differsAt(message int) error {
-	return &refusal{agents.NoFork("the new session would differ in message %d of the conversation", max(1, message))}
+	return refuse("the new session would differ in message %d", max(1, message))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -125,12 +126,15 @@ func (w *receiver) turn(t *agents.Turn) error {
 	case agents.ByModel:
 		return w.answer(t)
 	case agents.ByTool:
-		result := receivedBlock{Type: "tool_result", ToolUseID: t.Call, Content: contentOf(t.Blocks), IsError: t.IsError}
+		result := receivedBlock{Type: "tool_result", ToolUseID: t.Call, Content: contentOf(t.Blocks)}
+		result.IsError = t.IsError && !slices.ContainsFunc(t.Blocks, isImage) // of an error, only texts are sent
 		return w.user(t, []receivedBlock{result})
 	default:
 		return w.user(t, contentOf(t.Blocks))
 	}
 }
+
+func isImage(b agents.TurnBlock) bool { return b.Data != "" }
 
 // summary writes the records of a compaction.
 func (w *receiver) summary(t *agents.Turn) error {
