@@ -6,6 +6,7 @@
 #   run_limit       how many seconds the checks of one version may take
 #   pi_checks       what bun runs for the versions of pi, unless the script has nothing for them
 #   codex_checks    the same for those of Codex
+#   handover_checks the same for handovers among omp, Codex and Claude Code
 #   whole_clients   1 if the client is run itself, and not only its code
 #   with_postgres   1 if the checks use scripts/postgresrun
 set -euo pipefail
@@ -17,6 +18,7 @@ known_versions=(14.9.9 18.2.3)
 [[ -n ${whole_clients:-} ]] || known_versions+=(18.3.4) # of which only the code for sessions can be installed
 [[ -z ${pi_checks:-} ]] || known_versions+=(pi-0.73.1 pi-0.87.1 pi-1.6.0)
 [[ -z ${codex_checks:-} ]] || known_versions+=(codex-0.104.0 codex-0.171.0)
+[[ -z ${handover_checks:-} ]] || known_versions+=(handover)
 readonly known_versions
 # install_limit is how many seconds npm may take for a package; a minute is usual.
 readonly install_limit=300
@@ -209,6 +211,9 @@ get_client() {
 		why="npm cannot install $client $version"
 		if [[ $version == pi-* ]]; then
 			get_pi "${version#pi-}" || return
+		elif [[ $version == handover ]]; then
+			install "$client" 18.2.3 "$cache/client-18.2.3" || return
+			install @openai/codex 0.171.0 "$cache/client-codex-0.171.0" || return
 		elif [[ $version == codex-* ]]; then
 			install @openai/codex "${version#codex-}" "$cache/client-$version" || return
 		else
@@ -230,12 +235,13 @@ build() {
 # check_version CHECKS VERSION runs the checks of a version on a mount of its own; its lines go to the log too.
 # The client sees a home, an agent directory and a project of its own, and no terminal.
 check_version() {
-	local checks=$1 version=$2 dir=$tmp/$2 agent=$tmp/$2/agent status=0 lines shown
+	local checks=$1 version=$2 dir=$tmp/$2 agent=$tmp/$2/agent status=0 lines shown clients=$cache/client-$2
 	if [[ $version == pi-* ]]; then
 		checks=$root/$pi_checks agent=$dir/home/.pi/agent # which is also how it is known
 	elif [[ $version == codex-* ]]; then
 		checks=$root/$codex_checks agent=$dir/home/.codex
 	else
+		[[ $version != handover ]] || checks=$root/$handover_checks agent=$dir/home/.omp/agent clients=$cache
 		mkdir -p "$agent/terminal-sessions" # what tells that it is omp's, which the client makes when it starts
 	fi
 	mkdir -p "$agent/sessions" "$dir"/{mnt,home,project,tmp}
@@ -244,8 +250,8 @@ check_version() {
 	shown=$!
 	in_group timeout "$run_limit" env -i PATH="$PATH" HOME="$dir/home" TMPDIR="$dir/tmp" TZ=UTC LANG=C.UTF-8 \
 		PI_CODING_AGENT_DIR="$agent" SESSIONFS_RECORD="${SESSIONFS_RECORD:-}" SESSIONFS_FOREIGN="${SESSIONFS_FOREIGN:-}" \
-		SESSIONFS_REQUIRE_POSTGRES="${SESSIONFS_REQUIRE_POSTGRES:-}" SESSIONFS="$tmp/sessionfs" \
-		"$bun" --no-install "$checks" "$cache/client-$version" "$version" "$dir/mnt" "$dir/project" \
+		SESSIONFS_REQUIRE_POSTGRES="${SESSIONFS_REQUIRE_POSTGRES:-}" SESSIONFS="$tmp/sessionfs" SESSIONFS_CLAUDE="${SESSIONFS_CLAUDE:-}" \
+		"$bun" --no-install "$checks" "$clients" "$version" "$dir/mnt" "$dir/project" \
 		</dev/null >&"$lines" 2>&1 || status=$?
 	exec {lines}>&-
 	end_strays

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/document"
@@ -102,16 +103,30 @@ func isNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// addCall indexes a call. Its id becomes another one where services would not take it, or another call
-// has it.
+// numbered matches ids that a client may take for copies of another id: Claude Code loses the results of
+// call_1_0 where there is a call_1.
+var numbered = regexp.MustCompile(`_[0-9]+$`)
+
+// addCall indexes a call. Its id becomes another one where services or clients would not take it, or another
+// call has it.
 func (c *conversation) addCall(block rawjson.Value) {
 	id, _ := block.Member("id").Text()
 	c.byID[id] = len(c.calls)
-	for n := len(c.calls) + 1; !isName(id) || c.ids[id]; n++ {
-		id = fmt.Sprintf("call_%d", n)
+	if !isName(id) || c.ids[id] || numbered.MatchString(id) {
+		id = c.newID()
 	}
 	c.ids[id] = true
 	c.calls = append(c.calls, toolCall{id: id, result: noResult})
+}
+
+// newID returns an id that no call has yet.
+func (c *conversation) newID() string {
+	for n := len(c.calls) + 1; ; n++ {
+		id := fmt.Sprintf("call%d", n)
+		if !c.ids[id] {
+			return id
+		}
+	}
 }
 
 // toolName returns the name of a tool in characters that services take.

@@ -112,6 +112,7 @@ func wordsOf(messages []message) (said, results []string) {
 
 var (
 	plainName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+	plainID   = regexp.MustCompile(`^[a-zA-Z0-9_-]{0,63}[a-zA-Z-][a-zA-Z0-9-]*$`) // ends in no _ and a number
 	knownKind = regexp.MustCompile(`^image/(png|jpeg|gif|webp)$`)
 )
 
@@ -134,7 +135,7 @@ func checkServed(t testing.TB, messages []message) {
 			case "text":
 				require.True(t, m.Role == "toolResult" || strings.TrimSpace(b["text"].(string)) != "")
 			case "toolCall":
-				require.Regexp(t, plainName, b["id"])
+				require.Regexp(t, plainID, b["id"])
 				require.Regexp(t, plainName, b["name"])
 				require.False(t, ids[b["id"]], "%v", b["id"])
 				ids[b["id"]] = true
@@ -278,14 +279,14 @@ func TestReceived(t *testing.T) {
 			`user summary "This conversation goes on from an earlier one. Its summary:\n\nSum."`,
 			`assistant [{"text":"kept","type":"text"}]`,
 			`user [{"text":"both","type":"text"},{"source":{"data":"` + dot + `","media_type":"image/png","type":"base64"},"type":"image"}]`,
-			`assistant [{"id":"call_1","input":{"s":"\ufffd"},"name":"x_read","type":"tool_use"}]`,
+			`assistant [{"id":"call1","input":{"s":"\ufffd"},"name":"x_read","type":"tool_use"}]`,
 			`assistant [{"text":"beside","type":"text"}]`,
 			`assistant [{"id":"b","input":{},"name":"bash","type":"tool_use"}]`,
-			`assistant [{"id":"call_3","input":{},"name":"bash","type":"tool_use"}]`,
+			`assistant [{"id":"call3","input":{},"name":"bash","type":"tool_use"}]`,
 			`user [{"content":[{"text":"one","type":"text"},{"source":{"data":"` + dot + `","media_type":"image/png","type":"base64"},"type":"image"}],` +
-				`"tool_use_id":"call_1","type":"tool_result"}]`,
+				`"tool_use_id":"call1","type":"tool_result"}]`,
 			`user [{"content":"` + lackedResult + `","is_error":true,"tool_use_id":"b","type":"tool_result"}]`,
-			`user [{"content":"","tool_use_id":"call_3","type":"tool_result"}]`,
+			`user [{"content":"","tool_use_id":"call3","type":"tool_result"}]`,
 			`user meta "wait"`,
 			`user meta [{"text":"Result of the tool bash:","type":"text"},{"text":"two","type":"text"}]`,
 			`user "I ran this command:\nls\nIts output:\nx"`,
@@ -303,14 +304,14 @@ func TestReceived(t *testing.T) {
 			`agent_message kept`,
 			`user [{"text":"both","type":"input_text"},{"image_url":"data:image/png;base64,` + dot + `","type":"input_image"}]`,
 			`user_message both`,
-			`function_call call_1 x_read {"s":"\ufffd"}`,
+			`function_call call1 x_read {"s":"\ufffd"}`,
 			`assistant [{"text":"beside","type":"output_text"}]`,
 			`agent_message beside`,
 			`function_call b bash {}`,
-			`function_call call_3 bash {}`,
-			`function_call_output call_1 [{"text":"one","type":"input_text"},{"image_url":"data:image/png;base64,` + dot + `","type":"input_image"}]`,
+			`function_call call3 bash {}`,
+			`function_call_output call1 [{"text":"one","type":"input_text"},{"image_url":"data:image/png;base64,` + dot + `","type":"input_image"}]`,
 			`function_call_output b "` + lackedResult + `"`,
-			`function_call_output call_3 ""`,
+			`function_call_output call3 ""`,
 			`user [{"text":"wait","type":"input_text"}]`,
 			`user [{"text":"Result of the tool bash:","type":"input_text"},{"text":"two","type":"input_text"}]`,
 			`user [{"text":"I ran this command:\nls\nIts output:\nx","type":"input_text"}]`,
@@ -405,7 +406,7 @@ func TestReceivedOtherwise(t *testing.T) {
 	snap := sessiontest.Snapshot(t, given(t, talk()))
 	for _, agent := range received {
 		for words, message := range map[string]int{
-			"Sum.": 1, "both": 3, "beside": 4, `"x_read"`: 4, `one"`: 7, dot: 3, "wait": 6, "call_3": 6,
+			"Sum.": 1, "both": 3, "beside": 4, `"x_read"`: 4, `one"`: 7, dot: 3, "wait": 6, "call3": 6,
 			"two": 8, "package a": 11,
 		} {
 			h := emptyHome(t, agent)
