@@ -63,7 +63,8 @@ func (u *Unmounted) HandOver(ctx context.Context, h *Handover) (id string, notes
 	defer to.close()
 	options := mountopts.Options{Source: h.To.Source, SourceAs: h.To.SourceAs, State: h.To.State}
 	opener := &opener{Options: options, log: u.log, memory: u.tree.view.Memory}
-	if err := opener.fill(to); err != nil {
+	err = opener.fill(to)
+	if err != nil {
 		return "", nil, err
 	}
 	if to.forks != nil {
@@ -95,7 +96,8 @@ func (u *Unmounted) placeOf(dir string) (p *place, name string) {
 
 // handToOMP makes a session of omp, as an import does.
 func (p *place) handToOMP(ctx context.Context, name string, given *forks.Given, to *place) (id string, notes []string, err error) {
-	if err := given.Check(); err != nil {
+	err = given.Check()
+	if err != nil {
 		return "", nil, err
 	}
 	entry, _ := given.Snapshot.ID(given.Entry)

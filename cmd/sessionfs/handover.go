@@ -64,8 +64,9 @@ func (p *picker) receiver(agent string) (mountopts.AgentDir, error) {
 	}
 	to := source.Usual(agent, os.Getenv)
 	isTo := func(a mountopts.AgentDir) bool { return a.Name == agent }
-	if i := slices.IndexFunc(p.src.Agents, isTo); i >= 0 {
-		to = p.src.Agents[i]
+	shown := slices.IndexFunc(p.src.Agents, isTo)
+	if shown >= 0 {
+		to = p.src.Agents[shown]
 	}
 	if to.Source == "" || !source.IsDir(to.Source) {
 		return to, refuse(exitFailure, "%s: %s has no directory here yet (%s): start it once",

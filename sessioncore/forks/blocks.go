@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/agents"
@@ -51,7 +52,8 @@ func (r *blockReader) addText(text string) {
 // withoutSurrogates returns a text of WTF-8 with U+FFFD for each lone surrogate.
 func withoutSurrogates(text string) string {
 	out := make([]byte, 0, len(text))
-	for rest := []byte(text); len(rest) > 0; {
+	rest := []byte(text)
+	for len(rest) > 0 {
 		r, size := rawjson.DecodeRune(rest)
 		out = utf8.AppendRune(out, r)
 		rest = rest[size:]
@@ -61,7 +63,8 @@ func withoutSurrogates(text string) string {
 
 // addContent adds the content of a message: a text, or blocks.
 func (r *blockReader) addContent(content rawjson.Value) {
-	if text, isText := content.Text(); isText {
+	text, isText := content.Text()
+	if isText {
 		r.addText(text)
 	}
 	for block := range content.EachElement {
@@ -110,21 +113,27 @@ func argumentsOf(v rawjson.Value) rawjson.Value {
 		v = append(append([]byte(`{"input":`), v...), '}')
 	}
 	var out bytes.Buffer
-	if json.Compact(&out, v) != nil {
+	err := json.Compact(&out, v)
+	if err != nil {
 		return rawjson.Value("{}")
 	}
 	compact := out.Bytes()
-	for at := bytes.IndexByte(compact, '\\'); at >= 0 && at < len(compact); at++ {
-		if compact[at] != '\\' {
+	replaceSurrogates(compact)
+	return compact
+}
+
+// replaceSurrogates replaces the escapes of lone surrogates in a JSON text by that of U+FFFD.
+func replaceSurrogates(text []byte) {
+	for at := 0; at < len(text); at++ {
+		if text[at] != '\\' {
 			continue
 		}
-		c, size := rawjson.ReadEscape(compact[at:])
-		if size > 0 && c >= 0xD800 && c <= 0xDFFF {
-			copy(compact[at:], `\ufffd`)
+		c, size := rawjson.ReadEscape(text[at:])
+		if size > 0 && utf16.IsSurrogate(c) {
+			copy(text[at:], `\ufffd`)
 		}
 		at += max(size, 2) - 1
 	}
-	return compact
 }
 
 // addImage adds an image, or a text in the place of one that services refuse.

@@ -45,16 +45,19 @@ func readConversation(ctx context.Context, of *document.Document) (*conversation
 	c := &conversation{context: of, results: map[int]int{}, byID: map[string]int{}, ids: map[string]bool{}}
 	in := json.NewDecoder(io.NewSectionReader(of, 0, of.Size()))
 	for range 3 { // the brace, the key of the messages, and the bracket
-		if _, err := in.Token(); err != nil {
+		_, err := in.Token()
+		if err != nil {
 			return nil, err
 		}
 	}
 	for in.More() {
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return nil, err
 		}
 		var message json.RawMessage
-		if err := in.Decode(&message); err != nil {
+		err = in.Decode(&message)
+		if err != nil {
 			return nil, fmt.Errorf("message %d of the context: %w", len(c.messages)+1, err)
 		}
 		c.add(rawjson.Value(message), in.InputOffset())
@@ -121,12 +124,13 @@ func (c *conversation) addCall(block rawjson.Value) {
 
 // newID returns an id that no call has yet.
 func (c *conversation) newID() string {
-	for n := len(c.calls) + 1; ; n++ {
-		id := fmt.Sprintf("call%d", n)
-		if !c.ids[id] {
-			return id
-		}
+	n := len(c.calls) + 1
+	id := fmt.Sprintf("call%d", n)
+	for c.ids[id] {
+		n++
+		id = fmt.Sprintf("call%d", n)
 	}
+	return id
 }
 
 // toolName returns the name of a tool in characters that services take.

@@ -46,7 +46,8 @@ func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err e
 	if !ok {
 		return "", "", refuse("%s takes no conversations of other agents", h.Agent.Title)
 	}
-	if err := from.Check(); err != nil {
+	err = from.Check()
+	if err != nil {
 		return "", "", err
 	}
 	said, err := from.Snapshot.Context(ctx, from.Entry, from.Blobs)
@@ -126,7 +127,8 @@ func writeHandover(to agents.Receiver, of *agents.Handover, text io.Writer) (age
 	if err == nil {
 		err = out.Flush()
 	}
-	if reason, ok := errors.AsType[*agents.ForkError](err); ok {
+	reason, isReason := errors.AsType[*agents.ForkError](err)
+	if isReason {
 		err = refuse("%s", reason.Reason)
 	}
 	return place, err

@@ -65,7 +65,8 @@ func saidIn(ctx context.Context, of *document.Document) (*saids, error) {
 	}
 	all := &saids{results: make([][]said, len(c.calls))}
 	for i := range c.messages {
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return nil, err
 		}
 		turn, err := c.turnOf(i)
@@ -79,7 +80,8 @@ func saidIn(ctx context.Context, of *document.Document) (*saids, error) {
 		for b := range turn.Blocks {
 			parts = append(parts, said{hash: hashOf(turn.By, &turn.Blocks[b]), message: i + 1})
 		}
-		if call, isResult := c.results[i]; isResult {
+		call, isResult := c.results[i]
+		if isResult {
 			all.results[call] = parts
 		} else {
 			all.parts = append(all.parts, parts...)
@@ -125,7 +127,8 @@ func compareSaid(ctx context.Context, want, got *document.Document) error {
 	if hasNote && !isNoted {
 		parts = parts[1:]
 	}
-	if err := compareParts(before.parts, parts); err != nil {
+	err = compareParts(before.parts, parts)
+	if err != nil {
 		return err
 	}
 	if len(before.results) != len(after.results) {
@@ -135,7 +138,8 @@ func compareSaid(ctx context.Context, want, got *document.Document) error {
 		if result == nil {
 			continue
 		}
-		if err := compareParts(result, after.results[call]); err != nil {
+		err := compareParts(result, after.results[call])
+		if err != nil {
 			return err
 		}
 	}

@@ -20,10 +20,12 @@ type turner struct {
 func (c *conversation) eachTurn(ctx context.Context, at time.Time, f func(*agents.Turn) error) error {
 	t := turner{conversation: c, take: f}
 	for i := range c.messages {
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return err
 		}
-		if _, isResult := c.results[i]; isResult {
+		_, isResult := c.results[i]
+		if isResult {
 			continue // it follows its call
 		}
 		turn, err := c.turnOf(i)
@@ -36,7 +38,8 @@ func (c *conversation) eachTurn(ctx context.Context, at time.Time, f func(*agent
 		if t.last.IsZero() && turn.Time.IsZero() {
 			turn.Time = at
 		}
-		if err := t.add(turn, i); err != nil {
+		err = t.add(turn, i)
+		if err != nil {
 			return err
 		}
 	}
@@ -47,11 +50,13 @@ func (c *conversation) eachTurn(ctx context.Context, at time.Time, f func(*agent
 func (t *turner) add(turn *agents.Turn, message int) error {
 	if turn.By == agents.ByModel && t.taken == 0 {
 		first := &agents.Turn{By: agents.ByProgram, Time: turn.Time, Blocks: []agents.TurnBlock{{Text: firstText}}}
-		if err := t.give(first); err != nil {
+		err := t.give(first)
+		if err != nil {
 			return err
 		}
 	}
-	if err := t.give(turn); err != nil {
+	err := t.give(turn)
+	if err != nil {
 		return err
 	}
 	call := t.conversation.messages[message].calls
@@ -59,7 +64,8 @@ func (t *turner) add(turn *agents.Turn, message int) error {
 		if turn.Blocks[i].Call == "" {
 			continue
 		}
-		if err := t.result(call); err != nil {
+		err := t.result(call)
+		if err != nil {
 			return err
 		}
 		call++

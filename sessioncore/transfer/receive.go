@@ -38,7 +38,8 @@ func (im *Importer) Receive(ctx context.Context, of Given) (id string, notes []s
 		return "", nil, err
 	}
 	defer c.Close()
-	if err := c.check(ctx, of.Check); err != nil {
+	err = c.check(ctx, of.Check)
+	if err != nil {
 		return "", nil, err
 	}
 	name, err := im.place(ctx, f, c)

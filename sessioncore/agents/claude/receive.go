@@ -30,7 +30,8 @@ func (Format) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, erro
 		return place, agents.NoFork("its working directory has more than %d characters", maxProject)
 	}
 	w := receiver{handover: h, out: out}
-	if err := h.EachTurn(w.turn); err != nil {
+	err := h.EachTurn(w.turn)
+	if err != nil {
 		return place, err
 	}
 	titled := forkWriter{out: out, id: h.ID}
@@ -142,7 +143,8 @@ func (w *receiver) summary(t *agents.Turn) error {
 	boundary.Subtype = "compact_boundary"
 	boundary.Content = "Conversation compacted"
 	boundary.Compaction = &compactMetadata{Trigger: "manual"}
-	if err := w.write(boundary); err != nil {
+	err := w.write(boundary)
+	if err != nil {
 		return err
 	}
 	summary := w.record(t, "user")
@@ -183,7 +185,8 @@ func (w *receiver) answer(t *agents.Turn) error {
 			Content:    []receivedBlock{block},
 			StopReason: reason,
 		}
-		if err := w.write(r); err != nil {
+		err := w.write(r)
+		if err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
 	place := newPlace(of.ID, of.Time)
 	w := receiver{handover: of, out: out}
-	if err := w.begin(); err != nil {
+	err := w.begin()
+	if err != nil {
 		return place, err
 	}
 	return place, of.EachTurn(w.turn)
@@ -134,7 +135,8 @@ func (w *receiver) turn(t *agents.Turn) error {
 // answer writes an item for each text and each call of an answer.
 func (w *receiver) answer(t *agents.Turn) error {
 	for i := range t.Blocks {
-		if err := w.answerBlock(t, &t.Blocks[i]); err != nil {
+		err := w.answerBlock(t, &t.Blocks[i])
+		if err != nil {
 			return err
 		}
 	}
