@@ -11,7 +11,6 @@ import (
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/forks"
 	"sessionfs/sessioncore/transfer"
 )
@@ -53,11 +52,9 @@ func (u *Unmounted) HandOver(ctx context.Context, h *Handover) (id string, notes
 		Foreign:  from.agent,
 		CWD:      h.CWD,
 	}
+	given.IsSubagent = strings.Contains(h.Dir, "/artifacts/")
 	if from.blobs != nil {
 		given.Blobs = from.blobs
-	}
-	if strings.Contains(h.Dir, "/artifacts/") {
-		return "", nil, forks.ErrSubagent
 	}
 	to := &place{agent: agents.Find(h.To.Name), shownIn: layout.Sessions}
 	defer to.close()
@@ -105,9 +102,7 @@ func (p *place) handToOMP(ctx context.Context, name string, given *forks.Given, 
 		Foreign: transfer.Foreign{Files: p.files, Name: name, Path: path.Join(p.root, name), Temporary: temporaryDir()},
 		Source:  given.Agent,
 		Entry:   entry,
-		Check: func(made *sessioncore.Snapshot, blobs document.Blobs) error {
-			return given.CheckSaid(ctx, made, blobs)
-		},
+		Check:   given.CheckSaid,
 	}
 	switch {
 	case p.foreign != nil:

@@ -96,7 +96,7 @@ func resumeSessionCommand() *cobra.Command {
 			"entry: where the session stands elsewhere, a new session up to the entry is made first, as sessionfs fork " +
 			"does. With --in another agent (" + agents.OneOf(fs.Receivers()) + ") goes on with it: a new session of " +
 			"that agent is made, with what was said, all calls and their results, and the images. " + sessionArgument,
-		Example: "  sessionfs resume 019d3d9#6ab2fbe0\n  sessionfs resume --in codex 019d3d9",
+		Example: "  sessionfs resume 019d3d9#6ab2fbe0\n  sessionfs resume --in " + fs.Receivers()[0] + " 019d3d9",
 		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
 		p.cmd = cmd

@@ -18,6 +18,8 @@ import (
 type Given struct {
 	Snapshot *sessioncore.Snapshot
 	Entry    sessioncore.Entry
+	// IsSubagent says that the session is one of a subagent, by its place.
+	IsSubagent bool
 	// Agent is the agent's name, and Foreign the agent, nil for omp and its kin.
 	Agent   string
 	Foreign *agents.Agent
@@ -28,9 +30,6 @@ type Given struct {
 	// Notes are set by Receive: they say what is otherwise in the new session.
 	Notes []string
 }
-
-// ErrSubagent is the refusal of a subagent's session.
-var ErrSubagent error = refuse("a subagent's session cannot be handed over")
 
 // Receive makes a session of this agent with a conversation that another agent had, and returns its id
 // and its name in Files. The file appears when it is complete and has the same texts, images, calls and
@@ -144,8 +143,8 @@ func (g *Given) Check() error {
 	switch {
 	case g.Snapshot.Dialect() == sessioncore.Operator:
 		return refuse("sessions of operator are not handed over")
-	case !header.Member("subagent").Missing():
-		return ErrSubagent
+	case g.IsSubagent, !header.Member("subagent").Missing():
+		return refuse("it is a subagent's")
 	}
 	path := g.Snapshot.Path(g.Entry)
 	if len(path) == 0 {

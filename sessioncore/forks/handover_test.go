@@ -47,7 +47,7 @@ func (h *home) receive(snap *sessioncore.Snapshot, entry sessioncore.Entry) (nam
 
 // samples returns sessions in omp's form, of all agents.
 func samples(t testing.TB) (files []string) {
-	require.NoError(t, filepath.WalkDir(sessiontest.TestData(t), func(file string, item fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(sessiontest.TestData(t), func(file string, _ fs.DirEntry, err error) error {
 		isOthers := filepath.Ext(file) == ".want" && filepath.Base(filepath.Dir(filepath.Dir(file))) == "agents"
 		if isOthers || strings.Contains(file, "/sessions/") && filepath.Ext(file) == ".jsonl" {
 			files = append(files, file)
@@ -439,7 +439,7 @@ func TestReceiveRefused(t *testing.T) {
 		"in a log":     {"codex", codexFile, meta("") + item("a") + "{\"torn\n" + item("b"), "line 3 is damaged"},
 		"behind it":    {"codex", codexFile, meta("") + item("a") + "{\"torn\n", ""},
 		"long":         {"claude", claudeFile, record("a", "null", `,"more":"`+long+`"`), "line 1 cannot be read whole"},
-		"subagent":     {"codex", codexFile, meta(`,"source":{"subagent":"review"}`) + item("a"), "a subagent's session"},
+		"subagent":     {"codex", codexFile, meta(`,"source":{"subagent":"review"}`) + item("a"), "it is a subagent's"},
 		"empty":        {"codex", codexFile, meta(""), "no entry yet"},
 	} {
 		t.Run(name, func(t *testing.T) {

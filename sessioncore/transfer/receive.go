@@ -17,7 +17,7 @@ type Given struct {
 	Source string // the name of its agent
 	Entry  string // the end of the branch
 	// Check returns an error for a session with another conversation.
-	Check func(made *sessioncore.Snapshot, blobs document.Blobs) error
+	Check func(ctx context.Context, made *sessioncore.Snapshot, blobs document.Blobs) error
 }
 
 // Receive makes a session of omp with a branch of another agent's, as an import of that branch does, but a
@@ -53,7 +53,9 @@ func (im *Importer) Receive(ctx context.Context, of Given) (id string, notes []s
 }
 
 // check calls f with a session that was made and is not in the store yet.
-func (c *content) check(ctx context.Context, f func(made *sessioncore.Snapshot, blobs document.Blobs) error) error {
+func (c *content) check(
+	ctx context.Context, f func(ctx context.Context, made *sessioncore.Snapshot, blobs document.Blobs) error,
+) error {
 	store := sessioncore.NewStore(c.made)
 	defer store.Close()
 	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })
@@ -62,7 +64,7 @@ func (c *content) check(ctx context.Context, f func(made *sessioncore.Snapshot, 
 		return err
 	}
 	defer snap.Release()
-	return f(snap, madeBlobs{c.made})
+	return f(ctx, snap, madeBlobs{c.made})
 }
 
 // madeBlobs are the blobs of a session that was made.
