@@ -20,6 +20,7 @@ var notTried = map[string]string{
 	"sessionfs nfs":                                               "it serves until it is ended; nfs_test.go has it",
 	"sessionfs nfs --port 20490 all":                              "it serves until it is ended; nfs_test.go has it",
 	"sessionfs pick --resume":                                     "it needs a terminal; pick_resume has it",
+	"sessionfs resume --in claude 019d3d9":                        "it needs a directory of that agent; handover has it",
 }
 
 // TestExamplesOfHelp: each example of a command's help works as it is typed in the home that sessionfs demo lays out, and so

@@ -89,8 +89,7 @@ type compactMetadata struct {
 	PreTokens int64  `json:"preTokens"`
 }
 
-// receivedMessage is the message of a record. It has no usage: the client then estimates the size of
-// the conversation by its texts.
+// receivedMessage is the message of a record. It has no usage, so that the original's counts once.
 type receivedMessage struct {
 	ID         string `json:"id,omitempty"`
 	Type       string `json:"type,omitempty"`
