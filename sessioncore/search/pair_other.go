@@ -3,5 +3,3 @@
 package search
 
 func nextAVX2(*byte, int, *pair) int { panic("there are no vectors") }
-
-func skipAVX512(*byte, int, *pair) int { panic("there are no vectors") }
