@@ -13,7 +13,6 @@ import (
 
 	"sessionfs/fs"
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
-	"sessionfs/sessioncore/transfer"
 )
 
 // TestDatabasePassword: one on the command line is refused before anything is started, and never said again.
@@ -126,7 +125,6 @@ func TestTeam(t *testing.T) {
 	requireFuse(t, s.user)
 	db := newTeam(t, server, s)
 	require.NoError(t, os.Symlink(server.Program("psql"), filepath.Join(s.dir, "tools/psql")))
-	lastingProgram(t, filepath.Join(s.dir, "tools"))
 
 	end := len(steps)
 	steps = append(steps,
@@ -145,10 +143,7 @@ func TestTeam(t *testing.T) {
 		checkStep(t, "bash", steps[i], got)
 	}
 	after := results[end:]
-	require.Equal(t, 2*len(sessionsOf(t, s))+2, strings.Count(after[0].stdout, "\n"), "also the archived one and Claude's: %s", after[0])
-	require.Contains(t, string(readFile(t, filepath.Join(s.dir, ".config/systemd/user", transfer.ServiceName))), "&prefix="+s.dir+"/.omp/agent/sessions/\n")
-	kept := s.run("keep", "--to", strings.Replace(server.URL("team"), "tester@", "me@", 1))
-	require.Regexp(t, `^new .*\n1 new, 0 longer, 1 same, 0 refused`, kept.stdout, "import took one, and not Codex's: %s", kept.stderr)
+	require.Equal(t, 2*len(sessionsOf(t, s))+3, strings.Count(after[0].stdout, "\n"), "also the archived one, Claude's and Codex's: %s", after[0])
 	require.Equal(t, after[0].stdout, after[1].stdout, "reader may read")
 	require.NotZero(t, after[2].code, "and not write")
 	require.Contains(t, after[2].stdout, "ermission denied")
@@ -198,25 +193,4 @@ func sessionsOf(t *testing.T, s *store) []string {
 	files := glob(t, filepath.Join(s.source, "sessions/*/*.jsonl"))
 	require.NotEmpty(t, files)
 	return files
-}
-
-// lastingProgram puts into a directory links to the program and to a systemctl. They lie in another directory, which it
-// returns, as a program in one for temporary files installs no timer.
-func lastingProgram(t *testing.T, links string) (dir string) {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "my tools")
-	if err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	for name, text := range map[string]string{
-		"sessionfs": string(readFile(t, program)),
-		"systemctl": "#!/bin/sh\necho \"$@\" >>\"$HOME/calls\"\nexit $(cat \"$HOME/status\" || echo 0)\n",
-	} {
-		file := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o700))
-		_ = os.Remove(filepath.Join(links, name))
-		require.NoError(t, os.Symlink(file, filepath.Join(links, name)))
-	}
-	return dir
 }

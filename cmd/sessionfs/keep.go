@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,50 +20,64 @@ import (
 	"sessionfs/source"
 )
 
+// keepOptions are the options of keep.
+type keepOptions struct {
+	to      string
+	timer   bool
+	noTimer bool
+	imports bool // given up
+}
+
+// keepCommand is sessionfs keep.
 func keepCommand() *cobra.Command {
-	var to string
-	var imports, timer, noTimer bool
+	var o keepOptions
 	cmd := &cobra.Command{
-		Use:   "keep [--to DIR] [--import] [--timer | --no-timer]",
+		Use:   "keep [--to DIR] [--timer | --no-timer]",
 		Short: "Copy sessions before their agent deletes them",
 		Long: "Copy the session files of agents that delete sessions, and of some that do not, to " +
 			"~/.local/share/sessionfs/kept ($XDG_DATA_HOME), if they are new or longer than their copies. " +
 			"Commands and mounts show the copy of a session that the agent has deleted. Nothing is removed: a " +
 			"file that became shorter, or was written anew, is kept beside its copy, as X.1.jsonl.\n\n" +
-			"--import, or a database as DIR, makes omp sessions of them instead, as sessionfs import does, in the " +
-			"default SOURCE or that one. --timer has systemd do all that each day; elsewhere it prints a line for " +
-			"cron.",
-		Example: "  sessionfs keep --timer\n  sessionfs keep --to 'postgres://me@db.example/team' --timer",
+			"--timer has systemd do all that each day; elsewhere it prints a line for cron.",
+		Example: "  sessionfs keep --timer",
 		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if mountopts.IsDatabase(to) {
-				to = amongOwn(to, os.Getenv)
-				imports = true
-			} else if to != "" {
-				to, err = filepath.Abs(to)
-			}
-			switch {
-			case err != nil:
-				return err
-			case timer:
-				return installTimer(cmd, to, imports)
-			case noTimer:
-				return removeTimer(cmd.OutOrStdout())
-			case imports:
-				return keepAsImports(cmd, to)
-			}
-			return keep(cmd, to)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runKeep(cmd, o) },
 	}
-	cmd.Flags().StringVar(&to, "to", "", "copy them to `DIR`, or import them there")
-	cmd.Flags().BoolVar(&imports, "import", false, "make omp sessions of them")
-	cmd.Flags().BoolVar(&timer, "timer", false, "have systemd keep them each day")
-	cmd.Flags().BoolVar(&noTimer, "no-timer", false, "end that")
+	flags := cmd.Flags()
+	flags.StringVar(&o.to, "to", "", "copy them to `DIR`")
+	flags.BoolVar(&o.imports, "import", false, "say what does it")
+	flags.BoolVar(&o.timer, "timer", false, "have systemd keep them each day")
+	flags.BoolVar(&o.noTimer, "no-timer", false, "end that")
+	_ = flags.MarkHidden("import") // the flag exists
 	exclusive(cmd, "timer", "no-timer")
 	exclusive(cmd, "to", "no-timer")
-	exclusive(cmd, "import", "no-timer")
 	return cmd
+}
+
+// runKeep keeps sessions, or sets or removes the timer that does.
+func runKeep(cmd *cobra.Command, o keepOptions) error {
+	switch {
+	case o.imports:
+		return refuse(exitUsage, "keep: --import is gone; type sessionfs import and the directories of your agents, such as %s",
+			agents.All()[0].InHome())
+	case mountopts.IsDatabase(o.to):
+		return refuse(exitUsage, "keep: --to takes no database any more; "+
+			"sessionfs import -s URL puts the sessions of directories there (docs/team.md)")
+	case o.noTimer:
+		return removeTimer(cmd.OutOrStdout())
+	}
+	to := o.to
+	if to != "" {
+		var err error
+		to, err = filepath.Abs(to)
+		if err != nil {
+			return err
+		}
+	}
+	if o.timer {
+		return installTimer(cmd.OutOrStdout(), to)
+	}
+	return keep(cmd, to)
 }
 
 // keptHomes returns the directories of the agents of this user whose sessions are kept.
@@ -127,60 +140,6 @@ func keep(cmd *cobra.Command, to string) error {
 	return failed
 }
 
-// keepAsImports makes omp sessions of those of the agents of this user, in the default SOURCE where
-// to is "".
-func keepAsImports(cmd *cobra.Command, to string) error {
-	homes, err := keptHomes()
-	if err != nil {
-		return err
-	}
-	files, into, err := openImporter(cmd, to)
-	if err != nil {
-		return err
-	}
-	defer files.Close()
-	from, err := fs.OpenSources()
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	for _, home := range homes {
-		if err := from.Add(cmd.Context(), home.Source, nil); err != nil {
-			return err
-		}
-	}
-	return printImports(cmd, into, from, importForm{quiet: true})
-}
-
-// amongOwn returns the URL of a database with the prefix of this user's sessions, unless it has
-// one: without it they would get among those of another person whose sessions alone are there.
-func amongOwn(database string, getenv func(string) string) string {
-	dir := source.Usual("omp", getenv).Source
-	if dir == "" || strings.Contains(database, "prefix=") {
-		return database
-	}
-	mark := "?"
-	if strings.Contains(database, mark) {
-		mark = "&"
-	}
-	return database + mark + "prefix=" + strings.ReplaceAll(url.QueryEscape(dir+"/sessions/"), "%2F", "/")
-}
-
-// openImporter opens the SOURCE to into which sessions are imported. Callers must close it.
-func openImporter(cmd *cobra.Command, to string) (*source.Tree, *transfer.Importer, error) {
-	at := source.Place{Options: mountopts.Options{Source: to, Empty: true}}
-	files, err := at.OpenTree(cmd.Context(), source.Elsewhere, nil, false, cmd.ErrOrStderr())
-	if err != nil {
-		return nil, nil, err
-	}
-	into, err := files.Importer(cmd.Context(), "")
-	if err != nil {
-		files.Close()
-		return nil, nil, refuse(exitUsage, "keep: %s", err)
-	}
-	return files, into, nil
-}
-
 // lastingSelf returns the path of this program for others to run later. A command refuses one that is
 // cleared.
 func lastingSelf(command string) (string, error) {
@@ -198,9 +157,7 @@ func lastingSelf(command string) (string, error) {
 }
 
 // installTimer has systemd keep sessions each day, or prints a line for cron where there is none.
-// Where they are to be imported is tried before.
-func installTimer(cmd *cobra.Command, to string, imports bool) error {
-	out := cmd.OutOrStdout()
+func installTimer(out io.Writer, to string) error {
 	self, err := lastingSelf("keep")
 	if err != nil {
 		return err
@@ -219,14 +176,6 @@ func installTimer(cmd *cobra.Command, to string, imports bool) error {
 		words = append([]string{"/usr/bin/env"}, words...)
 	}
 	words = append(words, self, "keep")
-	if imports {
-		files, _, err := openImporter(cmd, to)
-		if err != nil {
-			return err
-		}
-		files.Close()
-		words = append(words, "--import")
-	}
 	if to != "" {
 		words = append(words, "--to", to)
 	}

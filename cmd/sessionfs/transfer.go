@@ -146,7 +146,7 @@ func importCommand() *cobra.Command {
 				return err
 			}
 		}
-		err = printImports(cmd, into, from, importForm{json: asJSON})
+		err = printImports(cmd, into, from, asJSON)
 		if masked {
 			sayMasked(cmd, "masked in what was imported", into.Masked, "")
 		}
@@ -172,14 +172,8 @@ func importedFile(cmd *cobra.Command, arg string) (string, error) {
 	return file, nil
 }
 
-// importForm says how the outcomes of an import are printed.
-type importForm struct {
-	json  bool // as objects
-	quiet bool // without sessions that were there
-}
-
 // printImports imports sessions, and prints the outcome of each and their number.
-func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.Sources, form importForm) error {
+func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.Sources, asJSON bool) error {
 	const others = "others"
 	out := cmd.OutOrStdout()
 	failed := false
@@ -191,8 +185,7 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 		r, err := into.Import(cmd.Context(), f)
 		showProgress(cmd.ErrOrStderr(), "")
 		switch {
-		case form.quiet && r.Outcome == writer.Unchanged && !r.Partly:
-		case err == nil && form.json:
+		case err == nil && asJSON:
 			err = names.WriteJSON(out, importedOf(f, r))
 		case err == nil:
 			_, err = fmt.Fprintln(out, names.Visible(lineOf(f, r)))
@@ -204,7 +197,7 @@ func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.So
 		counts[r.Outcome]++
 	}
 	var err error
-	if form.json {
+	if asJSON {
 		err = names.WriteJSON(out, counts)
 	} else {
 		left := ""
