@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,4 +197,33 @@ func TestGiveBack(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.HeapAlloc, before.HeapAlloc-4*step)
 	require.Less(t, after.HeapIdle-after.HeapReleased, uint64(step))
+}
+
+// TestCollectorFollows: the limit follows the memory in use after each collection, not only after the first.
+func TestCollectorFollows(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	t.Setenv("GOMEMLIMIT", "")
+	var adjusted, others atomic.Int64
+	New(Default).LimitCollector(func() int64 {
+		adjusted.Add(1)
+		return others.Load()
+	})
+	collect := func() {
+		seen := adjusted.Load()
+		require.Eventually(t, func() bool {
+			runtime.GC() // again, where the last collection's cleanup had not ended
+			return adjusted.Load() > seen
+		}, 10*time.Second, time.Millisecond)
+	}
+	index := make([]byte, 100<<20)
+	for range 3 {
+		collect()
+	}
+	require.Eventually(t, func() bool { return debug.SetMemoryLimit(-1) > int64(Default+50<<20) }, 10*time.Second, time.Millisecond)
+	others.Store(1 << 40) // the limit then stays as it is, for other tests
+	collect()
+	require.Eventually(t, func() bool { return debug.SetMemoryLimit(-1) < Default }, 10*time.Second, time.Millisecond)
+	runtime.KeepAlive(index)
 }
