@@ -81,6 +81,11 @@ func (u *Unmounted) NewestFirst(ctx context.Context) iter.Seq2[*listing.Info, er
 	return u.tree.view.Listing.NewestFirst(ctx)
 }
 
+// NewestNamed is NewestFirst for a list of names: sessions may lack all but name, place, times and size.
+func (u *Unmounted) NewestNamed(ctx context.Context) iter.Seq2[*listing.Info, error] {
+	return u.tree.view.Listing.NewestNamed(ctx)
+}
+
 // Resuming returns the sessions that --resume may mean by a key, first the one that it takes, then
 // the others, last modified first.
 func (u *Unmounted) Resuming(ctx context.Context, key string) ([]*listing.Info, error) {

@@ -244,8 +244,10 @@ type Converted interface {
 // less than its beginning.
 type Started interface {
 	// Start returns the first lines of the session, of which the header may lack a title and a parent;
-	// nil if only Beginning tells it.
-	Start() ([]byte, error)
+	// nil if only Beginning tells it. With named the header has the title, and where there is none the
+	// lines have the first words of a person, if these are near enough to the beginning for a list.
+	// The error wraps storage.ErrUnsupported if no session of the agent can tell it.
+	Start(named bool) ([]byte, error)
 }
 
 // LeaseName returns the name of the lease that a client of the session holds (names.LeaseName).

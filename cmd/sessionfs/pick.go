@@ -154,7 +154,7 @@ func (p *picker) lastHere() (string, error) {
 		return "", err
 	}
 	last := map[string]string{}
-	for i, err := range p.src.NewestFirst(p.src.Context()) {
+	for i, err := range p.src.NewestNamed(p.src.Context()) {
 		if err != nil {
 			return "", err
 		}
@@ -185,7 +185,7 @@ func (p *picker) list(send func(lines ...string) error) error {
 	home, _ := os.UserHomeDir()
 	now := time.Now()
 	var lines []string
-	for info, err := range p.src.NewestFirst(p.src.Context()) {
+	for info, err := range p.src.NewestNamed(p.src.Context()) {
 		if err != nil {
 			return err
 		}

@@ -90,6 +90,8 @@ type Starter interface {
 	FactsFormat
 	// MayMove reports whether a text of one end of the file may have another working directory.
 	MayMove(text []byte) bool
+	// Named is About for a list, but need not tell the parent.
+	Named(name string, obj storage.Object, size int64) (About, error)
 }
 
 // About has the facts about a session outside its records. It is comparable.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -29,6 +30,33 @@ const (
 // HasAny reports whether a line has one of several texts.
 func HasAny(line []byte, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(line, []byte(text)) })
+}
+
+// Word is a text to look for in many lines. It is found by one of its bytes that is rare in them, which
+// takes a tenth of the time of bytes.Contains.
+type Word struct {
+	text string
+	rare int // offset of the rare byte
+}
+
+// NewWord returns the Word of a text with a rare byte in it.
+func NewWord(text string, rare byte) Word {
+	return Word{text: text, rare: strings.IndexByte(text, rare)}
+}
+
+// IsIn reports whether a line has the word.
+func (w Word) IsIn(line []byte) bool {
+	rest := line[min(w.rare, len(line)):]
+	for {
+		at := bytes.IndexByte(rest, w.text[w.rare])
+		if at < 0 {
+			return false
+		}
+		if bytes.HasPrefix(line[len(line)-len(rest)+at-w.rare:], []byte(w.text)) {
+			return true
+		}
+		rest = rest[at+1:]
+	}
 }
 
 // head is an open file with a cached beginning, for the several reads of a list.
@@ -239,9 +267,9 @@ func completeMembers(line []byte) rawjson.Value {
 	return ObjectIn(object)
 }
 
-// convert converts the beginning of a file for a list, up to so many bytes: its complete lines, and
-// more only for a header. A file with a longer first line has a header of the facts known about it.
-func (h *head) convert(format Format, about About, size int64, most int) (out []byte, err error) {
+// convert converts the beginning of a file for a list, until it is enough: its complete lines, and more
+// only for a header. A file with a longer first line has a header of the facts known about it.
+func (h *head) convert(format Format, about About, size int64, isEnough func(out []byte) bool) (out []byte, err error) {
 	if isDocument(h.text) {
 		v, err := h.document(size)
 		c := format.Converter(about, h)
@@ -262,12 +290,12 @@ func (h *head) convert(format Format, about About, size int64, most int) (out []
 			if u.Kind == jsonl.ObjectUnit {
 				out = c.AddUnit(out, u)
 			}
-			if len(out) >= most {
+			if isEnough(out) {
 				return jsonl.ErrStop
 			}
 			return nil
 		})
-		if err == nil && limit == size && len(out) < most {
+		if err == nil && limit == size && !isEnough(out) {
 			out = c.Tail(out)
 		}
 		if err != nil || len(out) > 0 {

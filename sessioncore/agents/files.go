@@ -12,8 +12,9 @@ import (
 const (
 	// maxKept bounds the converted sessions that nobody has open.
 	maxKept = 32
-	// enough is the size of a session's beginning for a list.
-	enough = 8 << 10
+	// enough is the size of a session's beginning for a list, which the client reads of its own files
+	// (docs/format.md, Listing and resuming). The last entry of it is whole.
+	enough = 4 << 10
 	// maxReadings bounds the conversions of a file by Converters that restart: a correction may
 	// move a record, and so require the next one.
 	maxReadings = 4

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
 	"sync"
@@ -214,7 +215,7 @@ func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err erro
 		return nil, st, 0, err
 	}
 	about.Listed = true
-	text, err = h.convert(o.files.format, about, own.Size, enough)
+	text, err = h.convert(o.files.format, about, own.Size, isListed)
 	return text, st, raw.Size, err
 }
 
@@ -222,14 +223,17 @@ func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err erro
 var ends = sync.Pool{New: func() any { return new([ShortSize]byte) }}
 
 // Start implements sessioncore.Started.
-func (o *object) Start() ([]byte, error) {
+func (o *object) Start(named bool) ([]byte, error) {
 	brief, isBrief := o.file.(Brief)
 	if isBrief {
-		return o.startOf(brief), nil
+		return o.startOf(brief, named)
 	}
 	format, ok := o.files.format.(Starter)
+	if !ok {
+		return nil, storage.ErrUnsupported
+	}
 	_, last := o.files.find(o.name)
-	if !ok || last.raw != (storage.Token{}) {
+	if last.raw != (storage.Token{}) {
 		return nil, nil // an earlier conversion knows more
 	}
 	file := o.files.part(o.name, o.file)
@@ -240,16 +244,42 @@ func (o *object) Start() ([]byte, error) {
 	memory := ends.Get().(*[ShortSize]byte)
 	defer ends.Put(memory)
 	h, err := newHeadIn(file, st.Size, memory)
-	if err != nil || h.packed {
+	if err != nil || h.packed || isDocument(h.text) {
 		return nil, err
 	}
+	if named {
+		return o.namedStart(format, h, st.Size)
+	}
 	tail, err := h.tail(st.Size)
-	if err != nil || isDocument(h.text) || format.MayMove(h.text) || format.MayMove(tail) {
+	if err != nil || format.MayMove(h.text) || format.MayMove(tail) {
 		return nil, err
 	}
 	about := format.FactsAbout(o.name)
 	about.Listed = true
-	return h.convert(format, about, st.Size, 1)
+	return h.convert(format, about, st.Size, hasHeader)
+}
+
+// hasHeader reports whether the beginning of a session has its header.
+func hasHeader(out []byte) bool { return len(out) > 0 }
+
+// hasName reports whether the beginning of a session without a title has the words that name it.
+func hasName(out []byte) bool { return isListed(out) || bytes.Contains(out, []byte(`"role":"user"`)) }
+
+// isListed reports whether the beginning of a session is long enough for a list.
+func isListed(out []byte) bool { return len(out) >= enough }
+
+// namedStart is Start for the name of the session.
+func (o *object) namedStart(format Starter, h *head, size int64) ([]byte, error) {
+	about, err := format.Named(o.name, h, size)
+	if err != nil {
+		return nil, err
+	}
+	about.Listed = true
+	isEnough := hasName
+	if about.Title != "" {
+		isEnough = hasHeader
+	}
+	return h.convert(format, about, size, isEnough)
 }
 
 // Header implements sessioncore.Headed.
@@ -267,12 +297,16 @@ func (o *object) Header() (text []byte, st storage.Stat, err error) {
 }
 
 // startOf is Start for a session with a known first record.
-func (o *object) startOf(brief Brief) []byte {
+func (o *object) startOf(brief Brief, named bool) ([]byte, error) {
+	if named {
+		text, _, err := o.Header()
+		return text, err
+	}
 	format, ok := o.files.format.(FactsFormat)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	return o.headerOf(format.FactsAbout(o.name), brief)
+	return o.headerOf(format.FactsAbout(o.name), brief), nil
 }
 
 // headerOf returns the header that the first record of a session gives.

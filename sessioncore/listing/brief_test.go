@@ -2,6 +2,8 @@ package listing
 
 import (
 	"fmt"
+	"iter"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/claude"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -22,26 +25,43 @@ func claudeLine(n int, cwd, more string) string {
 		cwd, n, n, 1+n%20, n, more)
 }
 
-// listTree returns the names in each directory of a tree, by paths.
+// listTree returns the names in each directory of a tree, with the files of links, by paths.
 func listTree(t *testing.T, list func() *Listing, v View, dir string, into map[string][]string) {
 	entries, err := list().TreeList(t.Context(), v, dir)
 	require.NoError(t, err)
+	_, err = list().TreeStat(t.Context(), v, dir)
+	require.NoError(t, err)
 	into[dir] = []string{}
-	for _, e := range entries {
-		into[dir] = append(into[dir], e.Name)
-		if e.Dir != "" {
-			listTree(t, list, v, e.Dir, into)
+	again := list()
+	for n, e := range entries {
+		found, err := again.TreeFind(t.Context(), v, dir, e.Name, n%2 == 1)
+		if n%2 == 1 && err != nil { // of the last look it may find less
+			found, err = again.TreeFind(t.Context(), v, dir, e.Name, false)
 		}
+		require.NoError(t, err, e.Name)
+		require.Equal(t, e.Dir, found.Dir)
+		if e.Dir == "" {
+			into[dir] = append(into[dir], e.Name+" -> "+found.Session.Name())
+			continue
+		}
+		into[dir] = append(into[dir], e.Name)
+		listTree(t, list, v, e.Dir, into)
 	}
+	for _, name := range []string{"no-such", "2026-03-01T10-00-no-such"} {
+		_, err := list().TreeFind(t.Context(), v, dir, name, false)
+		require.ErrorIs(t, err, sessioncore.ErrNotFound)
+	}
+	_, err = list().TreeStat(t.Context(), v, dir+"/no-such")
+	require.ErrorIs(t, err, sessioncore.ErrNotFound)
 	slices.Sort(into[dir])
 }
 
-// TestBriefTree: a listing that answers one question shows a tree as any other does, also where sessions moved, have no
-// directory, or are no sessions, and reads less of them.
-func TestBriefTree(t *testing.T) {
-	files := memory.New()
+// briefStore is a store of Claude Code with sessions that moved, have no directory, are no sessions, or have their
+// name anywhere that a list looks for it.
+func briefStore(t *testing.T) *countingStorage {
+	files := &countingStorage{Storage: memory.New()}
 	long := strings.Repeat(claudeLine(5, "/w/long", ""), 1000)
-	for n := range 40 {
+	for n := range 50 {
 		cwd := fmt.Sprintf("/w/%d", n%4)
 		text := claudeLine(n, cwd, "") + claudeLine(n+100, cwd, "")
 		switch n {
@@ -67,42 +87,160 @@ func TestBriefTree(t *testing.T) {
 			text = claudeLine(n, "/w", `,"pad":"`+strings.Repeat("x", 70_000)+`"`)
 		case 20:
 			text = claudeLine(n, "/w/0/prompt 16", "") // as the link of a session without a time
+		case 21:
+			text += strings.Replace(claudeLine(n+200, cwd, `,"relocatedCwd":"/not/moved"`), `"user"`, `"relocated"`, 1)
+		case 22: // the client's title, in a record behind all that is said
+			text = text + long + `{"type":"ai-title","sessionId":"x","aiTitle":"Far behind"}` + "\n"
+		case 23:
+			text = text + `{"type":"custom-title","sessionId":"x","customTitle":"A person's"}` + "\n" + long
+		case 24: // what is said first is longer than a list reads
+			text = strings.Replace(text, "prompt 24", strings.Repeat("many words ", 1000), 1)
+		case 25: // the first words are the client's
+			text = strings.Replace(text, "prompt 25", "<command-name>/clear</command-name>", 1)
+		case 26:
+			text = strings.ReplaceAll(text, `"user"`, `"assistant"`)
+		case 27:
+			text = strings.Replace(text, `"content":"prompt 27"`, `"content":[{"type":"image"},{"type":"text","text":"\n \u0000"}]`, 1)
+		case 28: // a fork that names its session
+			text = strings.Replace(text, "{", `{"forkedFrom":{"sessionId":"00000002","messageUuid":"u2"},`, 1)
+		case 29: // an exact copy of another session's beginning
+			text = claudeLine(33, "/w/1", "") + claudeLine(133, "/w/1", "") + claudeLine(333, "/w/1", "")
 		}
-		require.NoError(t, files.WriteFile(fmt.Sprintf("-p%d/%08d.jsonl", n%3, n), []byte(text)))
+		files.put(t, n, fmt.Sprintf("-p%d/%08d.jsonl", n%3, n), text)
 	}
-	require.NoError(t, files.WriteFile("-p1/agent-a1.jsonl", []byte(claudeLine(1, "/side", ""))))
-	fresh := func(brief bool) func() *Listing {
-		return func() *Listing {
-			p := claude.NewProjects(files)
-			format := claude.Format{Projects: p}
-			shown := agents.Shown{Files: p, Format: format}
-			store := sessioncore.NewStore(agents.NewFiles(shown, format, nil, t.TempDir()))
-			t.Cleanup(store.Close)
-			again := New(store, "")
-			if brief {
-				again.SetBrief()
-			}
-			return again
-		}
-	}
+	files.put(t, 51, "-p1/agent-a1.jsonl", claudeLine(1, "/side", ""))
+	return files
+}
+
+// claudeListing returns a new listing of a store of Claude Code.
+func claudeListing(t *testing.T, files storage.Files) *Listing {
+	p := claude.NewProjects(files)
+	format := claude.Format{Projects: p}
+	shown := agents.Shown{Files: p, Format: format}
+	store := sessioncore.NewStore(agents.NewFiles(shown, format, nil, t.TempDir()))
+	t.Cleanup(store.Close)
+	return New(store, "")
+}
+
+// briefListing is claudeListing for one question.
+func briefListing(t *testing.T, files storage.Files) *Listing {
+	l := claudeListing(t, files)
+	l.SetBrief()
+	return l
+}
+
+// TestBriefTree: a listing that answers one question shows a tree as any other does, also where sessions moved, have no
+// directory, or are no sessions, and reads less of them.
+func TestBriefTree(t *testing.T) {
+	files := briefStore(t)
+	brief := func() *Listing { return briefListing(t, files) }
+	full := func() *Listing { return claudeListing(t, files) }
 	for _, v := range []View{ByCwd, ByDate} {
 		want := map[string][]string{}
 		got := map[string][]string{}
-		listTree(t, fresh(false), v, "/", want)
-		listTree(t, fresh(true), v, "/", got)
+		listTree(t, full, v, "/", want)
+		listTree(t, brief, v, "/", got)
 		require.Equal(t, want, got)
 		require.Greater(t, len(want), 8)
-		work := func(brief bool) int64 {
-			list := fresh(brief)()
+		work := func(l *Listing) int64 {
 			return sessiontest.WorkOf(func() {
-				_, err := list.TreeList(t.Context(), v, "/")
+				_, err := l.TreeList(t.Context(), v, "/")
 				require.NoError(t, err)
 			}).Scanned
 		}
-		require.Less(t, work(true), work(false)/2)
+		require.Less(t, work(brief()), work(full())/2)
 	}
-	brief := fresh(true)()
-	_, err := brief.TreeList(t.Context(), ByCwd, "/")
+	l := brief()
+	_, err := l.TreeList(t.Context(), ByCwd, "/")
 	require.NoError(t, err)
-	require.Equal(t, namesOf(fresh(false)().all(t)), namesOf(brief.all(t)), "a list after it reads the rest")
+	require.Equal(t, namesOf(full().all(t)), namesOf(l.all(t)), "a list after it reads the rest")
+}
+
+// TestBriefPath: a path down a tree opens each session once, and those of its last directory once more.
+func TestBriefPath(t *testing.T) {
+	for _, n := range []int{100, 200} {
+		files := &countingStorage{Storage: memory.New()}
+		for i := range n {
+			files.put(t, i, fmt.Sprintf("-p%d/%s.jsonl", i%10, uuid(i)), claudeLine(i, fmt.Sprintf("/w/a/%d", i%10), ""))
+		}
+		l := briefListing(t, files)
+		files.work()
+		for _, step := range []struct{ dir, name string }{{"/", "w"}, {"/w", "a"}, {"/w/a", "7"}} {
+			_, err := l.TreeFind(t.Context(), ByCwd, step.dir, step.name, false)
+			require.NoError(t, err)
+		}
+		_, err := l.TreeStat(t.Context(), ByCwd, "/w/a/7")
+		require.NoError(t, err)
+		require.LessOrEqual(t, files.work().opens, int64(n+2*n/10), "and the first records of that project")
+		_, err = l.TreeList(t.Context(), ByCwd, "/w/a/7")
+		require.NoError(t, err)
+		require.Zero(t, files.work().opens)
+		_, err = l.TreeFind(t.Context(), ByCwd, "/w/a/7", "latest", false)
+		require.NoError(t, err)
+		require.Zero(t, files.work().opens)
+		files.put(t, n, "-p3/"+uuid(n)+".jsonl", claudeLine(1, "/w/b", ""))
+		found, err := l.TreeFind(t.Context(), ByCwd, "/w", "b", false)
+		require.NoError(t, err, "a session that begins meanwhile")
+		require.Equal(t, "/w/b", found.Dir)
+	}
+}
+
+// TestNewestNamed: a list of names has the same sessions with the same names and places as any other, in its order, and
+// reads less of them.
+func TestNewestNamed(t *testing.T) {
+	files := briefStore(t)
+	type named struct {
+		file, id, cwd, name string
+		modified, size      int64
+		isSubagent          bool
+	}
+	collect := func(sessions iter.Seq2[*Info, error]) (all []named) {
+		for i, err := range sessions {
+			require.NoError(t, err)
+			all = append(all, named{i.Name(), i.ID, i.CWD, i.DisplayName(), i.Modified().UnixNano(), i.Size, i.IsSubagent()})
+		}
+		return all
+	}
+	want := collect(claudeListing(t, files).NewestFirst(t.Context()))
+	require.Greater(t, len(want), 40)
+	l := claudeListing(t, files)
+	require.Equal(t, want, collect(l.NewestNamed(t.Context())))
+	require.Equal(t, namesOf(claudeListing(t, files).all(t)), namesOf(l.all(t)), "a list after it reads the rest")
+	require.Equal(t, want, collect(l.NewestNamed(t.Context())), "and a list of names after that has all")
+	scanned := func(list func(*Listing) iter.Seq2[*Info, error]) int64 {
+		return sessiontest.WorkOf(func() { collect(list(claudeListing(t, files))) }).Scanned
+	}
+	require.Less(t, scanned(func(l *Listing) iter.Seq2[*Info, error] { return l.NewestNamed(t.Context()) }),
+		scanned(func(l *Listing) iter.Seq2[*Info, error] { return l.NewestFirst(t.Context()) })*3/4)
+	own := countedStore(t, 200)
+	all := newListing(t, own)
+	own.work()
+	names := collect(all.NewestNamed(t.Context()))
+	require.Len(t, names, 200)
+	require.LessOrEqual(t, own.work().opens, int64(200+20*readersPerCPU*runtime.GOMAXPROCS(0)), "files of the client are not opened twice")
+	require.Equal(t, collect(newListing(t, own).NewestFirst(t.Context())), names)
+}
+
+// shortStarts has sessions with a start that does not name them.
+type shortStarts struct{ *memory.Storage }
+
+// shortStart is an open session of it.
+type shortStart struct{ storage.Object }
+
+func (s shortStarts) Open(name string) (storage.Object, error) {
+	obj, err := s.Storage.Open(name)
+	return shortStart{obj}, err
+}
+
+func (shortStart) Start(bool) ([]byte, error) { return []byte(headerLine(uuid(1), "/w/1")), nil }
+
+// TestNewestNamedReadsMore: a session with neither a title nor words in its start is read as for any list.
+func TestNewestNamedReadsMore(t *testing.T) {
+	files := shortStarts{memory.New()}
+	text := headerLine(uuid(1), "/w/1") + `{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"count the herons"}}` + "\n"
+	require.NoError(t, files.WriteFile("p/"+startOfNames+uuid(1)+".jsonl", []byte(text)))
+	for i, err := range newListing(t, files).NewestNamed(t.Context()) {
+		require.NoError(t, err)
+		require.Equal(t, "count the herons", i.DisplayName())
+	}
 }

@@ -20,69 +20,6 @@ import (
 // must be called before l is used.
 func (l *Listing) SetNamed(isNamed func(file string) bool) { l.isNamed = isNamed }
 
-// SetBrief tells that l answers the question of one command and is not asked again, so that a look at
-// a tree reads no more of a session than its place. It must be called before l is used.
-func (l *Listing) SetBrief() { l.isBrief = true }
-
-// refreshTree is refresh for the sessions at a key of a tree. It returns rows without names for
-// others, of which it reads only where and when they began. Callers must hold l.mu.
-func (l *Listing) refreshTree(ctx context.Context, v View, key string) (below rows, err error) {
-	stale, err := l.scan(ctx, unread)
-	if err != nil {
-		return nil, err
-	}
-	starts := make([]*Info, len(stale))
-	if l.isBrief {
-		err = parallel(len(stale), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
-			starts[i] = l.readStart(stale[i])
-			return ctx.Err()
-		})
-	}
-	if err != nil {
-		return nil, err
-	}
-	var rest []*sessionFile
-	for i, f := range stale {
-		if starts[i] == nil {
-			rest = append(rest, f)
-			continue
-		}
-		dir, isIn := v.dirOf(starts[i])
-		switch {
-		case !isIn:
-		case keyOfDir(dir) == key:
-			rest = append(rest, f)
-		default:
-			below = append(below, row{key: keyOfDir(dir), file: f})
-		}
-	}
-	err = l.readPrefixes(ctx, rest)
-	l.reportStrangers()
-	return below, err
-}
-
-// readStart reads the place of a session of which nothing is known, or returns nil if more must be
-// read for it.
-func (l *Listing) readStart(f *sessionFile) *Info {
-	if f.info != nil {
-		return nil
-	}
-	obj, err := l.store.Storage().Open(f.name)
-	if err != nil {
-		return nil
-	}
-	defer obj.Close()
-	s, ok := obj.(sessioncore.Started)
-	if !ok {
-		return nil
-	}
-	text, err := s.Start()
-	if err != nil || len(text) == 0 {
-		return nil
-	}
-	return parseInfo(text)
-}
-
 // Headers returns all sessions as Sessions does, the last modified first, but may read only the headers of
 // those with a title: their Infos lack the size and the messages. So it does for a brief listing.
 func (l *Listing) Headers(ctx context.Context) ([]*Info, error) {
@@ -263,6 +200,14 @@ const firstBatch = 64
 // NewestFirst returns all sessions, the latest modified first. It reads them in batches, as the
 // caller goes on. The caller must not use l meanwhile.
 func (l *Listing) NewestFirst(ctx context.Context) iter.Seq2[*Info, error] {
+	return l.inBatches(ctx, func(batch []timedFile) ([]*Info, error) {
+		err := l.readPrefixes(ctx, staleIn(batch))
+		return listedIn(batch), err
+	})
+}
+
+// inBatches is NewestFirst for the sessions that read returns of each batch of files.
+func (l *Listing) inBatches(ctx context.Context, read func([]timedFile) ([]*Info, error)) iter.Seq2[*Info, error] {
 	return func(yield func(*Info, error) bool) {
 		if err := storage.LockUntil(ctx, &l.mu); err != nil {
 			yield(nil, err)
@@ -274,26 +219,27 @@ func (l *Listing) NewestFirst(ctx context.Context) iter.Seq2[*Info, error] {
 			return
 		}
 		files := l.timedFiles()
-		var read []*Info // and not passed on yet
+		var waiting []*Info // read, and not passed on yet
 		for n := firstBatch; len(files) > 0; n *= 2 {
 			batch := files[:min(n, len(files))]
 			files = files[len(batch):]
-			if err := l.readStale(ctx, batch); err != nil {
+			infos, err := read(batch)
+			if err != nil {
 				yield(nil, err)
 				return
 			}
-			read = append(read, listedIn(batch)...)
-			slices.SortFunc(read, (*Info).compare)
-			known := len(read)
+			waiting = append(waiting, infos...)
+			slices.SortFunc(waiting, (*Info).compare)
+			known := len(waiting)
 			if len(files) > 0 {
-				known = files[0].behind(read)
+				known = files[0].behind(waiting)
 			}
-			for _, i := range read[:known] {
+			for _, i := range waiting[:known] {
 				if !yield(i, nil) {
 					return
 				}
 			}
-			read = read[known:]
+			waiting = waiting[known:]
 		}
 	}
 }
@@ -313,7 +259,7 @@ func (l *Listing) timedFiles() (files []timedFile) {
 			margin = int64(storage.ClockMargin)
 		}
 		for _, f := range d.files {
-			files = append(files, timedFile{f, f.modified + margin})
+			files = append(files, timedFile{f, f.token.Modified + margin})
 		}
 	}
 	slices.SortFunc(files, func(a, b timedFile) int {
@@ -350,13 +296,12 @@ func listedIn(files []timedFile) (infos []*Info) {
 	return infos
 }
 
-// readStale reads those of files that are to be read.
-func (l *Listing) readStale(ctx context.Context, files []timedFile) error {
-	var stale []*sessionFile
+// staleIn returns those of files that are to be read.
+func staleIn(files []timedFile) (stale []*sessionFile) {
 	for _, f := range files {
 		if f.stale {
 			stale = append(stale, f.sessionFile)
 		}
 	}
-	return l.readPrefixes(ctx, stale)
+	return stale
 }

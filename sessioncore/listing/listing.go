@@ -40,10 +40,12 @@ type Listing struct {
 	mu sync.Mutex
 	// dirs has the directories of sessions by name; "" is the storage's root.
 	dirs      map[string]*sessionDir
-	newest    storage.Stat // of the root, with the latest times of all directories
-	sessions  *Sessions    // nil if outdated
-	views     [views]rows  // nil if outdated
-	strangers []string     // see Strangers
+	newest    storage.Stat  // of the root, with the latest times of all directories
+	sessions  *Sessions     // nil if outdated
+	views     [views]rows   // nil if outdated
+	strangers []string      // see Strangers
+	hasStarts bool          // readStarts has looked at all files
+	tree      treeDirectory // the last one that a brief listing looked at
 }
 
 // New returns a Listing of the store's sessions. root is the path of the storage in breadcrumbs and
@@ -126,7 +128,7 @@ func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info
 	defer l.mu.Unlock()
 	files, err := l.scan(ctx, everyFile)
 	if err == nil {
-		err = l.readPrefixes(ctx, slices.DeleteFunc(files, func(f *sessionFile) bool { return f.modified < since }))
+		err = l.readPrefixes(ctx, slices.DeleteFunc(files, func(f *sessionFile) bool { return f.token.Modified < since }))
 		l.reportStrangers()
 	}
 	for f := range l.listedFiles {

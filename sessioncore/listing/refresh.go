@@ -26,6 +26,8 @@ type sessionDir struct {
 	readAt  int64        // nanoseconds since the epoch
 	files   []*sessionFile
 	dirs    []string // only those of a top are read
+
+	hasNoStarts atomic.Bool // of a session in it no less can be read than a list needs
 }
 
 // sessionFile is a file with the name of a session file.
@@ -33,10 +35,11 @@ type sessionFile struct {
 	dir      *sessionDir
 	name     string // in the storage
 	readAt   int64
-	info     *Info     // nil if the client does not list it
-	unlisted *unlisted // then
-	modified int64     // its time in the last scan that looked at it
-	stale    bool      // it must be read before info counts
+	info     *Info         // nil if the client does not list it
+	unlisted *unlisted     // then
+	token    storage.Token // its state in the last scan that looked at it
+	stale    bool          // it must be read before info counts
+	start    *Info         // of a stale file: its place, as readStart told it for token; or nil
 }
 
 // unlisted is a file with the name of a session that the client does not list.
@@ -271,7 +274,7 @@ func (d *sessionDir) scan(files storage.Files, x extent, top bool) (c dirChanges
 		}
 		var st storage.Stat
 		st, c.err = item.State()
-		which[at].modified = st.Modified
+		which[at].token = st.Token
 		if item.Kind != storage.KindFile || which[at].differs(st.Token) {
 			c.add(which[at])
 		}
@@ -308,7 +311,7 @@ func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 		}
 		delete(known, item.Name)
 		d.files = append(d.files, f)
-		f.modified = item.Modified
+		f.token = item.Token
 		if f.differs(item.Token) {
 			c.add(f)
 		}
@@ -399,6 +402,7 @@ func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	f.readAt = r.at
 	f.unlisted = nil
 	f.stale = false
+	f.start = nil
 	if r.info == nil {
 		f.unlisted = &unlisted{token: r.token, isStranger: r.isStranger}
 	}

@@ -204,20 +204,15 @@ func (l *Listing) TreeList(ctx context.Context, v View, dir string) ([]TreeEntry
 	}
 	defer l.mu.Unlock()
 	key := keyOfDir(dir)
-	below, err := l.refreshTree(ctx, v, key)
-	if err == nil {
-		err = l.refreshFiles(ctx, l.view(v).own(key).files()) // their titles
+	all, err := l.treeRows(ctx, v, key, false)
+	if err != nil || l.isBrief {
+		return all.list(dir), err
 	}
+	err = l.refreshFiles(ctx, all.own(key).files()) // their titles
 	if err != nil {
 		return nil, err
 	}
-	if len(below) == 0 {
-		return l.view(v).list(dir), nil
-	}
-	all := append(below, l.view(v)...)
-	slices.SortFunc(all, row.compare)
-	all.distinguish()
-	return all.list(dir), nil
+	return l.view(v).list(dir), nil
 }
 
 // TreeStat returns the Stat of a tree's directory, with the times of the last addition or removal
@@ -226,11 +221,15 @@ func (l *Listing) TreeStat(ctx context.Context, v View, dir string) (storage.Sta
 	if dir == "/" {
 		return l.Stat(ctx)
 	}
-	if err := l.lock(ctx, false); err != nil {
+	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return storage.Stat{}, err
 	}
 	defer l.mu.Unlock()
-	if !l.view(v).has(keyOfDir(dir)) {
+	all, err := l.treeRows(ctx, v, keyOfDir(dir), false)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if !all.has(keyOfDir(dir)) {
 		return storage.Stat{}, fmt.Errorf("%w: a session in %q", sessioncore.ErrNotFound, dir)
 	}
 	return l.newest, nil
@@ -240,6 +239,9 @@ func (l *Listing) TreeStat(ctx context.Context, v View, dir string) (storage.Sta
 // known is set, it uses the last scan, but the link latest is current.
 func (l *Listing) TreeFind(ctx context.Context, v View, dir, name string, known bool) (TreeEntry, error) {
 	known = known && name != latestName
+	if l.isBrief {
+		return l.findBrief(ctx, v, dir, name, known)
+	}
 	if err := l.lock(ctx, known); err != nil {
 		return TreeEntry{}, err
 	}
@@ -252,7 +254,7 @@ func (l *Listing) TreeFind(ctx context.Context, v View, dir, name string, known 
 		e, ok = l.view(v).find(dir, name)
 	}
 	if !ok {
-		return TreeEntry{}, fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
+		return TreeEntry{}, errNotInTree(dir, name)
 	}
 	e.Stat = l.newest
 	if e.Dir != "" {
@@ -266,6 +268,10 @@ func (l *Listing) TreeFind(ctx context.Context, v View, dir, name string, known 
 	}
 	e.Session = found[0]
 	return e, nil
+}
+
+func errNotInTree(dir, name string) error {
+	return fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
 }
 
 // linked returns how to find the session of a link.

@@ -45,23 +45,38 @@ func (a Format) Converter(about agents.About, _ storage.Object) *agents.Builder 
 	return newConverter(about, a.Projects, "").Builder
 }
 
-// About implements agents.Format. The records copied into a fork name their session in a member of
-// their own or in one of two spellings of the same, or they are exact copies.
+// About implements agents.Format.
 func (a Format) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
-	about := a.FactsAbout(name)
+	about, first, err := a.fromEnds(name, obj, size, listed)
+	if !about.Side && about.Parent == "" && first != "" && a.Projects != nil {
+		about.Parent = a.Projects.parentOf(name, first, listed)
+	}
+	return about, err
+}
+
+// Named implements agents.Starter. Exact copies are not looked for, as a name does not tell the parent.
+func (a Format) Named(name string, obj storage.Object, size int64) (agents.About, error) {
+	about, _, err := a.fromEnds(name, obj, size, true)
+	return about, err
+}
+
+// fromEnds returns About as far as the session's own file tells it, and the uuid of its first record.
+// The records copied into a fork name their session in a member of their own or in one of two
+// spellings of the same, or they are exact copies.
+func (a Format) fromEnds(name string, obj storage.Object, size int64, listed bool) (about agents.About, first string, err error) {
+	about = a.FactsAbout(name)
 	if about.Side {
-		return about, nil
+		return about, "", nil
 	}
 	var titles titles
 	var at whereabouts
-	first := ""
 	origin := "" // of a handover
 	want := func(line []byte) bool {
 		titles.read += len(line)
 		isNeeded := first == "" || listed && !titles.done
 		return isNeeded && bytes.Contains(line, []byte(`"uuid"`)) || namesParent(line)
 	}
-	err := agents.Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
+	err = agents.Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
 		r := agents.Read(v)
 		if isHead {
 			titles.add(r)
@@ -89,14 +104,11 @@ func (a Format) About(name string, obj storage.Object, size int64, listed bool) 
 	if about.Parent == "" && at.branchOf != about.ID {
 		about.Parent = at.branchOf
 	}
-	if about.Parent == "" && first != "" && a.Projects != nil {
-		about.Parent = a.Projects.parentOf(name, first, listed)
-	}
 	if about.Parent == "" {
 		about.Parent = origin
 	}
 	if !listed || err != nil {
-		return about, err
+		return about, first, err
 	}
 	if titles.given() == "" && !titles.done {
 		err = agents.Beyond(obj, size, want, func(v rawjson.Value) bool {
@@ -105,7 +117,7 @@ func (a Format) About(name string, obj storage.Object, size int64, listed bool) 
 		})
 	}
 	about.Title = titles.title()
-	return about, err
+	return about, first, err
 }
 
 // InCaller implements agents.CalledFormat. The subagent that makes a summary gets a part of the talk,
@@ -165,20 +177,35 @@ func (a Format) Part(name string, obj storage.Object) storage.Object {
 	return a.Projects.inside.Part(path.Join(parts[0], parts[1]+ending), about.Chain, obj)
 }
 
+// Words of records with more for About than those of the conversation have.
+var (
+	// parentWords name the session from which a record was copied.
+	parentWords = []agents.Word{agents.NewWord(`"forkedFrom"`, 'F'), agents.NewWord(`"session_id"`, '_')}
+	// asideWords are those of the client's own records.
+	asideWords = []string{`-title"`, `"summary"`, `"derived-from"`}
+	// moveWords are those of records with another working directory.
+	moveWords = []string{`"relocated"`, `"worktree-state"`}
+)
+
+// isTalk reports whether a line begins as most records of a conversation do. Such a record has no
+// title and no directory.
+func isTalk(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"parentUuid":`)) }
+
 // namesParent reports whether a line may have more for About than a record of the conversation.
-// Most lines begin with the parent of such a record, which has no title and no directory.
 func namesParent(line []byte) bool {
-	words := []string{`"forkedFrom"`, `"session_id"`,
-		`-title"`, `"summary"`, `"relocated"`, `"worktree-state"`, `"derived-from"`}
-	if bytes.HasPrefix(line, []byte(`{"parentUuid":`)) {
-		words = words[:2]
-	}
-	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(line, []byte(word)) })
+	isIn := func(w agents.Word) bool { return w.IsIn(line) }
+	return slices.ContainsFunc(parentWords, isIn) ||
+		!isTalk(line) && (agents.HasAny(line, asideWords...) || agents.HasAny(line, moveWords...))
 }
 
-// MayMove implements agents.Starter.
+// MayMove implements agents.Starter. About reads no directory in a record of the conversation.
 func (Format) MayMove(text []byte) bool {
-	return agents.HasAny(text, `"relocated"`, `"worktree-state"`)
+	for line := range bytes.Lines(text) {
+		if !isTalk(line) && agents.HasAny(line, moveWords...) {
+			return true
+		}
+	}
+	return false
 }
 
 // whereabouts has the directory to which a session moved, and the session from which it branched.

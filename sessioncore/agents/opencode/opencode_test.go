@@ -173,7 +173,7 @@ func TestFirstRecord(t *testing.T) {
 		obj, err := counted.Open(name)
 		require.NoError(t, err)
 		before := reads
-		start, err := obj.(sessioncore.Started).Start()
+		start, err := obj.(sessioncore.Started).Start(false)
 		require.NoError(t, err)
 		require.Equal(t, before, reads, "it reads nothing")
 		header, err := sessioncore.ReadHeaderOf(t.Context(), counted, name)
