@@ -23,8 +23,12 @@ func HasScopes(dir string) bool { return HasDir(filepath.Join(dir, "sessions"), 
 // maxNames bounds the names read to detect an agent. A larger directory has names of one kind.
 const maxNames = 1024
 
-// HasDir reports whether dir is a directory with a path of directories in it that match patterns.
+// HasDir reports whether dir is a directory with a path of directories in it that match patterns. It
+// lists no directory for a name without wildcards.
 func HasDir(dir string, patterns ...string) bool {
+	if len(patterns) > 0 && !strings.ContainsAny(patterns[0], `*?[\`) {
+		return HasDir(filepath.Join(dir, patterns[0]), patterns[1:]...)
+	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || len(patterns) == 0 {
 		return err == nil && info.IsDir()
 	}

@@ -65,11 +65,11 @@ func NewProjects(files storage.Files) *Projects {
 func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) error {
 	parts := strings.Split(dir, "/")
 	hasSubagents := len(parts) > 2 && parts[2] == subagents
-	switch {
-	case hasSubagents && only == nil:
-		f = p.withoutLost(parts[0], dir, f)
-	case len(parts) == 1 && slices.ContainsFunc(only, isSubagent):
+	if len(parts) == 1 && slices.ContainsFunc(only, isSubagent) {
 		return storage.ListOnly(p, dir, only, f)
+	}
+	if hasSubagents && len(parts) > 3 && only == nil {
+		f = p.withoutLost(parts[0], dir, f)
 	}
 	if dir == "" || only != nil && len(parts) == 1 || len(parts) > 3 || len(parts) == 3 && !hasSubagents {
 		return p.Raw.List(dir, only, f)
@@ -80,6 +80,9 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	in, err := p.project(parts[0])
 	if err != nil {
 		return err
+	}
+	if hasSubagents {
+		f = in.withoutLost(dir, f)
 	}
 	inDir := map[string]bool{}
 	more := true
@@ -142,6 +145,11 @@ func (p *Projects) withoutLost(project, dir string, f func(storage.Item) bool) f
 	if err != nil {
 		return f
 	}
+	return in.withoutLost(dir, f)
+}
+
+// withoutLost is Projects.withoutLost for this project.
+func (in *project) withoutLost(dir string, f func(storage.Item) bool) func(storage.Item) bool {
 	return func(item storage.Item) bool { return in.lost.Has(path.Join(dir, item.Name)) || f(item) }
 }
 
