@@ -3,6 +3,7 @@ package listing
 import (
 	"fmt"
 	"iter"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -219,6 +220,53 @@ func TestNewestNamed(t *testing.T) {
 	require.Len(t, names, 200)
 	require.LessOrEqual(t, own.work().opens, int64(200+20*readersPerCPU*runtime.GOMAXPROCS(0)), "files of the client are not opened twice")
 	require.Equal(t, collect(newListing(t, own).NewestFirst(t.Context())), names)
+}
+
+// TestBriefGrowth: among twice as many sessions a list of names, and one of places, reads twice as much.
+func TestBriefGrowth(t *testing.T) {
+	work := func(n int, list func(l *Listing)) int64 {
+		files := &countingStorage{Storage: memory.New()}
+		for i := range n {
+			cwd := fmt.Sprintf("/w/%d", i/20)
+			text := claudeLine(i, cwd, "") + strings.Repeat(claudeLine(i+1000, cwd, ""), 300)
+			files.put(t, i, fmt.Sprintf("-p%d/%s.jsonl", i/20, uuid(i)), text)
+		}
+		l := briefListing(t, files)
+		files.work()
+		scanned := sessiontest.WorkOf(func() { list(l) }).Scanned
+		require.LessOrEqual(t, files.work().opens, int64(n+2*20))
+		return scanned
+	}
+	for what, list := range map[string]func(l *Listing){
+		"names":  func(l *Listing) { require.NotEmpty(t, slices.Collect(l.namedIDs(t))) },
+		"places": func(l *Listing) { require.NoError(t, l.tryTree(t, "/w")) },
+		"a path": func(l *Listing) { require.NoError(t, l.tryTree(t, "/w/1")) },
+	} {
+		some := work(100, list)
+		twice := work(200, list)
+		require.LessOrEqual(t, twice, some*22/10, what)
+	}
+}
+
+// namedIDs returns the ids of NewestNamed.
+func (l *Listing) namedIDs(t *testing.T) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i, err := range l.NewestNamed(t.Context()) {
+			require.NoError(t, err)
+			if !yield(i.ID) {
+				return
+			}
+		}
+	}
+}
+
+// tryTree looks up and lists a directory of by-cwd/.
+func (l *Listing) tryTree(t *testing.T, dir string) error {
+	_, err := l.TreeFind(t.Context(), ByCwd, path.Dir(dir), path.Base(dir), false)
+	if err == nil {
+		_, err = l.TreeList(t.Context(), ByCwd, dir)
+	}
+	return err
 }
 
 // shortStarts has sessions with a start that does not name them.

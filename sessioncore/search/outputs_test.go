@@ -1,11 +1,17 @@
 package search
 
 import (
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/agents/claude"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
 // TestOutputName: the name of a file in a result leads to no other directory.
@@ -25,4 +31,53 @@ func TestOutputName(t *testing.T) {
 		name, _ := outputName(rawjson.Value(text))
 		require.Equal(t, want, name, "%q", text)
 	}
+}
+
+// openings counts the files of a store that are opened.
+type openings struct {
+	*memory.Storage
+	count atomic.Int64
+}
+
+func (o *openings) Open(name string) (storage.Object, error) {
+	o.count.Add(1)
+	return o.Storage.Open(name)
+}
+
+// TestOutputsBeside: a word in a long result beside a session is found, and without a directory of long results none is
+// opened, however often the session names one.
+func TestOutputsBeside(t *testing.T) {
+	const session = "-p/019c6f0e-7a11-4000-8000-000000000001"
+	record := func(n int, content string) string {
+		return fmt.Sprintf(`{"parentUuid":"u%d","isSidechain":false,"type":"user","cwd":"/w","sessionId":"s","version":"2.1.1","uuid":"u%d",`+
+			`"timestamp":"2026-03-01T10:00:%02d.000Z","message":{"role":"user","content":%s}}`+"\n", n-1, n, n, content)
+	}
+	text := record(1, `"how many herons"`)
+	for n := range 20 {
+		text += record(n+2, fmt.Sprintf(`[{"type":"tool_result","tool_use_id":"t","content":"herons saved to: /h/tool-results/a%d.txt\n"}]`, n))
+	}
+	search := func(files *openings, query string) int {
+		require.NoError(t, files.WriteFile(session+".jsonl", []byte(text)))
+		p := claude.NewProjects(files)
+		format := claude.Format{Projects: p}
+		s := New(Sessions{Files: agents.NewFiles(agents.Shown{Files: p, Format: format}, format, nil, t.TempDir())})
+		q, err := Parser{}.Query(query)
+		require.NoError(t, err)
+		files.count.Store(0)
+		found, unread, err := s.Count(t.Context(), q)
+		require.NoError(t, err)
+		require.Empty(t, unread)
+		hits := 0
+		for _, f := range found {
+			hits += f.Count
+		}
+		return hits
+	}
+	files := &openings{Storage: memory.New()}
+	require.Equal(t, 21, search(files, "herons"))
+	require.Less(t, files.count.Load(), int64(10))
+	require.Zero(t, search(files, "egrets"))
+	require.NoError(t, files.WriteFile(session+"/tool-results/a3.txt", []byte("two egrets")))
+	require.Equal(t, 1, search(files, "egrets"))
+	require.Equal(t, 21, search(files, "herons"))
 }

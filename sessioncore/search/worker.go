@@ -24,6 +24,8 @@ type worker struct {
 	s       *Searcher
 	m       Matcher
 	scanner scanner
+	// mayOutput is set if the session that is searched may have long results beside it.
+	mayOutput bool
 }
 
 // fileTries bounds the searches of a file that is replaced meanwhile.
@@ -79,6 +81,7 @@ func (w *worker) search(ctx context.Context, f file, found *Found) error {
 	if snap.Stat().Token != found.token {
 		found.token = snap.Stat().Token
 		lines = everywhere // it changed meanwhile
+		w.mayOutput = true
 	}
 	// A real file or link of that name hides the session's directory (docs/design.md section 1).
 	st, err := w.s.Files.Stat(strings.TrimSuffix(found.File, sessioncore.FileEnding))
@@ -121,12 +124,14 @@ func (w *worker) scan(ctx context.Context, f file, needle *Needle) (_ storage.To
 		return f.Token, nil, err
 	}
 	defer obj.Close()
+	w.mayOutput = true
 	if c, ok := obj.(converted); ok {
 		raw := c.Raw()
 		title, _ := c.Beside()
 		st, err := raw.Stat()
 		isInOutputs := false
-		if err == nil && (f.hasOutputs || ownToken(raw, st) != f.Token) {
+		w.mayOutput = f.hasOutputs || err != nil || ownToken(raw, st) != f.Token
+		if err == nil && w.mayOutput {
 			isInOutputs, err = w.inOutputs(ctx, f.name, needle)
 		}
 		switch {
@@ -211,7 +216,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		if err != nil {
 			return err
 		}
-		if q != nil && snap.Role(e) == sessioncore.RoleToolResult {
+		if q != nil && w.mayOutput && snap.Role(e) == sessioncore.RoleToolResult {
 			q.output = w.output(found.File, text)
 		}
 		hit, ok := matching.Entry(snap, e, text)
