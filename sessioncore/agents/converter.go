@@ -88,8 +88,9 @@ type cwdKeeper interface{ CwdBeside(name string) string }
 // title and the parent, unless the session moved.
 type Starter interface {
 	FactsFormat
-	// MayMove reports whether a text of one end of the file may have another working directory.
-	MayMove(text []byte) bool
+	// MayMove reports whether one of both ends of the file may have another working directory. The tail
+	// begins within a line.
+	MayMove(head, tail []byte) bool
 	// Named is About for a list, but need not tell the parent.
 	Named(name string, obj storage.Object, size int64) (About, error)
 }

@@ -251,7 +251,7 @@ func (o *object) Start(named bool) ([]byte, error) {
 		return o.namedStart(format, h, st.Size)
 	}
 	tail, err := h.tail(st.Size)
-	if err != nil || format.MayMove(h.text) || format.MayMove(tail) {
+	if err != nil || format.MayMove(h.text, tail) {
 		return nil, err
 	}
 	about := format.FactsAbout(o.name)

@@ -198,14 +198,28 @@ func namesParent(line []byte) bool {
 		!isTalk(line) && (agents.HasAny(line, asideWords...) || agents.HasAny(line, moveWords...))
 }
 
-// MayMove implements agents.Starter. About reads no directory in a record of the conversation.
-func (Format) MayMove(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		if !isTalk(line) && agents.HasAny(line, moveWords...) {
-			return true
+// MayMove implements agents.Starter. Behind the first record, About reads no directory in a record of
+// the conversation.
+func (Format) MayMove(head, tail []byte) bool {
+	hasFirst := false
+	isIn := func(text []byte) bool {
+		for line := range bytes.Lines(text) {
+			if !(hasFirst && isTalk(line)) && agents.HasAny(line, moveWords...) {
+				return true
+			}
+			hasFirst = hasFirst || hasUUID(line)
 		}
+		return false
 	}
-	return false
+	behindCut := tail[bytes.IndexByte(tail, '\n')+1:] // as About reads it
+	return isIn(head) || isIn(behindCut)
+}
+
+// hasUUID reports whether a line is a record of a conversation.
+func hasUUID(line []byte) bool {
+	v := agents.ObjectIn(line)
+	uuid, _ := v.Member("uuid").Text()
+	return uuid != ""
 }
 
 // whereabouts has the directory to which a session moved, and the session from which it branched.

@@ -68,11 +68,8 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	if len(parts) == 1 && slices.ContainsFunc(only, isSubagent) {
 		return storage.ListOnly(p, dir, only, f)
 	}
-	if hasSubagents && len(parts) > 3 && only == nil {
-		f = p.withoutLost(parts[0], dir, f)
-	}
 	if dir == "" || only != nil && len(parts) == 1 || len(parts) > 3 || len(parts) == 3 && !hasSubagents {
-		return p.Raw.List(dir, only, f)
+		return p.listRaw(dir, only, f)
 	}
 	if only != nil {
 		return storage.ListOnly(p, dir, only, f)
@@ -139,16 +136,19 @@ func (p *Projects) Orphan(name string) (shown string, ok bool) {
 	return path.Join(project, base), base != ""
 }
 
-// withoutLost returns f without the subagents in a directory that the project shows as sessions.
-func (p *Projects) withoutLost(project, dir string, f func(storage.Item) bool) func(storage.Item) bool {
-	in, err := p.project(project)
-	if err != nil {
-		return f
+// listRaw lists a directory as it is, without the subagents that its project shows as sessions.
+func (p *Projects) listRaw(dir string, only []string, f func(storage.Item) bool) error {
+	parts := strings.Split(dir, "/")
+	if only == nil && len(parts) > 3 && parts[2] == subagents {
+		in, err := p.project(parts[0])
+		if err == nil {
+			f = in.withoutLost(dir, f)
+		}
 	}
-	return in.withoutLost(dir, f)
+	return p.Raw.List(dir, only, f)
 }
 
-// withoutLost is Projects.withoutLost for this project.
+// withoutLost returns f without the subagents in a directory that the project shows as sessions.
 func (in *project) withoutLost(dir string, f func(storage.Item) bool) func(storage.Item) bool {
 	return func(item storage.Item) bool { return in.lost.Has(path.Join(dir, item.Name)) || f(item) }
 }
