@@ -2,6 +2,9 @@
 package docs
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"maps"
 	"os"
@@ -279,6 +282,65 @@ func TestArchitecture(t *testing.T) {
 		file = ""
 	}
 	require.Greater(t, named, 50)
+}
+
+// typeRow is a row of the table of types: a name, the packages that declare it, and its meaning.
+var typeRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (`[a-z/`, ]+) \\| [^|]+ \\|$")
+
+// declaredTypes returns the packages that declare a type, by its name. Packages for tests are left out.
+func declaredTypes(t *testing.T) map[string][]string {
+	packages := map[string][]string{}
+	for file, text := range product(t) {
+		dir := path.Dir(file)
+		if forTests.MatchString(dir + "/") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, declaration := range parsed.Decls {
+			group, ok := declaration.(*ast.GenDecl)
+			if !ok || group.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range group.Specs {
+				name := spec.(*ast.TypeSpec).Name.Name
+				if !slices.Contains(packages[name], dir) { // a type may have a declaration for each system
+					packages[name] = append(packages[name], dir)
+				}
+			}
+		}
+	}
+	return packages
+}
+
+// TestTypes: the types of the table in architecture.md are declared where it says, and a name that two packages declare
+// has all of them in the table.
+func TestTypes(t *testing.T) {
+	_, table, _ := strings.Cut(read(t, "docs/architecture.md"), "## The types")
+	table, _, _ = strings.Cut(table, "\n## ")
+	rows := typeRow.FindAllStringSubmatch(table, -1)
+	require.Len(t, rows, strings.Count(table, "\n| ")-2, "a row is not in the form of the others")
+	declared := declaredTypes(t)
+	require.Greater(t, len(declared), 300)
+	listed := map[string][]string{}
+	for _, m := range rows {
+		for _, dir := range codeName.FindAllStringSubmatch(m[2], -1) {
+			listed[m[1]] = append(listed[m[1]], dir[1])
+			if !slices.Contains(declared[m[1]], dir[1]) {
+				t.Errorf("there is no type %s in %s but in %v", m[1], dir[1], declared[m[1]])
+			}
+		}
+	}
+	for name, dirs := range declared {
+		if len(dirs) < 2 {
+			continue
+		}
+		for _, dir := range dirs {
+			if !slices.Contains(listed[name], dir) {
+				t.Errorf("the type %s is in %v: give it a name of its own in %s, or a row in the table", name, dirs, dir)
+			}
+		}
+	}
 }
 
 var (

@@ -15,8 +15,8 @@ import (
 	"sessionfs/sessioncore/transfer"
 )
 
-// Handover is a branch of a session with which another agent is to go on.
-type Handover struct {
+// HandoverRequest is a branch of a session with which another agent is to go on.
+type HandoverRequest struct {
 	// Dir is the directory of the session in the mount, without links.
 	Dir string
 	// Snapshot is the session, and Entry the end of the branch.
@@ -40,7 +40,7 @@ func Receivers() (names []string) {
 
 // HandOver makes a session of another agent with the conversation of a branch, and returns its id, and
 // notes for the user. No file of the session's own agent changes.
-func (u *Unmounted) HandOver(ctx context.Context, h *Handover) (id string, notes []string, err error) {
+func (u *Unmounted) HandOver(ctx context.Context, h *HandoverRequest) (id string, notes []string, err error) {
 	if u.tree.view.ReadOnly || u.tree.view.Redacted {
 		return "", nil, sessioncore.ErrReadOnly
 	}
@@ -98,7 +98,7 @@ func (p *place) handToOMP(ctx context.Context, name string, given *forks.Given, 
 		return "", nil, err
 	}
 	entry, _ := given.Snapshot.ID(given.Entry)
-	of := transfer.Given{
+	of := transfer.GivenBranch{
 		Foreign: transfer.Foreign{Files: p.files, Name: name, Path: path.Join(p.root, name), Temporary: temporaryDir()},
 		Source:  given.Agent,
 		Entry:   entry,

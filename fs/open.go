@@ -242,7 +242,7 @@ func (o *opener) openAll(p *place) error {
 	p.ready = func() {
 		p.relate()
 		for _, part := range p.parts {
-			agent := nodes.Agent{Name: part.name, View: part.view, Files: part.listed()}
+			agent := nodes.ShownAgent{Name: part.name, View: part.view, Files: part.listed()}
 			p.view.Agents = append(p.view.Agents, agent)
 		}
 		for _, out := range leftOut {
@@ -280,7 +280,7 @@ func (p *place) unite() {
 		var all history.Several
 		for _, part := range p.parts {
 			if part.prompts != nil {
-				all = append(all, history.Part{Agent: part.name, History: part.prompts(part.source)})
+				all = append(all, history.AgentHistory{Agent: part.name, History: part.prompts(part.source)})
 			}
 		}
 		return all

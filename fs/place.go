@@ -150,7 +150,7 @@ func (o *opener) show(p *place) {
 		p.view.Fork = p.view.Writer.Fork
 	}
 	p.view.Searcher = sync.OnceValue(func() *search.Searcher {
-		return search.New(search.Sessions{
+		return search.New(search.SearchedSessions{
 			Files: p.files, Tree: p.shownIn, Agents: p.agents, Memory: o.memory, Limit: search.DefaultLimit,
 		})
 	})

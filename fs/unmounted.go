@@ -123,7 +123,7 @@ func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Import
 }
 
 // transferred returns the blobs for a transfer, nil if there is no place for them.
-func (p *place) transferred() transfer.Blobs {
+func (p *place) transferred() transfer.BlobStores {
 	if p.blobs == nil {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (u *Unmounted) Searcher(query *search.Query, limit int) (*search.Searcher, 
 			return nil, err
 		}
 	}
-	sessions := view.Searcher().Sessions
+	sessions := view.Searcher().SearchedSessions
 	sessions.Limit = limit
 	return search.New(sessions), nil
 }

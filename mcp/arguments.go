@@ -23,18 +23,18 @@ type Parameter struct {
 	Most int
 }
 
-// Arguments are the checked arguments of a call.
-type Arguments struct {
+// CallArguments are the checked arguments of a call.
+type CallArguments struct {
 	texts   map[string]string
 	numbers map[string]int
 	choices map[string]bool
 }
 
 // Text returns the text of a parameter, "" where the call has none.
-func (a Arguments) Text(name string) string { return a.texts[name] }
+func (a CallArguments) Text(name string) string { return a.texts[name] }
 
 // Number returns the number of a parameter, or otherwise where the call has none.
-func (a Arguments) Number(name string, otherwise int) int {
+func (a CallArguments) Number(name string, otherwise int) int {
 	if number, ok := a.numbers[name]; ok {
 		return number
 	}
@@ -42,7 +42,7 @@ func (a Arguments) Number(name string, otherwise int) int {
 }
 
 // Choice returns whether a parameter is true.
-func (a Arguments) Choice(name string) bool { return a.choices[name] }
+func (a CallArguments) Choice(name string) bool { return a.choices[name] }
 
 // cursorParameter is the parameter of a call that goes on. Each tool has it.
 var cursorParameter = Parameter{
@@ -79,8 +79,8 @@ func (t *Tool) schema() map[string]any {
 }
 
 // parse checks the arguments of a call, which are JSON.
-func (t *Tool) parse(text json.RawMessage) (Arguments, error) {
-	a := Arguments{texts: map[string]string{}, numbers: map[string]int{}, choices: map[string]bool{}}
+func (t *Tool) parse(text json.RawMessage) (CallArguments, error) {
+	a := CallArguments{texts: map[string]string{}, numbers: map[string]int{}, choices: map[string]bool{}}
 	values := map[string]json.RawMessage{}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &values); err != nil {
@@ -117,7 +117,7 @@ func (t *Tool) parameterNames() string {
 }
 
 // add checks the value of a parameter.
-func (a *Arguments) add(p *Parameter, value json.RawMessage) error {
+func (a *CallArguments) add(p *Parameter, value json.RawMessage) error {
 	if p.IsNumber {
 		var number float64
 		err := json.Unmarshal(value, &number)

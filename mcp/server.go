@@ -35,17 +35,17 @@ type Tool struct {
 	Parameters  []Parameter
 	// Run writes the text of an answer, and ends with an error of out if there is one. The error is for
 	// the agent.
-	Run func(ctx context.Context, a Arguments, out *Answer) error
+	Run func(ctx context.Context, a CallArguments, out *AnswerText) error
 }
 
-// Answer takes the text of an answer.
-type Answer struct {
+// AnswerText takes the text of an answer.
+type AnswerText struct {
 	io.Writer
 	notes []string
 }
 
 // Note adds a sentence of ours that stands before the text.
-func (a *Answer) Note(format string, args ...any) {
+func (a *AnswerText) Note(format string, args ...any) {
 	a.notes = append(a.notes, fmt.Sprintf(format, args...))
 }
 
@@ -112,14 +112,14 @@ func (s *Server) call(ctx context.Context, t *Tool, r *sdk.CallToolRequest) (*sd
 }
 
 // answer runs the tool, and returns the text and our own words before it.
-func (t *Tool) answer(ctx context.Context, a Arguments) (text string, notes []string, err error) {
+func (t *Tool) answer(ctx context.Context, a CallArguments) (text string, notes []string, err error) {
 	defer storage.RecoverTo(&err)
 	from, err := parseCursor(a.Text(cursorParameter.Name))
 	if err != nil {
 		return "", nil, err
 	}
 	p := newPage(ctx, from, MaxAnswer-maxNotes)
-	out := &Answer{Writer: p}
+	out := &AnswerText{Writer: p}
 	err = t.Run(ctx, a, out)
 	if err != nil && !errors.Is(err, errFull) {
 		return "", nil, err

@@ -53,7 +53,7 @@ func (s *served) ask(t *testing.T, tool string, arguments any) (texts []string, 
 
 // TestAnswers: an answer begins with the notice, has our notes before the text, and is bounded; an error, and a bug, are said.
 func TestAnswers(t *testing.T) {
-	s := serve(t, Tool{Name: "say", Parameters: []Parameter{{Name: "what", Most: 10}}, Run: func(_ context.Context, a Arguments, out *Answer) error {
+	s := serve(t, Tool{Name: "say", Parameters: []Parameter{{Name: "what", Most: 10}}, Run: func(_ context.Context, a CallArguments, out *AnswerText) error {
 		switch a.Text("what") {
 		case "little":
 			out.Note("a note")
@@ -95,7 +95,7 @@ func TestAnswers(t *testing.T) {
 func waiting() (tool Tool, begun chan bool, over chan error) {
 	begun = make(chan bool, 10)
 	over = make(chan error, 10)
-	return Tool{Name: "wait", Run: func(ctx context.Context, _ Arguments, _ *Answer) error {
+	return Tool{Name: "wait", Run: func(ctx context.Context, _ CallArguments, _ *AnswerText) error {
 		begun <- true
 		<-ctx.Done()
 		over <- ctx.Err()
@@ -106,7 +106,7 @@ func waiting() (tool Tool, begun chan bool, over chan error) {
 // TestCancel: a call that the client cancels ends, also one that waits for others, and the server goes on.
 func TestCancel(t *testing.T) {
 	tool, begun, over := waiting()
-	s := serve(t, tool, Tool{Name: "quick", Run: func(context.Context, Arguments, *Answer) error { return nil }})
+	s := serve(t, tool, Tool{Name: "quick", Run: func(context.Context, CallArguments, *AnswerText) error { return nil }})
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error, maxCalls+1)
 	for range maxCalls + 1 {

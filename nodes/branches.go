@@ -216,7 +216,7 @@ func (d *BranchPathDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]I
 // the end of a branch, it continues with entries that are added.
 type EntriesFile struct {
 	node
-	line
+	sharedVersion
 	branch branch
 	state  sessioncore.EntryState
 }
@@ -288,5 +288,5 @@ func (f *EntriesFile) Open(ctx context.Context, _ int) (Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &documentHandle{&f.line, false}, nil
+	return &documentHandle{&f.sharedVersion, false}, nil
 }

@@ -99,7 +99,7 @@ func TestLinksShareALook(t *testing.T) {
 	require.NoError(t, err)
 	began := time.Date(2026, 2, 16, 10, 20, 30, 0, time.UTC).Local().Format("2006-01-02T15-04-")
 	for name, c := range map[string]struct {
-		dir   layout.Directory
+		dir   layout.LinkDirectory
 		links int
 		of    string // the link of the session that was modified last, and of the one before
 		next  string

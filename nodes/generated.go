@@ -38,7 +38,7 @@ func atOnce(r func(*sessioncore.Snapshot) (*document.Document, error)) render {
 // and labels. All reads of a handle see one version, so a door keeps no content.
 type GeneratedFile struct {
 	node
-	line
+	sharedVersion
 	// render renders the file as its name shows it, or extended as its readers continue; nil for a
 	// control file without content.
 	render func(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (rendering, error)
@@ -175,11 +175,11 @@ func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
 		if joined, err := f.open(ctx); err != nil {
 			return nil, err
 		} else if joined {
-			return &documentHandle{&f.line, true}, nil
+			return &documentHandle{&f.sharedVersion, true}, nil
 		}
 	}
 	// A file that follows has changed in another way since its name was looked up.
-	h := &documentHandle{&line{session: f.session, show: f.show}, false}
+	h := &documentHandle{&sharedVersion{session: f.session, show: f.show}, false}
 	if _, err := h.line.open(ctx); err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
 
 // documentHandle is an open file that is rendered from a session.
 type documentHandle struct {
-	line *line // the file's, or one of its own
+	line *sharedVersion // the file's, or one of its own
 	// advances reports that a reader at the end advances the line. A door that reads whole pages
 	// and knows the size reads beyond the end only after a stat has returned a larger one.
 	advances bool
@@ -214,11 +214,11 @@ func (h *documentHandle) Stat(ctx context.Context) (Attr, error) {
 
 func (h *documentHandle) Close() { h.line.release() }
 
-// line is the version that the open handles of a file share. When a reader comes to its end, it
+// sharedVersion is the version that the open handles of a file share. When a reader comes to its end, it
 // becomes the newest version, if that continues it (docs/design.md section 6). Otherwise the
 // handles keep their version, and the name is given to another node: so the size in a handle's
 // fstat never shrinks, and no reader takes the file for truncated.
-type line struct {
+type sharedVersion struct {
 	session *sessioncore.Session
 	// show makes the version of a snapshot that the file's name shows, or extended the one with
 	// which its readers continue.
@@ -247,11 +247,11 @@ type rendering struct {
 }
 
 // Follows reports whether the handles of the file share a version.
-func (l *line) Follows() bool { return l.grows != nil }
+func (l *sharedVersion) Follows() bool { return l.grows != nil }
 
 // StandsFor reports whether new handles may share the version of the existing ones, as the name
 // shows the same; content is that of the name's Child.
-func (l *line) StandsFor(ctx context.Context, content uint64) bool {
+func (l *sharedVersion) StandsFor(ctx context.Context, content uint64) bool {
 	if l.content != content {
 		return false
 	}
@@ -267,7 +267,7 @@ func (l *line) StandsFor(ctx context.Context, content uint64) bool {
 }
 
 // open adds a handle. It returns false if the existing handles show another version than the name.
-func (l *line) open(ctx context.Context) (bool, error) {
+func (l *sharedVersion) open(ctx context.Context) (bool, error) {
 	snap, err := l.session.Acquire(ctx)
 	if err != nil {
 		return false, err
@@ -298,7 +298,7 @@ func (l *line) open(ctx context.Context) (bool, error) {
 }
 
 // join adds a handle to the existing ones, if they show the name's version.
-func (l *line) join(snap *sessioncore.Snapshot, follows bool) (joined, handles bool) {
+func (l *sharedVersion) join(snap *sessioncore.Snapshot, follows bool) (joined, handles bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handles == 0 {
@@ -312,7 +312,7 @@ func (l *line) join(snap *sessioncore.Snapshot, follows bool) (joined, handles b
 }
 
 // update makes the handles continue with the version of a newer snapshot, if that continues theirs.
-func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot) {
+func (l *sharedVersion) update(ctx context.Context, snap *sessioncore.Snapshot) {
 	if old, _ := l.isOld(snap); !old || storage.LockUntil(ctx, &l.making) != nil {
 		return
 	}
@@ -343,7 +343,7 @@ func (l *line) update(ctx context.Context, snap *sessioncore.Snapshot) {
 }
 
 // isOld reports whether the handles have not been compared with a snapshot.
-func (l *line) isOld(snap *sessioncore.Snapshot) (old, follows bool) {
+func (l *sharedVersion) isOld(snap *sessioncore.Snapshot) (old, follows bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.handles > 0 && l.serial != snap.Serial(), l.follows
@@ -351,7 +351,7 @@ func (l *line) isOld(snap *sessioncore.Snapshot) (old, follows bool) {
 
 // stat returns the attributes of the handles' version, or without handles those of measure. With
 // handles no signal ends it: readers at the end would take an old size for the end of the file.
-func (l *line) stat(
+func (l *sharedVersion) stat(
 	ctx context.Context, measure func(context.Context, *sessioncore.Snapshot) (Attr, error),
 ) (Attr, error) {
 	if _, open := l.openAttr(); open {
@@ -372,14 +372,14 @@ func (l *line) stat(
 }
 
 // openAttr returns the attributes of the handles' version. open is false without handles.
-func (l *line) openAttr() (a Attr, open bool) {
+func (l *sharedVersion) openAttr() (a Attr, open bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.attr, l.handles > 0
 }
 
 // advance updates to the newest version if a read up to an offset would come to the end.
-func (l *line) advance(ctx context.Context, off int64) {
+func (l *sharedVersion) advance(ctx context.Context, off int64) {
 	l.mu.RLock()
 	atEnd := off > l.version.Size()
 	l.mu.RUnlock()
@@ -393,7 +393,7 @@ func (l *line) advance(ctx context.Context, off int64) {
 }
 
 // release removes a handle; the last one closes the version.
-func (l *line) release() {
+func (l *sharedVersion) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.handles--

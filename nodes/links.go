@@ -106,7 +106,7 @@ func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 // directories below them, continue/, recent/.
 type LinksDir struct {
 	Directory
-	layout layout.Directory
+	layout layout.LinkDirectory
 	// refusalName is the directory's name in last-error; "" if failed lookups are not recorded.
 	refusalName string
 	// scannedAt is the time of the last scan, by a listing or later lookups, ns since the epoch.
@@ -120,14 +120,14 @@ const scanLife = time.Second
 
 // LinksName is a directory of links as a name. refusalName is its name in last-error for failed
 // lookups, "" for a directory whose failed lookups are not recorded.
-func LinksName(name string, dir layout.Directory, refusalName string) Name {
+func LinksName(name string, dir layout.LinkDirectory, refusalName string) Name {
 	return Name{Name: name, Kind: storage.KindDir, Make: func(d *Directory) Node {
 		return &LinksDir{Directory: d.below(name), layout: dir, refusalName: refusalName}
 	}}
 }
 
 // UnlessEmpty is LinksName for a directory that is not listed while it is empty.
-func UnlessEmpty(name string, dir layout.Directory, refusalName string) Name {
+func UnlessEmpty(name string, dir layout.LinkDirectory, refusalName string) Name {
 	n := LinksName(name, dir, refusalName)
 	n.Is = func(_ *Directory, ctx context.Context) Presence {
 		entries, err := dir.List(ctx)
@@ -160,7 +160,7 @@ func (d *LinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (
 
 // entry finds the entry of a name. Soon after a listing it reads only the session's own file; where
 // that does not suffice, and once a second, it scans all sessions.
-func (d *LinksDir) entry(ctx context.Context, name string) (layout.Entry, error) {
+func (d *LinksDir) entry(ctx context.Context, name string) (layout.LinkEntry, error) {
 	now := time.Now()
 	age := now.Sub(time.Unix(0, d.scannedAt.Load()))
 	if age >= 0 && age < scanLife {
@@ -184,7 +184,7 @@ func (d *LinksDir) target(ctx context.Context, name string) (target, error) {
 	return d.linkTo(e), err
 }
 
-func (d *LinksDir) linkTo(e layout.Entry) target {
+func (d *LinksDir) linkTo(e layout.LinkEntry) target {
 	return target{path: layout.RelativeTarget(d.path(), e.Session), st: e.Stat}
 }
 

@@ -82,7 +82,7 @@ func openSource(t *testing.T, dirMode, fileMode os.FileMode) *nodes.RootDir {
 		Log: slog.New(slog.DiscardHandler), Memory: budget.New(budget.Default), Listing: list, Sessions: store,
 		Family: listing.Listings{list}, Writer: writer.New(store, writer.Options{Journal: files}),
 	}
-	searcher := search.New(search.Sessions{Files: files})
+	searcher := search.New(search.SearchedSessions{Files: files})
 	view.Searcher = func() *search.Searcher { return searcher }
 	names := []nodes.Name{
 		nodes.LinksName("by-cwd", layout.Nested{Listing: list, Tree: listing.ByCwd, Dir: "/"}, ""),

@@ -108,7 +108,7 @@ type View struct {
 	// Family are the listings in which a parent is searched, in order.
 	Family listing.Listings
 	// Agents are the agents of a mount of several, each with a directory; none in other mounts.
-	Agents []Agent
+	Agents []ShownAgent
 	// Root is the View of the mount's root; nil in that View itself.
 	Root *View
 	// Prices are the prices of answers without a cost (-o prices), set in the root's View.
@@ -159,8 +159,8 @@ func (v *View) blobsState() *storage.Token {
 	return &state
 }
 
-// Agent is one of several agents whose sessions a mount shows.
-type Agent struct {
+// ShownAgent is one of several agents whose sessions a mount shows.
+type ShownAgent struct {
 	Name string // of its directory in sessions/
 	View *View
 	// Files are the files in that directory.
@@ -168,7 +168,7 @@ type Agent struct {
 }
 
 // AgentsName is sessions/ of a mount of several agents, one directory each. all has their files.
-func AgentsName(all storage.Files, agents ...Agent) Name {
+func AgentsName(all storage.Files, agents ...ShownAgent) Name {
 	var names fixedNames[*Directory]
 	for _, a := range agents {
 		names = append(names, Name{Name: a.Name, Kind: storage.KindDir, Make: func(d *Directory) Node {

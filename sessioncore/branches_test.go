@@ -75,7 +75,7 @@ func checkBranch(t *testing.T, s *Snapshot, e Entry) {
 
 // TestRecordSize: the index keeps 64 bytes an entry (docs/design.md section 10: a few tens).
 func TestRecordSize(t *testing.T) {
-	require.EqualValues(t, 64, unsafe.Sizeof(record{}))
+	require.EqualValues(t, 64, unsafe.Sizeof(indexRecord{}))
 }
 
 func TestPathLabel(t *testing.T) {

@@ -51,7 +51,7 @@ type contextBuilder struct {
 
 // entryText is an entry with its text, nil if there is no entry or it could not be read.
 type entryText struct {
-	rec  *record
+	rec  *indexRecord
 	text rawjson.Value
 }
 

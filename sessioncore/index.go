@@ -14,8 +14,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// record is an entry in the index: its position and its links, never its content.
-type record struct {
+// indexRecord is an entry in the index: its position and its links, never its content.
+type indexRecord struct {
 	off       int64  // offset of the entry's text in the file
 	time      int64  // its timestamp, or the one used instead (docs/design.md, entries/); ms since the epoch
 	size      uint32 // size of the text in bytes
@@ -71,7 +71,7 @@ type labelRecord struct {
 // contents are the facts about the entries of a file. A snapshot has a copy of the index's.
 type contents struct {
 	symbols symbolTable
-	records []record
+	records []indexRecord
 	// labelSets are the label entries in file order.
 	labelSets    []labelRecord
 	problems     []Problem
@@ -139,7 +139,7 @@ func noObject(u *jsonl.Unit) Problem {
 	p := Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoObject}
 	p.Why = "a JSON value that is no object is no entry"
 	if text, ok := rawjson.Value(u.Text).Text(); ok && len(u.Text) <= maxQuoted {
-		p.Why += rawjson.Text(": " + text)
+		p.Why += rawjson.JSONText(": " + text)
 		p.own = p.inOwnFile(text)
 	}
 	return p
@@ -154,7 +154,7 @@ func (p Problem) inOwnFile(value string) *Problem {
 	}
 	p.Line = line.Line
 	p.Size = line.Size
-	p.Why = rawjson.Text(line.Why)
+	p.Why = rawjson.JSONText(line.Why)
 	switch {
 	case strings.HasPrefix(line.Why, jsonl.ReasonNoResume):
 		p.What = ProblemNoResume
@@ -165,7 +165,7 @@ func (p Problem) inOwnFile(value string) *Problem {
 }
 
 // unitProblem records a problem of a whole unit.
-func (x *index) unitProblem(u *jsonl.Unit, what ProblemKind, why rawjson.Text) {
+func (x *index) unitProblem(u *jsonl.Unit, what ProblemKind, why rawjson.JSONText) {
 	x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: what, Why: why})
 }
 
@@ -178,7 +178,7 @@ func (x *index) add(u *jsonl.Unit) error {
 		x.problem(p)
 	}
 	if u.Kind == jsonl.SkippedUnit {
-		x.unitProblem(u, ProblemSkipped, rawjson.Text(u.Reason))
+		x.unitProblem(u, ProblemSkipped, rawjson.JSONText(u.Reason))
 		return nil
 	}
 	if !x.header.found {
@@ -204,7 +204,7 @@ func (x *index) add(u *jsonl.Unit) error {
 // addEntry adds an entry to the index.
 func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	info := u.Info
-	rec := record{off: u.Off, size: uint32(u.Size), line: uint32(u.Line), crc: info.CRC, kind: kind}
+	rec := indexRecord{off: u.Off, size: uint32(u.Size), line: uint32(u.Line), crc: info.CRC, kind: kind}
 	rec.flags = textFlags(u)
 	rec.time = x.lastNow
 	if t, form, ok := x.dialect.Time(info.Time.Of(u.Text)); ok {
@@ -255,7 +255,7 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 }
 
 // mayMark reports whether an entry may have a mark of the program that wrote it, by its type.
-func mayMark(rec *record) bool {
+func mayMark(rec *indexRecord) bool {
 	switch rec.kind {
 	case TypeMessage:
 		return rec.role == RoleSystem
@@ -268,7 +268,7 @@ func mayMark(rec *record) bool {
 // moveLeaf updates the leaf for a record that is about to be added: to its own entry, or to the
 // target of a move (docs/design.md, leaf; docs/format.md, Operator dialect). Entries without an id
 // do not count.
-func (x *index) moveLeaf(rec *record, u *jsonl.Unit) {
+func (x *index) moveLeaf(rec *indexRecord, u *jsonl.Unit) {
 	var target rawjson.Value
 	if rec.kind == x.dialect.MoveType {
 		var isMove bool
@@ -318,7 +318,7 @@ var roles = map[string]Role{
 }
 
 // link sets an entry's id and parent as the file gives them.
-func (x *index) link(rec *record, u *jsonl.Unit) {
+func (x *index) link(rec *indexRecord, u *jsonl.Unit) {
 	if id, ok := u.Info.ID.Of(u.Text).Bytes(); ok {
 		x.setID(rec, id)
 	}
@@ -328,13 +328,13 @@ func (x *index) link(rec *record, u *jsonl.Unit) {
 }
 
 // setID sets the id of a record that is about to be added.
-func (x *index) setID(rec *record, id []byte) {
+func (x *index) setID(rec *indexRecord, id []byte) {
 	rec.id = x.symbols.intern(id)
 	if before := x.symbols.symbols[rec.id].last; before != 0 {
 		why := fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[before-1].line)
 		x.problem(Problem{
-			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: rawjson.Text(id),
-			Why: rawjson.Text(why),
+			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: rawjson.JSONText(id),
+			Why: rawjson.JSONText(why),
 		})
 	} else if names.TooLong(id) {
 		x.longIDs = append(x.longIDs, rec.id)
@@ -368,7 +368,7 @@ const (
 // pathLabelOf returns the path label of an entry: the role of its message, "toolResult-<tool>" for
 // a tool result, otherwise the text of its type. The label is encoded as a name and cut at
 // maxPathLabel.
-func (x *index) pathLabelOf(rec *record, u *jsonl.Unit) symbol {
+func (x *index) pathLabelOf(rec *indexRecord, u *jsonl.Unit) symbol {
 	var buf [maxPathLabel]byte
 	label := buf[:0]
 	role := u.Info.Role.Of(u.Text)

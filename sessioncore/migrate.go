@@ -17,7 +17,7 @@ import (
 // Version 2 has the role hookMessage instead of custom.
 
 // migrateLinks sets the id and the parent of an entry of a version 1 file.
-func (x *index) migrateLinks(rec *record, u *jsonl.Unit, n uint32) {
+func (x *index) migrateLinks(rec *indexRecord, u *jsonl.Unit, n uint32) {
 	rec.flags |= recMigrated
 	x.ordinals = append(x.ordinals, uint32(x.values-1))
 	if n > 0 {
@@ -65,7 +65,7 @@ func (s *Snapshot) keptByIndex(v rawjson.Value) (id symbol, ok bool) {
 }
 
 // migrated returns the migrated text of an entry. Other members keep their bytes and order.
-func (s *Snapshot) migrated(rec *record, text rawjson.Value) []byte {
+func (s *Snapshot) migrated(rec *indexRecord, text rawjson.Value) []byte {
 	var edits rawjson.Edits
 	if s.version < 2 {
 		edits = s.linkEdits(edits, rec, text)
@@ -78,7 +78,7 @@ func (s *Snapshot) migrated(rec *record, text rawjson.Value) []byte {
 }
 
 // linkEdits adds the edits that replace id, parentId and the first kept entry of a version 1 entry.
-func (s *Snapshot) linkEdits(edits rawjson.Edits, rec *record, text rawjson.Value) rawjson.Edits {
+func (s *Snapshot) linkEdits(edits rawjson.Edits, rec *indexRecord, text rawjson.Value) rawjson.Edits {
 	add := append(rawjson.AppendQuoted([]byte(`"id":`), s.idText(rec.id)), `,"parentId":`...)
 	add = s.appendID(add, rec.parent)
 	removed := []string{"id", "parentId"}
@@ -106,7 +106,7 @@ func (s *Snapshot) appendID(dst []byte, id symbol) []byte {
 func hookEdit(edits rawjson.Edits, message rawjson.Value, base int) rawjson.Edits {
 	for m := range message.EachMember {
 		if m.KeyIs("role") {
-			edits = append(edits, rawjson.Edit{Start: base + m.End - len(m.Value), End: base + m.End, Text: `"custom"`})
+			edits = append(edits, rawjson.TextEdit{Start: base + m.End - len(m.Value), End: base + m.End, Text: `"custom"`})
 		}
 	}
 	return edits

@@ -34,13 +34,13 @@ const (
 // Problem is a piece of a session file that could not be read or linked, a line of problems.jsonl
 // (docs/design.md section 1).
 type Problem struct {
-	Line   int64        `json:"line"`         // line number, from 1
-	Offset int64        `json:"offset"`       // in the file, in bytes
-	Size   int64        `json:"bytes"`        // of the text, in bytes
-	What   ProblemKind  `json:"problem"`      // its kind
-	ID     rawjson.Text `json:"id,omitempty"` // of the entry, if it has one
-	Why    rawjson.Text `json:"why"`          // for a person
-	own    *Problem     // the same in another agent's file, if a line of that may be meant
+	Line   int64            `json:"line"`         // line number, from 1
+	Offset int64            `json:"offset"`       // in the file, in bytes
+	Size   int64            `json:"bytes"`        // of the text, in bytes
+	What   ProblemKind      `json:"problem"`      // its kind
+	ID     rawjson.JSONText `json:"id,omitempty"` // of the entry, if it has one
+	Why    rawjson.JSONText `json:"why"`          // for a person
+	own    *Problem         // the same in another agent's file, if a line of that may be meant
 }
 
 // InOwnFile returns the problem of a session made of another agent's file as one of that file, if it is
@@ -85,7 +85,7 @@ func (s *Snapshot) Problems() (list []Problem, count int64) {
 // ProblemOf returns a problem of an entry.
 func (s *Snapshot) ProblemOf(e Entry, what ProblemKind, why string) Problem {
 	rec := &s.records[e]
-	p := Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, Why: rawjson.Text(why)}
-	p.ID = rawjson.Text(s.idText(rec.id))
+	p := Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, Why: rawjson.JSONText(why)}
+	p.ID = rawjson.JSONText(s.idText(rec.id))
 	return p
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // isRequest reports whether a record that is about to be added is a person's request.
-func isRequest(rec *record, u *jsonl.Unit) bool {
+func isRequest(rec *indexRecord, u *jsonl.Unit) bool {
 	text := rawjson.Value(u.Text)
 	switch {
 	case rec.kind == TypeCustomMessage:

@@ -121,17 +121,17 @@ func (s *Snapshot) Unchanged() error {
 	return nil
 }
 
-// ReadAt reads the pinned file; see document.Source.
+// ReadAt reads the pinned file; see document.SnapshotSource.
 func (s *Snapshot) ReadAt(p []byte, off int64) (int, error) { return s.index.file.ReadAt(p, off) }
 
-// Changed implements document.Source.
+// Changed implements document.SnapshotSource.
 func (s *Snapshot) Changed() (now storage.Token, changed bool, err error) {
 	st, err := s.index.file.Stat()
 	return st.Token, st.Token != s.stat.Token || s.index.confirmed.hasGrowth(), err
 }
 
-// CheckRange implements document.Source.
-func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *document.Checked) error {
+// CheckRange implements document.SnapshotSource.
+func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *document.CheckedEntry) error {
 	end := off + int64(len(text))
 	first := sort.Search(len(s.records), func(i int) bool { return s.records[i].off+int64(s.records[i].size) > off })
 	for e := Entry(first); int(e) < len(s.records) && s.records[e].off < end; e++ {
@@ -141,13 +141,13 @@ func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *
 		var err error
 		if from >= 0 && to <= int64(len(text)) {
 			err = s.check(e, text[from:to])
-		} else if *known != (document.Checked{Entry: int32(e), In: now}) && !s.index.confirmed.has(e, now) {
+		} else if *known != (document.CheckedEntry{Entry: int32(e), In: now}) && !s.index.confirmed.has(e, now) {
 			err = s.checkPart(e, text, off)
-			*known = document.Checked{Entry: int32(e), In: now}
+			*known = document.CheckedEntry{Entry: int32(e), In: now}
 			s.index.confirmed.add(now, e)
 		}
 		if err != nil {
-			*known = document.Checked{}
+			*known = document.CheckedEntry{}
 			return err
 		}
 	}

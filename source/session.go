@@ -110,14 +110,14 @@ func Ambiguous(said string, lines []string) error {
 	return fs.Refuse(fs.ErrArgument, "%s:\n%s%s", said, strings.Join(lines, "\n"), more)
 }
 
-// Session is the session of an argument, and an entry of it.
-type Session struct {
+// NamedSession is the session of an argument, and an entry of it.
+type NamedSession struct {
 	Dir   string // the directory of the session, a path of the tree without links
 	Entry string // as in entries/, without the suffix; "" where only the session is named
 }
 
 // Branch returns the directory that shows the branch to the entry, or that of the session.
-func (n Session) Branch() string {
+func (n NamedSession) Branch() string {
 	if n.Entry == "" {
 		return n.Dir
 	}
@@ -154,19 +154,19 @@ func EndOf(snap *sessioncore.Snapshot, entry string) (sessioncore.Entry, error) 
 // path in a mount or in the tree, also one in the session's directory such as entries/ID.json, or
 // its file. #ENTRY may follow, the id of an entry or its beginning. An argument that names none, or
 // several, is refused.
-func (t *Tree) Named(arg string) (Session, error) {
+func (t *Tree) Named(arg string) (NamedSession, error) {
 	found, err := t.AllNamed(arg)
 	if err == nil && len(found) > 1 {
 		err = fs.Refuse(fs.ErrUsage, "%s stands for %d sessions; one is expected", arg, len(found))
 	}
 	if err != nil {
-		return Session{}, err
+		return NamedSession{}, err
 	}
 	return found[0], nil
 }
 
 // AllNamed is Named for an argument that may be a pattern of several.
-func (t *Tree) AllNamed(arg string) (found []Session, err error) {
+func (t *Tree) AllNamed(arg string) (found []NamedSession, err error) {
 	found, err = t.FindNamed(arg)
 	if storage.IsGone(err) {
 		err = t.NotFound(arg, "as its id or path")
@@ -196,7 +196,7 @@ func (t *Tree) NotFound(arg, where string) error {
 var areWords = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_. -]*$`)
 
 // FindNamed is AllNamed with the file system's error where there is none.
-func (t *Tree) FindNamed(arg string) (found []Session, err error) {
+func (t *Tree) FindNamed(arg string) (found []NamedSession, err error) {
 	found, err = t.namedBy(arg)
 	if before := beforeEntry(arg); storage.IsGone(err) && before != arg {
 		found, err = t.namedBy(before)
@@ -218,7 +218,7 @@ func beforeEntry(arg string) string {
 	return arg
 }
 
-func (t *Tree) namedBy(arg string) (found []Session, err error) {
+func (t *Tree) namedBy(arg string) (found []NamedSession, err error) {
 	paths, err := t.Expand(arg)
 	for _, p := range paths {
 		resolved, err := t.Resolve(p)
@@ -235,18 +235,18 @@ func (t *Tree) namedBy(arg string) (found []Session, err error) {
 }
 
 // sessionOf returns the session in which a path without links lies, and the entry that it names.
-func (t *Tree) sessionOf(resolved string) (Session, bool) {
+func (t *Tree) sessionOf(resolved string) (NamedSession, bool) {
 	for _, suffix := range fileSuffixes {
 		resolved = strings.TrimSuffix(resolved, suffix)
 	}
 	for dir := resolved; dir != "." && dir != "/"; dir = path.Dir(dir) {
 		for _, suffix := range fileSuffixes {
 			if info, err := t.Lstat(dir + suffix); err == nil && info.Mode().IsRegular() {
-				return Session{dir, entryIn(strings.TrimPrefix(resolved[len(dir):], "/"))}, true
+				return NamedSession{dir, entryIn(strings.TrimPrefix(resolved[len(dir):], "/"))}, true
 			}
 		}
 	}
-	return Session{}, false
+	return NamedSession{}, false
 }
 
 // fileSuffixes end the names of session files: as they are, archived, and as Codex compresses them.

@@ -31,7 +31,7 @@ func TestNamedSessions(t *testing.T) {
 	} {
 		got, err := src.Named(arg)
 		require.NoError(t, err, arg)
-		require.Equal(t, Session{hourFile, entry}, got, arg)
+		require.Equal(t, NamedSession{hourFile, entry}, got, arg)
 	}
 	for arg, want := range map[string]string{
 		hourFile + "/artifacts/Task-1.jsonl": hourFile + "/artifacts/Task-1",
@@ -39,7 +39,7 @@ func TestNamedSessions(t *testing.T) {
 	} {
 		got, err := src.Named(arg)
 		require.NoError(t, err, arg)
-		require.Equal(t, Session{Dir: want}, got, arg)
+		require.Equal(t, NamedSession{Dir: want}, got, arg)
 	}
 	for arg, want := range map[string]string{
 		"019d": "more than one session; type more of it:\n  019", "019d3d9#3a": "more than one entry; type more of it:\n  3a17833e\n  3a35c741",

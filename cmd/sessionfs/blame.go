@@ -111,9 +111,9 @@ func lineRange(text string, count int) (from, to int, err error) {
 // fileEdits are the edits of a file in all sessions.
 type fileEdits struct {
 	touched *search.Touched
-	list    []blame.Edit    // the oldest first
-	unread  []*search.Found // sessions that could not be searched
-	named   int             // how many calls name the file
+	list    []blame.FileEdit   // the oldest first
+	unread  []*search.FileHits // sessions that could not be searched
+	named   int                // how many calls name the file
 }
 
 // unedited returns an error that says why a file has no edits, with advice about the most similar path.
@@ -202,8 +202,8 @@ func (src *tree) findEdits(ctx context.Context, file string) (found fileEdits, e
 }
 
 // blamePrinter returns a printer of a file's edits.
-func (src *tree) blamePrinter(out *view.Screen, edits []blame.Edit) *blame.Printer {
-	return &blame.Printer{Out: out, Edits: edits, Agent: func(e *blame.Edit) string { return src.agentOf(e.Directory()) }}
+func (src *tree) blamePrinter(out *view.Screen, edits []blame.FileEdit) *blame.Printer {
+	return &blame.Printer{Out: out, Edits: edits, Agent: func(e *blame.FileEdit) string { return src.agentOf(e.Directory()) }}
 }
 
 // agentOf returns the name of the agent whose session a directory of the tree shows. Of several agents the

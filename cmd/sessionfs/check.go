@@ -45,7 +45,7 @@ func runCheck(cmd *cobra.Command, src *tree, args []string, asJSON bool) error {
 	if len(src.Agents) > 0 {
 		depth = 3 // sessions/AGENT/PROJECT/
 	}
-	c := &reports.Checker{Tree: src, IsUnderstood: agents.IsUnderstood, Depth: depth, Found: func(found *reports.Checked) {
+	c := &reports.SessionChecker{Tree: src, IsUnderstood: agents.IsUnderstood, Depth: depth, Found: func(found *reports.CheckedSession) {
 		if asJSON {
 			_ = names.WriteJSON(out, found)
 		} else {
@@ -76,7 +76,7 @@ func runCheck(cmd *cobra.Command, src *tree, args []string, asJSON bool) error {
 }
 
 // checkBelow has the sessions below paths of the tree checked.
-func checkBelow(c *reports.Checker, src *tree, patterns []string) error {
+func checkBelow(c *reports.SessionChecker, src *tree, patterns []string) error {
 	paths, err := src.Expand(patterns...)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (src *tree) checked(dir string) string {
 }
 
 // sayChecked prints how many sessions there were.
-func sayChecked(out io.Writer, c *reports.Checker, asJSON bool) {
+func sayChecked(out io.Writer, c *reports.SessionChecker, asJSON bool) {
 	if asJSON {
 		sums := map[string]int{"sessions": c.Sessions, "broken": c.Broken}
 		if c.Strangers > 0 {

@@ -51,7 +51,7 @@ func forkCommand() *cobra.Command {
 
 // fork makes a session that ends at an entry of another one, the leaf if none is named, and returns
 // its path in the tree.
-func (p *picker) fork(at source.Session, title string) (string, error) {
+func (p *picker) fork(at source.NamedSession, title string) (string, error) {
 	id, err := p.entryID(at)
 	if err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (p *picker) fork(at source.Session, title string) (string, error) {
 }
 
 // entryID returns the id of an entry, or of the leaf if none is named.
-func (p *picker) entryID(at source.Session) (string, error) {
+func (p *picker) entryID(at source.NamedSession) (string, error) {
 	snap, err := p.src.Snapshot(p.cmd.Context(), at.Dir)
 	if err != nil {
 		return "", err
@@ -122,7 +122,7 @@ func resumeSessionCommand() *cobra.Command {
 
 // goOnFrom has the agent started with a session, in its working directory, in the place of this
 // process: from an entry, if one is named. If the session stands elsewhere, that is the end of a fork.
-func (p *picker) goOnFrom(at source.Session) error {
+func (p *picker) goOnFrom(at source.NamedSession) error {
 	r, err := p.startable(at.Dir)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (p *picker) goOnFrom(at source.Session) error {
 }
 
 // standsAt reports whether a session stands at the named entry. It does where none is named.
-func (p *picker) standsAt(at source.Session) (bool, error) {
+func (p *picker) standsAt(at source.NamedSession) (bool, error) {
 	if at.Entry == "" {
 		return true, nil
 	}
@@ -153,6 +153,6 @@ func (p *picker) standsAt(at source.Session) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	leaf, err := p.entryID(source.Session{Dir: at.Dir})
+	leaf, err := p.entryID(source.NamedSession{Dir: at.Dir})
 	return wanted == leaf, err
 }

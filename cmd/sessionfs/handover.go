@@ -19,7 +19,7 @@ import (
 
 // goOnIn has another agent started with a new session, which has the conversation of a session up to an
 // entry, the leaf if none is named.
-func (p *picker) goOnIn(agent string, at source.Session) error {
+func (p *picker) goOnIn(agent string, at source.NamedSession) error {
 	to, err := p.receiver(agent)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (p *picker) receiver(agent string) (mountopts.AgentDir, error) {
 }
 
 // handOver makes the session of another agent, and returns its id.
-func (p *picker) handOver(to mountopts.AgentDir, at source.Session, cwd string) (id string, err error) {
+func (p *picker) handOver(to mountopts.AgentDir, at source.NamedSession, cwd string) (id string, err error) {
 	cwd, err = filepath.EvalSymlinks(cwd)
 	if err != nil {
 		return "", err
@@ -90,7 +90,7 @@ func (p *picker) handOver(to mountopts.AgentDir, at source.Session, cwd string) 
 	if err != nil {
 		return "", err
 	}
-	id, notes, err := p.src.HandOver(p.cmd.Context(), &fs.Handover{Dir: at.Dir, Snapshot: snap, Entry: end, CWD: cwd, To: to})
+	id, notes, err := p.src.HandOver(p.cmd.Context(), &fs.HandoverRequest{Dir: at.Dir, Snapshot: snap, Entry: end, CWD: cwd, To: to})
 	switch {
 	case errors.Is(err, sessioncore.ErrReadOnly):
 		return "", refuse(exitFailure, "%s: %s", p.cmd.Name(), syscall.EROFS)
@@ -105,7 +105,7 @@ func (p *picker) handOver(to mountopts.AgentDir, at source.Session, cwd string) 
 
 // mayTell returns an error unless another agent may be sent the words of a session as its own
 // conversation. Where another person may have written them, the user is asked, at a terminal.
-func (p *picker) mayTell(agent string, at source.Session) error {
+func (p *picker) mayTell(agent string, at source.NamedSession) error {
 	why := p.strangeness(at)
 	if why == "" {
 		return nil
@@ -119,7 +119,7 @@ func (p *picker) mayTell(agent string, at source.Session) error {
 }
 
 // strangeness returns the reason for which another person may have written a session, "" for none.
-func (p *picker) strangeness(at source.Session) string {
+func (p *picker) strangeness(at source.NamedSession) string {
 	of := p.agent(at.Dir)
 	isOwn := func(a mountopts.AgentDir) bool { return source.IsSame(a.Source, of.Source) }
 	if of.Source == "" || !slices.ContainsFunc(source.AgentDirs(os.Getenv), isOwn) {

@@ -107,8 +107,8 @@ func (d *agentDoor) server() *mcp.Server {
 }
 
 // run returns the function of a tool: do on opened sessions, with its errors in the words of commands.
-func (d *agentDoor) run(do func(c *agentCall) error) func(context.Context, mcp.Arguments, *mcp.Answer) error {
-	return func(ctx context.Context, a mcp.Arguments, answer *mcp.Answer) error {
+func (d *agentDoor) run(do func(c *agentCall) error) func(context.Context, mcp.CallArguments, *mcp.AnswerText) error {
+	return func(ctx context.Context, a mcp.CallArguments, answer *mcp.AnswerText) error {
 		err := d.onSessions(ctx, a, answer, do)
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -118,7 +118,7 @@ func (d *agentDoor) run(do func(c *agentCall) error) func(context.Context, mcp.A
 }
 
 // onSessions opens the sessions for a call.
-func (d *agentDoor) onSessions(ctx context.Context, a mcp.Arguments, answer *mcp.Answer, do func(c *agentCall) error) error {
+func (d *agentDoor) onSessions(ctx context.Context, a mcp.CallArguments, answer *mcp.AnswerText, do func(c *agentCall) error) error {
 	at, err := source.Find(source.Request{Name: "all"})
 	if err != nil {
 		return err
@@ -133,12 +133,12 @@ func (d *agentDoor) onSessions(ctx context.Context, a mcp.Arguments, answer *mcp
 	}
 	defer opened.Close()
 	c := &agentCall{
-		ctx:       ctx,
-		Arguments: a,
-		answer:    answer,
-		door:      d,
-		src:       &tree{Tree: opened, within: d.within},
-		out:       bufio.NewWriter(answer),
+		ctx:           ctx,
+		CallArguments: a,
+		answer:        answer,
+		door:          d,
+		src:           &tree{Tree: opened, within: d.within},
+		out:           bufio.NewWriter(answer),
 	}
 	err = do(c)
 	if err != nil {

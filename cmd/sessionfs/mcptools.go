@@ -24,9 +24,9 @@ import (
 
 // agentCall is a call of a tool.
 type agentCall struct {
-	mcp.Arguments
+	mcp.CallArguments
 	ctx    context.Context // of the call
-	answer *mcp.Answer
+	answer *mcp.AnswerText
 	door   *agentDoor
 	src    *tree
 	out    *bufio.Writer // to the answer
@@ -214,13 +214,13 @@ func (c *agentCall) hits(query *search.Query, m search.Matcher) (*search.Result,
 	c.noteUnread(result.Unread)
 	p := &search.Printer{
 		Out: c.screen(), Prompts: true,
-		Agent: func(found *search.Found) string { return c.src.agentOf(found.Directory()) },
+		Agent: func(found *search.FileHits) string { return c.src.agentOf(found.Directory()) },
 	}
 	return result, p.Hits(result.Hits)
 }
 
 // noteUnread says how many sessions could not be searched. Their names may be of other directories.
-func (c *agentCall) noteUnread(unread []*search.Found) {
+func (c *agentCall) noteUnread(unread []*search.FileHits) {
 	if len(unread) > 0 {
 		c.answer.Note("%d session files of this user could not be read.", len(unread))
 	}
@@ -291,17 +291,17 @@ func (c *agentCall) log() error {
 
 // named returns the session of the argument id, and the entry that it names. Callers must release the
 // session.
-func (c *agentCall) named() (*sessioncore.Snapshot, source.Session, error) {
+func (c *agentCall) named() (*sessioncore.Snapshot, source.NamedSession, error) {
 	text := c.Text("id")
 	if strings.Contains(text, "/") {
-		return nil, source.Session{}, fmt.Errorf("%s is no id: an id has no /", names.Visible(text))
+		return nil, source.NamedSession{}, fmt.Errorf("%s is no id: an id has no /", names.Visible(text))
 	}
 	key, entry, _ := strings.Cut(strings.TrimSpace(text), "#")
 	found, err := c.session(key)
 	if err != nil {
-		return nil, source.Session{}, err
+		return nil, source.NamedSession{}, err
 	}
-	at := source.Session{Dir: found.dir}
+	at := source.NamedSession{Dir: found.dir}
 	if entry != "" {
 		at.Entry, err = c.src.Entry(at.Dir, entry)
 		if err != nil {

@@ -83,7 +83,7 @@ func (p *picker) run(query string) (err error) {
 		return refuse(exitFailure, "%s is not mounted: mkdir -p ~/agent-sessions && sessionfs ~/agent-sessions",
 			p.src.TableSource())
 	}
-	chosen := source.Session{}
+	chosen := source.NamedSession{}
 	switch {
 	case p.here && query != "":
 		return refuse(exitUsage, "pick: --here or QUERY, not both")
@@ -113,7 +113,7 @@ func (p *picker) run(query string) (err error) {
 }
 
 // print prints where the session is in a mount, else its id.
-func (p *picker) print(chosen source.Session) error {
+func (p *picker) print(chosen source.NamedSession) error {
 	at := p.inMount(chosen.Dir)
 	if at != "" && chosen.Entry != "" {
 		at = filepath.Join(at, "branches", chosen.Entry)
@@ -208,20 +208,20 @@ const sentTogether = 64
 
 // meant returns the session of an id or a path, else the newest one that has all words of a text;
 // of none, the last one here.
-func (p *picker) meant(text string) (source.Session, error) {
+func (p *picker) meant(text string) (source.NamedSession, error) {
 	if text == "" {
 		dir, err := p.lastHere()
-		return source.Session{Dir: dir}, err
+		return source.NamedSession{Dir: dir}, err
 	}
 	if _, err := p.src.FindNamed(text); !storage.IsGone(err) || strings.Contains(text, "/") {
 		return p.src.Named(text)
 	}
 	found, err := withWords("", text, p.list)
 	if err != nil {
-		return source.Session{}, err
+		return source.NamedSession{}, err
 	}
 	if len(found) == 0 {
-		return source.Session{}, p.src.NotFound(text, "as its id or path, or in its title, directory or agent")
+		return source.NamedSession{}, p.src.NotFound(text, "as its id or path, or in its title, directory or agent")
 	}
 	if n := len(found) - 1; n > 0 {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n",
@@ -230,9 +230,9 @@ func (p *picker) meant(text string) (source.Session, error) {
 	dir, _, _ := strings.Cut(found[0], "\t")
 	dir, err = p.src.Resolve(dir)
 	if err != nil {
-		return source.Session{}, err
+		return source.NamedSession{}, err
 	}
-	return source.Session{Dir: dir}, nil
+	return source.NamedSession{Dir: dir}, nil
 }
 
 // line is a session in the list: its path, which is not shown, columns, and its id, which is not

@@ -63,7 +63,7 @@ func isEntryFile(args []string) bool {
 
 // showAround shows a branch with an entry: on a terminal all of it, in a pager at the entry, elsewhere
 // the entry with some around it.
-func (src *tree) showAround(cmd *cobra.Command, at source.Session) error {
+func (src *tree) showAround(cmd *cobra.Command, at source.NamedSession) error {
 	snap, err := src.Snapshot(cmd.Context(), at.Dir)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (src *tree) showAround(cmd *cobra.Command, at source.Session) error {
 
 // passageOf returns an entry of a session with so many entries on each side. Callers must close its
 // document before they release the session.
-func passageOf(ctx context.Context, snap *sessioncore.Snapshot, at source.Session, around int) (*view.Passage, error) {
+func passageOf(ctx context.Context, snap *sessioncore.Snapshot, at source.NamedSession, around int) (*view.Passage, error) {
 	entry, err := source.EndOf(snap, at.Entry)
 	if err != nil {
 		return nil, err
@@ -149,14 +149,14 @@ func diffCommand() *cobra.Command {
 		Example: "  sessionfs diff 019d3d9 019d3d9#6ab2fbe0",
 		Args:    twoArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		var branches [2]view.Branch
+		var branches [2]view.ShownBranch
 		for i, arg := range args {
 			snap, end, err := src.Branch(arg)
 			if err != nil {
 				return err
 			}
 			defer snap.Release()
-			branches[i] = view.Branch{Session: snap, End: end}
+			branches[i] = view.ShownBranch{Session: snap, End: end}
 		}
 		differ := false
 		err := paged(cmd, func(out *view.Screen) (err error) {

@@ -187,13 +187,13 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 	if err != nil {
 		return err
 	}
-	var unread []*search.Found
+	var unread []*search.FileHits
 	found := 0
 	err = paged(cmd, func(out *view.Screen) error {
 		p := f.printer(cmd, src, out)
 		p.Whole = func(h *search.Hit) (search.Hit, error) { return searcher.Whole(cmd.Context(), m, h) }
 		if f.count || f.list {
-			var sessions []*search.Found
+			var sessions []*search.FileHits
 			err = withProgress(cmd, func(ctx context.Context) (err error) {
 				sessions, unread, err = searcher.Count(ctx, m)
 				return err
@@ -239,7 +239,7 @@ func (f *finding) printer(cmd *cobra.Command, src *tree, out *view.Screen) *sear
 	p := &search.Printer{
 		Out: out, Width: max(0, terminalWidth(cmd.OutOrStdout())), JSON: f.json, Count: f.count, Prompts: f.prompts,
 		Marks: f.marks,
-		Agent: func(found *search.Found) string { return src.agentOf(found.Directory()) },
+		Agent: func(found *search.FileHits) string { return src.agentOf(found.Directory()) },
 	}
 	if f.around > 0 {
 		p.Around = func(h *search.Hit) (before, after []search.Hit, err error) {
@@ -278,7 +278,7 @@ func (src *tree) around(ctx context.Context, h *search.Hit, count int) (before, 
 				continue
 			}
 			found = append(found, search.Hit{
-				Found: h.Found, Entry: snap.Name(e), What: snap.PathLabel(e), Time: snap.Time(e), Line: said,
+				FileHits: h.FileHits, Entry: snap.Name(e), What: snap.PathLabel(e), Time: snap.Time(e), Line: said,
 			})
 			if len(found) == count {
 				break
@@ -304,7 +304,7 @@ func (src *tree) around(ctx context.Context, h *search.Hit, count int) (before, 
 
 // endSearch prints the sessions that could not be searched. Where there are any, it ends a command
 // without an error with exitNotDone, else with exitNothing where nothing is found.
-func endSearch(cmd *cobra.Command, err error, unread []*search.Found, found bool) error {
+func endSearch(cmd *cobra.Command, err error, unread []*search.FileHits, found bool) error {
 	for _, u := range unread {
 		sayError(cmd, errors.New(names.Visible(u.Path())+" could not be searched: "+names.Visible(u.Err.Error())))
 	}

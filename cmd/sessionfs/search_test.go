@@ -20,15 +20,15 @@ import (
 // For people: a line for each hit at any width, what was found in colour, and nothing that a terminal would obey.
 func TestSearchOnTerminal(t *testing.T) {
 	at := time.Date(2026, 3, 30, 7, 13, 41, 0, time.Local)
-	low := &search.Found{Tree: "sessions", File: "p/a.jsonl", ID: "019d3d96-6b66-7996-8ead-42aae5653abc"}
-	near := &search.Found{Tree: "sessions", File: "p/b.jsonl", ID: "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17"}
-	twin := &search.Found{Tree: "sessions", File: "p/c.jsonl", ID: "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a18"}
-	odd := &search.Found{Tree: "sessions", File: "p/d.jsonl", ID: "odd\x1b[2J"}
+	low := &search.FileHits{Tree: "sessions", File: "p/a.jsonl", ID: "019d3d96-6b66-7996-8ead-42aae5653abc"}
+	near := &search.FileHits{Tree: "sessions", File: "p/b.jsonl", ID: "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17"}
+	twin := &search.FileHits{Tree: "sessions", File: "p/c.jsonl", ID: "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a18"}
+	odd := &search.FileHits{Tree: "sessions", File: "p/d.jsonl", ID: "odd\x1b[2J"}
 	hits := []search.Hit{
-		{Found: low, Entry: "0a", Time: at, Line: "\tthe tides\x1b]0;x\a of \u009b1m\u202e", Copies: 2},
-		{Found: near, Entry: "afd798c2-0a0b-4c0d-8e0f-101112131415", Time: at, Line: "…ld be of the long and winding road to the tide over there and mo…", Prompt: "why?"},
-		{Found: twin, Time: at, Line: "Tide"},
-		{Found: odd, Entry: "x", Time: at, Line: "see /a/very/long/path/which/does/not/fit/into/the/line/of/the/tide.go here"},
+		{FileHits: low, Entry: "0a", Time: at, Line: "\tthe tides\x1b]0;x\a of \u009b1m\u202e", Copies: 2},
+		{FileHits: near, Entry: "afd798c2-0a0b-4c0d-8e0f-101112131415", Time: at, Line: "…ld be of the long and winding road to the tide over there and mo…", Prompt: "why?"},
+		{FileHits: twin, Time: at, Line: "Tide"},
+		{FileHits: odd, Entry: "x", Time: at, Line: "see /a/very/long/path/which/does/not/fit/into/the/line/of/the/tide.go here"},
 	}
 	query, err := search.ParseQuery("tide")
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestSearchOnTerminal(t *testing.T) {
 	screen := &view.Screen{Writer: bufio.NewWriter(&out), People: true}
 	write := func(width int) string {
 		out.Reset()
-		p := &search.Printer{Out: screen, Width: width, Marks: query.Marks(), Agent: func(*search.Found) string { return "omp" }}
+		p := &search.Printer{Out: screen, Width: width, Marks: query.Marks(), Agent: func(*search.FileHits) string { return "omp" }}
 		require.NoError(t, p.Hits(hits))
 		require.NoError(t, screen.Flush())
 		return out.String()

@@ -30,7 +30,7 @@ type siteSource struct {
 
 // Subject implements view.SiteSource.
 func (s siteSource) Subject(ctx context.Context, info *listing.Info) (*sessioncore.Snapshot, view.Subject, error) {
-	return s.subject(ctx, source.Session{Dir: info.Path()})
+	return s.subject(ctx, source.NamedSession{Dir: info.Path()})
 }
 
 // EachCost implements view.SiteSource.

@@ -222,7 +222,7 @@ type imported struct {
 	Notes   []string       `json:"notes"`
 }
 
-func importedOf(f transfer.Found, r transfer.Result) imported {
+func importedOf(f transfer.FoundFile, r transfer.ImportOutcome) imported {
 	i := imported{
 		Outcome: r.Outcome,
 		From:    mountopts.WithoutPassword(filepath.Clean(f.Path)),
@@ -236,7 +236,7 @@ func importedOf(f transfer.Found, r transfer.Result) imported {
 }
 
 // lineOf returns the line about the outcome of a session.
-func lineOf(f transfer.Found, r transfer.Result) string {
+func lineOf(f transfer.FoundFile, r transfer.ImportOutcome) string {
 	i := importedOf(f, r)
 	line := fmt.Sprintf("%-7s %s", i.Outcome, i.Path)
 	if i.Why != "" {

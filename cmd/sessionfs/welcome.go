@@ -21,15 +21,15 @@ import (
 // countLimit is how long the sessions of the agents are counted at most.
 const countLimit = 2 * time.Second
 
-// home is the directory of an agent of this user, and its sessions.
-type home struct {
+// clientHome is the directory of an agent of this user, and its sessions.
+type clientHome struct {
 	mountopts.AgentDir
 	transfer.Census
 	isEmpty bool // certainly
 }
 
 // countHomes counts the sessions of the agents of this user that are read.
-func countHomes(getenv func(string) string) (homes []home) {
+func countHomes(getenv func(string) string) (homes []clientHome) {
 	ctx, cancel := context.WithTimeout(context.Background(), countLimit)
 	defer cancel()
 	for _, a := range source.AgentDirs(getenv) {
@@ -38,7 +38,7 @@ func countHomes(getenv func(string) string) (homes []home) {
 		}
 		count, err := transfer.Count(ctx, a.Source, agents.Find(a.Name))
 		isElsewhere := source.IsDir(fs.PiSessions(a.Source, a.Source, getenv))
-		homes = append(homes, home{
+		homes = append(homes, clientHome{
 			AgentDir: a, Census: count, isEmpty: err == nil && count.Sessions == 0 && !isElsewhere,
 		})
 	}
@@ -72,7 +72,7 @@ func nothingAsked() error {
 
 // howToMount returns lines with the command that mounts the sessions, or that shows them where they
 // are mounted.
-func howToMount(homes []home, demo string) string {
+func howToMount(homes []clientHome, demo string) string {
 	at := filepath.Join(os.Getenv("HOME"), "agent-sessions")
 	shown := "~/agent-sessions"
 	for n := 2; !isFree(at); n++ {
@@ -105,7 +105,7 @@ func willDelete(agent *agents.Agent, count int, of string) string {
 }
 
 // deletedSoon returns lines about the sessions that agents delete within a week, "" for none.
-func deletedSoon(homes []home) string {
+func deletedSoon(homes []clientHome) string {
 	var lines strings.Builder
 	for _, h := range homes {
 		if h.Soon > 0 {

@@ -41,13 +41,13 @@ func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.root, f.log} }
 
 // Lstat returns the attributes of a path.
 func (f *FS) Lstat(name string) (info iofs.FileInfo, err error) {
-	err = f.at("lstat", name, false, func(w *walker) error { info = w.last().Info; return nil })
+	err = f.at("lstat", name, false, func(w *walker) error { info = w.last().NodeInfo; return nil })
 	return info, err
 }
 
 // Stat is Lstat, but follows a link.
 func (f *FS) Stat(name string) (info iofs.FileInfo, err error) {
-	err = f.at("stat", name, true, func(w *walker) error { info = w.last().Info; return nil })
+	err = f.at("stat", name, true, func(w *walker) error { info = w.last().NodeInfo; return nil })
 	return info, err
 }
 
@@ -146,7 +146,7 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error
 	}
 	for range maxStale {
 		attr, statErr := f.root.Stat(f.ctx)
-		w := &walker{fs: f, at: []namedNode{{Info{".", attr}, f.root}}}
+		w := &walker{fs: f, at: []namedNode{{NodeInfo{".", attr}, f.root}}}
 		if err = errorOf(nodes.Stale(f.root, "", "stat", statErr)); err == nil {
 			err = w.walk(name, follow)
 		}
@@ -195,7 +195,7 @@ const (
 
 // namedNode is a node that was looked up.
 type namedNode struct {
-	Info
+	NodeInfo
 	node nodes.Node
 }
 
@@ -277,7 +277,7 @@ func lookUp(ctx context.Context, dir nodes.Dir, name string) (n namedNode, errno
 	if errno != 0 {
 		return n, errno
 	}
-	n = namedNode{Info{name: name}, child.Make()}
+	n = namedNode{NodeInfo{name: name}, child.Make()}
 	n.attr, errno = look.Attr(ctx, name, &child, n.node)
 	return n, errno
 }
@@ -303,27 +303,27 @@ func (d dirEntry) IsDir() bool                  { return d.kind.IsDir() }
 func (d dirEntry) Type() iofs.FileMode          { return d.kind }
 func (d dirEntry) Info() (iofs.FileInfo, error) { return d.fs.Lstat(path.Join(d.dir, d.name)) }
 
-// Info holds the attributes of a node at the time of its lookup.
-type Info struct {
+// NodeInfo holds the attributes of a node at the time of its lookup.
+type NodeInfo struct {
 	name string
 	attr nodes.Attr
 }
 
-func (i Info) Name() string { return i.name }
+func (i NodeInfo) Name() string { return i.name }
 
 // Size returns the size in bytes; for a link, of its target.
-func (i Info) Size() int64 { return i.attr.Size }
+func (i NodeInfo) Size() int64 { return i.attr.Size }
 
-func (i Info) Mode() iofs.FileMode {
+func (i NodeInfo) Mode() iofs.FileMode {
 	return typeOf(i.attr.Kind) | iofs.FileMode(i.attr.Mode)&iofs.ModePerm
 }
 
-func (i Info) ModTime() time.Time { return i.attr.Modified.Local() }
+func (i NodeInfo) ModTime() time.Time { return i.attr.Modified.Local() }
 
-func (i Info) IsDir() bool { return i.attr.Kind == storage.KindDir }
+func (i NodeInfo) IsDir() bool { return i.attr.Kind == storage.KindDir }
 
 // Sys returns a *syscall.Stat_t with user and group, as tar.FileInfoHeader wants it.
-func (i Info) Sys() any { return &syscall.Stat_t{Uid: i.attr.UID, Gid: i.attr.GID} }
+func (i NodeInfo) Sys() any { return &syscall.Stat_t{Uid: i.attr.UID, Gid: i.attr.GID} }
 
 // typeOf returns the type bits of a kind of node.
 func typeOf(k storage.Kind) iofs.FileMode {

@@ -18,24 +18,24 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Directory is a directory of the mount with links to sessions, or with directories like itself.
+// LinkDirectory is a directory of the mount with links to sessions, or with directories like itself.
 // Its content is computed at each call.
-type Directory interface {
+type LinkDirectory interface {
 	// Stat returns the directory's owner and times, which change when a session is added or removed.
 	Stat(ctx context.Context) (storage.Stat, error)
 	// List returns the names in the order of a listing, without the fields that Find sets.
-	List(ctx context.Context) ([]Entry, error)
+	List(ctx context.Context) ([]LinkEntry, error)
 	// Find returns the entry of a name, or an error that wraps ErrNotFound or fs.ErrNotExist. It
 	// can find more than List lists. With known it reads only the session's own file and takes the
 	// rest from the last listing, so that it can find less.
-	Find(ctx context.Context, name string, known bool) (Entry, error)
+	Find(ctx context.Context, name string, known bool) (LinkEntry, error)
 }
 
-// Entry is a name in a Directory.
-type Entry struct {
+// LinkEntry is a name in a LinkDirectory.
+type LinkEntry struct {
 	Name string
 	// Sub is the subdirectory; nil for a link to a session.
-	Sub Directory
+	Sub LinkDirectory
 	// Session is a link's target: the path of the session's directory from the root. Set by Find.
 	Session string
 	// Stat is the subdirectory's, or that of the file behind a link. Set by Find.
@@ -63,17 +63,17 @@ type ByID struct {
 func (d ByID) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the ids in the order of names, each once.
-func (d ByID) List(ctx context.Context) ([]Entry, error) {
+func (d ByID) List(ctx context.Context) ([]LinkEntry, error) {
 	sessions, err := d.Listing.Sessions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, 0, len(sessions.All()))
+	entries := make([]LinkEntry, 0, len(sessions.All()))
 	seen := make(map[string]bool, len(sessions.All()))
 	for _, info := range sessions.All() {
 		if !seen[info.ID] {
 			seen[info.ID] = true
-			entries = append(entries, Entry{Name: names.FileName(info.ID)})
+			entries = append(entries, LinkEntry{Name: names.FileName(info.ID)})
 		}
 	}
 	sortByName(entries)
@@ -81,7 +81,7 @@ func (d ByID) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Find resolves a key as --resume does.
-func (d ByID) Find(ctx context.Context, name string, known bool) (Entry, error) {
+func (d ByID) Find(ctx context.Context, name string, known bool) (LinkEntry, error) {
 	info, err := d.Listing.Resume(ctx, name, known)
 	if errors.Is(err, sessioncore.ErrNotFound) && !known {
 		if d.Archive != nil {
@@ -92,7 +92,7 @@ func (d ByID) Find(ctx context.Context, name string, known bool) (Entry, error) 
 		}
 	}
 	if err != nil {
-		return Entry{}, err
+		return LinkEntry{}, err
 	}
 	return linkTo(name, info), nil
 }
@@ -101,19 +101,19 @@ func (d ByID) Find(ctx context.Context, name string, known bool) (Entry, error) 
 var errNoKey = fmt.Errorf("%w: no session's id or file name begins with it", fs.ErrNotExist)
 
 // linkTo returns a link to a session, with the owner and the times of its file.
-func linkTo(name string, info *listing.Info) Entry {
-	return Entry{Name: name, Session: info.Path(), Stat: info.Stat}
+func linkTo(name string, info *listing.Info) LinkEntry {
+	return LinkEntry{Name: name, Session: info.Path(), Stat: info.Stat}
 }
 
-func sortByName(entries []Entry) {
-	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+func sortByName(entries []LinkEntry) {
+	slices.SortFunc(entries, func(a, b LinkEntry) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Nested is by-cwd/ or by-date/, or a directory below it. It has a link to each session of just
 // that directory, and latest.
 type Nested struct {
 	Listing *listing.Listing
-	Tree    listing.View
+	Tree    listing.KeyTable
 	Dir     string // the path below by-cwd/ or by-date/; "/" for that itself
 }
 
@@ -122,32 +122,32 @@ func (d Nested) Stat(ctx context.Context) (storage.Stat, error) {
 }
 
 // List returns the subdirectories, the links to sessions and latest in the order of names.
-func (d Nested) List(ctx context.Context) ([]Entry, error) {
+func (d Nested) List(ctx context.Context) ([]LinkEntry, error) {
 	found, err := d.Listing.TreeList(ctx, d.Tree, d.Dir)
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]Entry, len(found))
+	entries := make([]LinkEntry, len(found))
 	for i, e := range found {
-		entries[i] = Entry{Name: e.Name, Sub: d.sub(e)}
+		entries[i] = LinkEntry{Name: e.Name, Sub: d.sub(e)}
 	}
 	sortByName(entries)
 	return entries, nil
 }
 
 // Find finds a subdirectory, a session's link or latest.
-func (d Nested) Find(ctx context.Context, name string, known bool) (Entry, error) {
+func (d Nested) Find(ctx context.Context, name string, known bool) (LinkEntry, error) {
 	e, err := d.Listing.TreeFind(ctx, d.Tree, d.Dir, name, known)
 	switch {
 	case err != nil:
-		return Entry{}, err
+		return LinkEntry{}, err
 	case e.Dir == "":
 		return linkTo(name, e.Session), nil
 	}
-	return Entry{Name: name, Sub: d.sub(e), Stat: e.Stat}, nil
+	return LinkEntry{Name: name, Sub: d.sub(e), Stat: e.Stat}, nil
 }
 
-func (d Nested) sub(e listing.TreeEntry) Directory {
+func (d Nested) sub(e listing.TreeEntry) LinkDirectory {
 	if e.Dir == "" {
 		return nil
 	}
@@ -164,12 +164,12 @@ type Recent struct{ Listing *listing.Listing }
 func (d Recent) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the sessions by rank, with the fields that Find sets.
-func (d Recent) List(ctx context.Context) ([]Entry, error) {
+func (d Recent) List(ctx context.Context) ([]LinkEntry, error) {
 	infos, err := d.newest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var entries []Entry
+	var entries []LinkEntry
 	for i := range infos {
 		entries = append(entries, linkTo(recentName(infos, i), infos[i]))
 	}
@@ -194,12 +194,12 @@ func (d Recent) newest(ctx context.Context) (infos []*listing.Info, err error) {
 }
 
 // Find finds a link by its full name.
-func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err error) {
+func (d Recent) Find(ctx context.Context, name string, known bool) (_ LinkEntry, err error) {
 	var infos []*listing.Info
 	if known {
 		infos = d.Listing.Known().Newest(recentCount)
 	} else if infos, err = d.newest(ctx); err != nil {
-		return Entry{}, err
+		return LinkEntry{}, err
 	}
 	rank, _, _ := strings.Cut(name, "-")
 	if i, err := strconv.Atoi(rank); err == nil && 1 <= i && i <= len(infos) && recentName(infos, i-1) == name {
@@ -207,7 +207,7 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ Entry, err
 			return linkTo(name, info), nil
 		}
 	}
-	return Entry{}, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+	return LinkEntry{}, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
 }
 
 // recentName returns the name of the link to infos[i].
@@ -231,12 +231,12 @@ type Continue struct {
 func (d Continue) Stat(_ context.Context) (storage.Stat, error) { return d.Crumbs.Stat("") }
 
 // List returns the terminals in the order of the storage.
-func (d Continue) List(ctx context.Context) ([]Entry, error) {
+func (d Continue) List(ctx context.Context) ([]LinkEntry, error) {
 	crumbs, err := storage.List(d.Crumbs, "")
 	if err != nil {
 		return nil, err
 	}
-	var entries []Entry
+	var entries []LinkEntry
 	for _, crumb := range crumbs {
 		if crumb.Kind != storage.KindFile {
 			continue
@@ -249,23 +249,23 @@ func (d Continue) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Find follows the breadcrumb of a terminal. The link has the breadcrumb's owner and times.
-func (d Continue) Find(ctx context.Context, terminal string, _ bool) (Entry, error) {
+func (d Continue) Find(ctx context.Context, terminal string, _ bool) (LinkEntry, error) {
 	if terminal[0] == '.' {
-		return Entry{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
+		return LinkEntry{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
 	}
 	st, err := d.Crumbs.Stat(terminal)
 	if err != nil {
-		return Entry{}, err
+		return LinkEntry{}, err
 	}
 	file, err := clients.ReadBreadcrumb(d.Crumbs, terminal)
 	if err != nil {
-		return Entry{}, err
+		return LinkEntry{}, err
 	}
 	session, err := d.Listing.Locate(ctx, file)
 	if err != nil {
-		return Entry{}, err
+		return LinkEntry{}, err
 	}
-	return Entry{Name: terminal, Session: d.Listing.Path(session), Stat: st}, nil
+	return LinkEntry{Name: terminal, Session: d.Listing.Path(session), Stat: st}, nil
 }
 
 // Running is running/: a link to each session that an agent has open, by its name (docs/design.md
@@ -276,14 +276,14 @@ type Running struct {
 	Clients *clients.Clients
 	Leases  *clients.Leases
 
-	last atomic.Pointer[[]Entry] // the last listing
+	last atomic.Pointer[[]LinkEntry] // the last listing
 }
 
 func (d *Running) Stat(ctx context.Context) (storage.Stat, error) { return d.Listing.Stat(ctx) }
 
 // List returns the sessions in the order of names, with the fields that Find sets. Sessions that
 // share a name have their id appended, except the oldest.
-func (d *Running) List(ctx context.Context) ([]Entry, error) {
+func (d *Running) List(ctx context.Context) ([]LinkEntry, error) {
 	infos, err := d.infos(ctx)
 	if err != nil {
 		return nil, err
@@ -291,7 +291,7 @@ func (d *Running) List(ctx context.Context) ([]Entry, error) {
 	slices.SortFunc(infos, func(a, b *listing.Info) int {
 		return strings.Compare(path.Base(a.Name()), path.Base(b.Name()))
 	})
-	var entries []Entry
+	var entries []LinkEntry
 	used := map[string]bool{}
 	for _, info := range infos {
 		name := info.DisplayName()
@@ -307,17 +307,17 @@ func (d *Running) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Find finds a link by its full name.
-func (d *Running) Find(ctx context.Context, name string, known bool) (Entry, error) {
-	var entries []Entry
+func (d *Running) Find(ctx context.Context, name string, known bool) (LinkEntry, error) {
+	var entries []LinkEntry
 	var err error
 	if last := d.last.Load(); known && last != nil {
 		entries = *last
 	} else if entries, err = d.List(ctx); err != nil {
-		return Entry{}, err
+		return LinkEntry{}, err
 	}
-	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Name == name })
+	i := slices.IndexFunc(entries, func(e LinkEntry) bool { return e.Name == name })
 	if i < 0 {
-		return Entry{}, fmt.Errorf("%w: no agent has such a session open", sessioncore.ErrNotFound)
+		return LinkEntry{}, fmt.Errorf("%w: no agent has such a session open", sessioncore.ErrNotFound)
 	}
 	return entries[i], nil
 }

@@ -35,9 +35,9 @@ const (
 
 // Door answers NFS clients for one tree.
 type Door struct {
-	root     *object                     // its own parent
-	objects  *lru.Cache[handle, *object] // those that were used last
-	versions *lru.Cache[*object, *version]
+	root     *handledNode                     // its own parent
+	objects  *lru.Cache[handle, *handledNode] // those that were used last
+	versions *lru.Cache[*handledNode, *fileVersion]
 	replies  *lru.Cache[[sha256.Size]byte, func() []byte] // to the last calls that changed something
 	secret   []byte
 	space    func() (nodes.Space, error)
@@ -59,14 +59,14 @@ type Door struct {
 // are kept, makes its handles, which stay good with the next server of the same.
 func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *Door {
 	d := &Door{
-		root: &object{handle: handle{Kind: storage.KindDir}, node: root}, secret: secret,
+		root: &handledNode{handle: handle{Kind: storage.KindDir}, node: root}, secret: secret,
 		space: root.Space, uid: uint32(os.Geteuid()), epoch: uint64(time.Now().UnixNano()), log: log,
 	}
 	d.root.parent = d.root
 	d.root.ID = nodeID(d.mac([]byte(source)))
 	d.result.Store(new([]byte))
-	d.objects, _ = lru.New[handle, *object](int(min(maxObjects, root.View().Memory.Size()>>12))) // both are positive
-	d.versions, _ = lru.NewWithEvict(maxVersions, func(_ *object, v *version) {
+	d.objects, _ = lru.New[handle, *handledNode](int(min(maxObjects, root.View().Memory.Size()>>12))) // both are positive
+	d.versions, _ = lru.NewWithEvict(maxVersions, func(_ *handledNode, v *fileVersion) {
 		d.closing.Go(func() {
 			v.Lock() // it has no users any more, and gets none
 			v.close()
@@ -162,8 +162,8 @@ func (d *Door) accept(l net.Listener, arrived chan<- net.Conn) error {
 	}
 }
 
-// connection is one of a client. It is a stranger's until a handle or the secret has come over it.
-type connection struct {
+// clientConnection is one of a client. It is a stranger's until a handle or the secret has come over it.
+type clientConnection struct {
 	net.Conn
 	trust   func()        // ends that it is a stranger's
 	trusted chan struct{} // is closed by trust
@@ -177,9 +177,9 @@ type reply struct {
 	sent    chan struct{} // is closed when the answer is sent, or cannot be
 }
 
-func newConnection(c net.Conn) *connection {
+func newConnection(c net.Conn) *clientConnection {
 	trusted := make(chan struct{})
-	return &connection{
+	return &clientConnection{
 		Conn: c, trusted: trusted,
 		trust: sync.OnceFunc(func() {
 			_ = c.SetReadDeadline(time.Time{})
@@ -192,7 +192,7 @@ func newConnection(c net.Conn) *connection {
 
 // serve answers the calls of a connection, each as soon as it can. A stranger's are answered one by
 // one. A client that reads no answers keeps nobody else waiting.
-func (d *Door) serve(ctx context.Context, c *connection) error {
+func (d *Door) serve(ctx context.Context, c *clientConnection) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var calls, sender sync.WaitGroup
 	defer func() {
@@ -220,7 +220,7 @@ func (d *Door) serve(ctx context.Context, c *connection) error {
 }
 
 // send sends the replies until there are no more calls. It calls end where a client takes none.
-func (c *connection) send(end func()) {
+func (c *clientConnection) send(end func()) {
 	for r := range c.replies {
 		limit := strangerSend
 		select {

@@ -28,9 +28,9 @@ var (
 		sessioncore.ErrInvalid)
 )
 
-// lines is the state of a file that accepts lines. To a client it is a file that grows by the bytes
+// acceptedLines is the state of a file that accepts lines. To a client it is a file that grows by the bytes
 // that are written to it.
-type lines struct {
+type acceptedLines struct {
 	file nodes.Control
 	name string
 
@@ -45,19 +45,19 @@ type lines struct {
 	giveUp  *time.Timer // ends a line that has no end
 }
 
-func newLines(file nodes.Control, name string) *lines {
-	return &lines{file: file, name: name, more: make(chan struct{}), first: math.MaxInt64}
+func newLines(file nodes.Control, name string) *acceptedLines {
+	return &acceptedLines{file: file, name: name, more: make(chan struct{}), first: math.MaxInt64}
 }
 
 // taken returns how many bytes were taken.
-func (l *lines) taken() int64 {
+func (l *acceptedLines) taken() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.size
 }
 
 // show sets the size and the last bytes of a file that is also read, unless a client writes.
-func (l *lines) show(size int64, tail []byte) {
+func (l *acceptedLines) show(size int64, tail []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.emptied) >= 2*fresh && l.handle == nil {
@@ -66,7 +66,7 @@ func (l *lines) show(size int64, tail []byte) {
 }
 
 // set sets the size and the last bytes.
-func (l *lines) set(size int64, tail []byte) {
+func (l *acceptedLines) set(size int64, tail []byte) {
 	l.based = true
 	l.size = size
 	l.tail = tail
@@ -76,7 +76,7 @@ func (l *lines) set(size int64, tail []byte) {
 
 // readTail reads the bytes that were written to a file that shows nothing. Those that are not kept
 // are zero.
-func (l *lines) readTail(p []byte, off int64) (n int, size int64) {
+func (l *acceptedLines) readTail(p []byte, off int64) (n int, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n = int(max(min(int64(len(p)), l.size-off), 0))
@@ -89,7 +89,7 @@ func (l *lines) readTail(p []byte, off int64) (n int, size int64) {
 }
 
 // empty makes the file empty.
-func (l *lines) empty() {
+func (l *acceptedLines) empty() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end()
@@ -98,7 +98,7 @@ func (l *lines) empty() {
 }
 
 // end ends the open file.
-func (l *lines) end() {
+func (l *acceptedLines) end() {
 	if l.handle != nil {
 		l.handle.Close()
 		l.handle = nil
@@ -109,7 +109,7 @@ func (l *lines) end() {
 // write takes the bytes of data, which begin at off, that lie behind those that were taken before.
 // It returns how many bytes of data are taken now, and stores the answer to the lines that they
 // complete.
-func (l *lines) write(r *request, data []byte, off int64) int {
+func (l *acceptedLines) write(r *request, data []byte, off int64) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, err := l.before(r.ctx, data, off)
@@ -161,7 +161,7 @@ func (r *request) readAnswer(h nodes.Handle) {
 
 // before returns how many bytes of data, which begin at off, were taken before. It waits for
 // missing bytes before off.
-func (l *lines) before(ctx context.Context, data []byte, off int64) (int, error) {
+func (l *acceptedLines) before(ctx context.Context, data []byte, off int64) (int, error) {
 	l.first = min(l.first, off)
 	if !l.based && off > 0 {
 		l.await(ctx, settle, func() bool { return l.based })
@@ -181,7 +181,7 @@ func (l *lines) before(ctx context.Context, data []byte, off int64) (int, error)
 }
 
 // await waits for so long until there is something, and reports whether there is.
-func (l *lines) await(ctx context.Context, most time.Duration, there func() bool) bool {
+func (l *acceptedLines) await(ctx context.Context, most time.Duration, there func() bool) bool {
 	late, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for !there() && late.Err() == nil {
@@ -197,7 +197,7 @@ func (l *lines) await(ctx context.Context, most time.Duration, there func() bool
 }
 
 // abandon gives up a line that has no end.
-func (l *lines) abandon() {
+func (l *acceptedLines) abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handle != nil {

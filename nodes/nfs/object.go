@@ -41,20 +41,20 @@ func (id nodeID) child(name string) nodeID {
 // for signed numbers.
 func (id nodeID) number() uint64 { return max(binary.BigEndian.Uint64(id[:])>>1, firstCookie) }
 
-// object is a node that clients have a handle of.
-type object struct {
+// handledNode is a node that clients have a handle of.
+type handledNode struct {
 	handle
 	name   string
-	parent *object
+	parent *handledNode
 	node   nodes.Node
-	lines  *lines // of a file that accepts lines, else nil
+	lines  *acceptedLines // of a file that accepts lines, else nil
 
 	sum     atomic.Uint64 // of the names of the directory when it was listed; 0 if it was not
 	changed atomic.Int64  // when another sum was seen, in nanoseconds since 1970
 }
 
 // child returns the object of a child that was found in a directory.
-func (d *Door) child(dir *object, name string, c *nodes.Child) *object {
+func (d *Door) child(dir *handledNode, name string, c *nodes.Child) *handledNode {
 	h := handle{
 		Kind:      c.Kind,
 		Depth:     min(dir.Depth, 254) + 1,
@@ -68,7 +68,7 @@ func (d *Door) child(dir *object, name string, c *nodes.Child) *object {
 	if o, ok := d.objects.Get(h); ok {
 		return o
 	}
-	o := &object{handle: h, name: name, parent: dir, node: c.Make()}
+	o := &handledNode{handle: h, name: name, parent: dir, node: c.Make()}
 	if file, ok := o.node.(nodes.Control); ok {
 		o.lines = newLines(file, name)
 	}
@@ -92,7 +92,7 @@ func (d *Door) sign(h handle) []byte {
 }
 
 // object decodes a handle.
-func (r *request) object() *object {
+func (r *request) object() *handledNode {
 	b := r.in.opaque(handleSize)
 	var h handle
 	n, _ := binary.Decode(b, binary.BigEndian, &h)
@@ -116,7 +116,7 @@ func (r *request) object() *object {
 // resolve finds the object of a handle that an earlier server has made, or that the table has
 // forgotten, in the listings of its ancestors, of which dir is one. It returns nil if there is
 // none.
-func (r *request) resolve(dir *object, h handle) *object {
+func (r *request) resolve(dir *handledNode, h handle) *handledNode {
 	if h.Depth == 0 || int(h.Depth) > len(h.Ancestors)+1 {
 		return nil
 	}
@@ -147,14 +147,14 @@ func (r *request) resolve(dir *object, h handle) *object {
 }
 
 // dir returns the node of a directory.
-func (r *request) dir(o *object) nodes.Dir {
+func (r *request) dir(o *handledNode) nodes.Dir {
 	in, ok := o.node.(nodes.Dir)
 	r.require(ok, syscall.ENOTDIR)
 	return in
 }
 
 // look returns the state of a directory now. The caller must close it.
-func (r *request) look(dir *object) nodes.Look {
+func (r *request) look(dir *handledNode) nodes.Look {
 	look, err := nodes.NewLook(r.ctx, r.dir(dir))
 	r.check(nodes.Fail(dir.node, "", "lookup", err))
 	return look
@@ -162,7 +162,7 @@ func (r *request) look(dir *object) nodes.Look {
 
 // find finds the object of a name in a look at a directory, and its attributes if they take no
 // rendering.
-func (r *request) find(look *nodes.Look, dir *object, it nodes.Item) (o *object, a nodes.Attr, errno syscall.Errno) {
+func (r *request) find(look *nodes.Look, dir *handledNode, it nodes.Item) (o *handledNode, a nodes.Attr, errno syscall.Errno) {
 	child, errno := look.Find(r.ctx, it)
 	if errno != 0 {
 		return nil, a, errno
@@ -175,7 +175,7 @@ func (r *request) find(look *nodes.Look, dir *object, it nodes.Item) (o *object,
 }
 
 // lookIn finds a name in a directory.
-func (r *request) lookIn(dir *object, name string) (*object, nodes.Attr) {
+func (r *request) lookIn(dir *handledNode, name string) (*handledNode, nodes.Attr) {
 	look := r.look(dir)
 	defer look.Close()
 	o, a, errno := r.find(&look, dir, nodes.Named(name))
@@ -188,7 +188,7 @@ var types = map[storage.Kind]int{storage.KindFile: 1, storage.KindDir: 2, storag
 
 // knownAttr returns the attributes of an object now if they take no rendering, else those of no
 // kind.
-func (r *request) knownAttr(o *object) (a nodes.Attr) {
+func (r *request) knownAttr(o *handledNode) (a nodes.Attr) {
 	if !nodes.IsRendered(o.node) {
 		a, _ = o.node.Stat(r.ctx) // a client that needs them gets the error
 	}
@@ -196,7 +196,7 @@ func (r *request) knownAttr(o *object) (a nodes.Attr) {
 }
 
 // attr returns the attributes of an object now. Those of a generated file take rendering it.
-func (r *request) attr(o *object) nodes.Attr {
+func (r *request) attr(o *handledNode) nodes.Attr {
 	if o.sum.Load() != 0 { // so that o.changed is right
 		if list, errno := r.list(o, justNow); errno == 0 {
 			list.RUnlock()
@@ -220,7 +220,7 @@ func (r *request) attr(o *object) nodes.Attr {
 }
 
 // putAttr encodes a fattr3.
-func (r *request) putAttr(o *object, a nodes.Attr) {
+func (r *request) putAttr(o *handledNode, a nodes.Attr) {
 	if o.lines != nil {
 		a.Size = o.lines.taken()
 	}
@@ -232,7 +232,7 @@ func (r *request) putAttr(o *object, a nodes.Attr) {
 }
 
 // putKnown encodes attributes that may be left out, which those of no kind are.
-func (r *request) putKnown(o *object, a nodes.Attr) {
+func (r *request) putKnown(o *handledNode, a nodes.Attr) {
 	known := a.Kind != storage.KindOther
 	r.out.put(known)
 	if known {

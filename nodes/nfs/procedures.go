@@ -64,7 +64,7 @@ func (r *request) mount() {
 }
 
 // name decodes a directory and a name in it.
-func (r *request) name() (dir *object, in nodes.Dir, name string) {
+func (r *request) name() (dir *handledNode, in nodes.Dir, name string) {
 	dir = r.object()
 	name = r.in.text()
 	in = r.dir(dir)

@@ -25,10 +25,10 @@ const (
 	firstCookie = 3                      // is the smallest of a name; 1 and 2 are those of "." and ".."
 )
 
-// version is a version of a file, or a listing of a directory. A client of NFS opens nothing: it
+// fileVersion is a version of a file, or a listing of a directory. A client of NFS opens nothing: it
 // asks for the attributes, and then reads so many bytes, or one page of names after the other. One
 // version answers all of these.
-type version struct {
+type fileVersion struct {
 	sync.RWMutex // held for reading by each user, and for ever once it is closed
 	made         time.Time
 	close        func()
@@ -51,12 +51,12 @@ type listedName struct {
 
 // version returns the version of an object that is kept, if it is good, else a new one that fill
 // makes. The caller must call RUnlock.
-func (d *Door) version(o *object, good func(*version) bool, fill func(*version) syscall.Errno) (*version, syscall.Errno) {
+func (d *Door) version(o *handledNode, good func(*fileVersion) bool, fill func(*fileVersion) syscall.Errno) (*fileVersion, syscall.Errno) {
 	if v, ok := d.versions.Get(o); ok && good(v) && v.TryRLock() {
 		v.idle.Reset(idleTime)
 		return v, 0
 	}
-	v := &version{made: time.Now()}
+	v := &fileVersion{made: time.Now()}
 	if errno := fill(v); errno != 0 {
 		return nil, errno
 	}
@@ -75,13 +75,13 @@ func (d *Door) version(o *object, good func(*version) bool, fill func(*version) 
 
 // open opens a file, or returns it if it is open. With now it shows what the name shows now, unless
 // a reader is in the middle of it. The caller must call RUnlock.
-func (r *request) open(o *object, now bool) *version {
-	good := func(v *version) bool {
+func (r *request) open(o *handledNode, now bool) *fileVersion {
+	good := func(v *fileVersion) bool {
 		read, age := v.read.Load(), time.Since(v.made)
 		reads := read > 0 && read < v.attr.Size && time.Since(time.Unix(0, v.readAt.Load())) < fresh && age < maxReader
 		return !now || reads || age < justNow && v.made.UnixNano() > r.changed.Load()
 	}
-	v, errno := r.version(o, good, func(v *version) (errno syscall.Errno) {
+	v, errno := r.version(o, good, func(v *fileVersion) (errno syscall.Errno) {
 		r.log.Debug("opened", "name", o.name)
 		file := o.node.(nodes.File)
 		v.handle, errno = nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY)
@@ -130,9 +130,9 @@ func (r *request) read() {
 
 // list lists a directory, or returns a listing that is not older than age. The caller must call
 // RUnlock.
-func (r *request) list(dir *object, age time.Duration) (*version, syscall.Errno) {
-	good := func(v *version) bool { return time.Since(v.made) < age }
-	return r.version(dir, good, func(v *version) syscall.Errno {
+func (r *request) list(dir *handledNode, age time.Duration) (*fileVersion, syscall.Errno) {
+	good := func(v *fileVersion) bool { return time.Since(v.made) < age }
+	return r.version(dir, good, func(v *fileVersion) syscall.Errno {
 		in := r.dir(dir)
 		if errno := nodes.OpenDir(r.ctx, in); errno != 0 {
 			return errno
@@ -157,7 +157,7 @@ func (r *request) list(dir *object, age time.Duration) (*version, syscall.Errno)
 }
 
 // from returns the names of a listing whose ids begin with prefix, and those behind them.
-func (v *version) from(prefix []byte) []listedName {
+func (v *fileVersion) from(prefix []byte) []listedName {
 	i, _ := slices.BinarySearchFunc(v.names, prefix, func(n listedName, prefix []byte) int {
 		return bytes.Compare(n.id[:len(prefix)], prefix)
 	})
@@ -218,7 +218,7 @@ func (r *request) readDir(plus bool) {
 // putListed encodes the attributes and the handle of a listed name. One whose attributes may take
 // long has no handle, and a kind beside the attributes of the directory: find needs no more, and a
 // client that has no handle keeps no attributes, so that it asks for a size before it uses one.
-func (r *request) putListed(dir *object, look *nodes.Look, n listedName, like nodes.Attr) {
+func (r *request) putListed(dir *handledNode, look *nodes.Look, n listedName, like nodes.Attr) {
 	if !n.item.Bare && r.ctx.Err() == nil {
 		if o, a, _ := r.find(look, dir, n.item); a.Kind != storage.KindOther {
 			r.putKnown(o, a)
@@ -229,6 +229,6 @@ func (r *request) putListed(dir *object, look *nodes.Look, n listedName, like no
 	const readable = 0o444
 	like.Kind = n.item.Kind
 	like.Mode = like.Mode & readable
-	r.putKnown(&object{handle: handle{ID: n.id}}, like)
+	r.putKnown(&handledNode{handle: handle{ID: n.id}}, like)
 	r.out.put(false)
 }

@@ -45,11 +45,11 @@ var statuses = map[syscall.Errno]uint32{
 	syscall.EBUSY: nfsAccess, syscall.ENOMEM: nfsAccess, syscall.EOPNOTSUPP: nfsAccess,
 }
 
-// message is XDR. Its first values are decoded and taken off; values are encoded at its end.
-type message []byte
+// xdrMessage is XDR. Its first values are decoded and taken off; values are encoded at its end.
+type xdrMessage []byte
 
 // fixed decodes n bytes and their padding. A message that is too short ends the request.
-func (m *message) fixed(n uint32) []byte {
+func (m *xdrMessage) fixed(n uint32) []byte {
 	padded := (uint64(n) + 3) &^ 3
 	if padded > uint64(len(*m)) {
 		panic(accepted(badArguments))
@@ -60,7 +60,7 @@ func (m *message) fixed(n uint32) []byte {
 }
 
 // opaque decodes a length and so many bytes, at most limit.
-func (m *message) opaque(limit uint32) []byte {
+func (m *xdrMessage) opaque(limit uint32) []byte {
 	n := m.u32()
 	if n > limit {
 		panic(accepted(badArguments))
@@ -71,13 +71,13 @@ func (m *message) opaque(limit uint32) []byte {
 // maxName is the longest name or link target that a client may send, in bytes.
 const maxName = 4096
 
-func (m *message) text() string { return string(m.opaque(maxName)) }
-func (m *message) u32() uint32  { return binary.BigEndian.Uint32(m.fixed(4)) }
-func (m *message) u64() uint64  { return binary.BigEndian.Uint64(m.fixed(8)) }
-func (m *message) bool() bool   { return m.u32() != 0 }
+func (m *xdrMessage) text() string { return string(m.opaque(maxName)) }
+func (m *xdrMessage) u32() uint32  { return binary.BigEndian.Uint32(m.fixed(4)) }
+func (m *xdrMessage) u64() uint64  { return binary.BigEndian.Uint64(m.fixed(8)) }
+func (m *xdrMessage) bool() bool   { return m.u32() != 0 }
 
 // put encodes values. An int is a word, like a bool; bytes and text have their length before them.
-func (m *message) put(values ...any) {
+func (m *xdrMessage) put(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
 		case int:
@@ -101,7 +101,7 @@ const maxRecord = maxWrite + 2048
 var errTooLong = errors.New("a record of a client is too long")
 
 // readRecord reads a message, which may come in fragments.
-func readRecord(r io.Reader) (m message, err error) {
+func readRecord(r io.Reader) (m xdrMessage, err error) {
 	var head [4]byte
 	for last := false; !last; {
 		if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -126,17 +126,17 @@ func readRecord(r io.Reader) (m message, err error) {
 type request struct {
 	*Door
 	ctx       context.Context
-	from      *connection
+	from      *clientConnection
 	xid       uint32
 	procedure procedure
 	resolving bool // errnos are those of a handle
-	in, out   message
+	in, out   xdrMessage
 }
 
 // answer returns the reply to a message, nil if it is no call. A call that changes something is not
 // interrupted, and if it comes again, as after a lost answer, it is not carried out twice: its
 // caller, number and arguments are the same.
-func (d *Door) answer(ctx context.Context, from *connection, in message) []byte {
+func (d *Door) answer(ctx context.Context, from *clientConnection, in xdrMessage) []byte {
 	if len(in) < 8 || binary.BigEndian.Uint32(in[4:]) != rpcCall {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (r *request) header() {
 	of := r.in.u32()
 	number := r.in.u32()
 	flavor := r.in.u32()
-	credential := message(r.in.opaque(400))
+	credential := xdrMessage(r.in.opaque(400))
 	r.in.u32() // flavor of the verifier
 	r.in.opaque(400)
 	procedures, known := programs[program]

@@ -68,10 +68,10 @@ func newToy(b *agents.Builder) func(*agents.Record) {
 			for call := range strings.FieldsSeq(said) {
 				quoted := rawjson.AppendQuoted(nil, call)
 				a.Call(quoted, rawjson.Value(`"tool"`), r.Member("arguments"))
-				b.Result(agents.Result{Call: quoted, Content: content, Details: r.Member("details"), Session: "subagents/x.jsonl"})
+				b.Result(agents.ToolResult{Call: quoted, Content: content, Details: r.Member("details"), Session: "subagents/x.jsonl"})
 			}
 		case "result":
-			b.Result(agents.Result{Call: r.Member("call"), Content: content, IsError: true})
+			b.Result(agents.ToolResult{Call: r.Member("call"), Content: content, IsError: true})
 		case "abort":
 			if a := b.Open(); a != nil {
 				a.Stop("aborted")

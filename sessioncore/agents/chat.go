@@ -25,7 +25,7 @@ func (b *Builder) Chat(m Object, typed func(text string) string) {
 			a.Call(call.Member("id"), function.Member("name"), function.Member("arguments"))
 		}
 	case role.Is("tool"):
-		b.Result(Result{Call: m.Member("tool_call_id"), Content: chatBlocks(text, content)})
+		b.Result(ToolResult{Call: m.Member("tool_call_id"), Content: chatBlocks(text, content)})
 	}
 }
 

@@ -23,7 +23,7 @@ type Inside struct {
 	RawControls bool
 	// Share returns a function for the records of one file, in their order, that gives each one to
 	// the subagents that need it. The record is valid until it returns.
-	Share func() func(r *Record, at Place, give Give)
+	Share func() func(r *Record, at RecordPlace, give Give)
 
 	mu     sync.Mutex // guards the fields below
 	files  map[string]*insideFile
@@ -33,7 +33,7 @@ type Inside struct {
 
 // Give gives the record at a place to a subagent, behind the records that it has. A subagent begins
 // with the first record that it is given.
-type Give func(subagent string, at Place)
+type Give func(subagent string, at RecordPlace)
 
 const (
 	// maxInside bounds the subagents of a file: a hostile one may name another in each record.
@@ -55,8 +55,8 @@ type insideFile struct {
 	isSome  bool  // the text behind it may have them
 	isKept  bool  // the fields below are valid for token
 	at      jsonl.Position
-	share   func(r *Record, at Place, give Give)
-	parts   map[string]*part
+	share   func(r *Record, at RecordPlace, give Give)
+	parts   map[string]*subagentPart
 	members [2]Object // memory for a record's members
 }
 
@@ -125,13 +125,13 @@ func (in *Inside) Part(name, subagent string, file storage.Object) storage.Objec
 }
 
 // part returns the records of a subagent in the present state of a file, and that.
-func (in *Inside) part(name, subagent string, obj storage.Object) (part, storage.Stat, error) {
+func (in *Inside) part(name, subagent string, obj storage.Object) (subagentPart, storage.Stat, error) {
 	f := in.file(name)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	st, err := in.update(f, obj)
 	if err != nil || f.parts[subagent] == nil {
-		return part{}, st, err
+		return subagentPart{}, st, err
 	}
 	return *f.parts[subagent], st, nil
 }
@@ -208,7 +208,7 @@ func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, s
 		f.ids = nil
 		f.hasID = map[string]bool{}
 		f.share = in.Share()
-		f.parts = map[string]*part{}
+		f.parts = map[string]*subagentPart{}
 	}
 	for _, p := range f.parts {
 		p.fixed = len(p.spans)
@@ -242,13 +242,13 @@ func (f *insideFile) record(u *jsonl.Unit, innerKey string) *Record {
 }
 
 // give gives the record at a place to a subagent.
-func (f *insideFile) give(subagent string, at Place) {
+func (f *insideFile) give(subagent string, at RecordPlace) {
 	p := f.parts[subagent]
 	if p == nil {
 		if len(f.ids) == maxInside {
 			return
 		}
-		p = &part{}
+		p = &subagentPart{}
 		f.parts[subagent] = p
 		f.ids = append(f.ids, subagent)
 		f.hasID[subagent] = true

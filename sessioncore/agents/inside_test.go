@@ -16,8 +16,8 @@ import (
 func newInside() *Inside {
 	return &Inside{
 		May: func(lines []byte) bool { return bytes.Contains(lines, []byte(`"of"`)) },
-		Share: func() func(*Record, Place, Give) {
-			return func(r *Record, at Place, give Give) {
+		Share: func() func(*Record, RecordPlace, Give) {
+			return func(r *Record, at RecordPlace, give Give) {
 				id, _ := r.Member("of").Text()
 				if id != "" {
 					give(id, at)

@@ -45,9 +45,9 @@ const (
 	maxLostDepth = 8
 )
 
-// Lost are the subagents of sessions in a directory that have no file any more. They are shown as
+// LostSubagents are the subagents of sessions in a directory that have no file any more. They are shown as
 // sessions of their own, beside the others.
-type Lost struct {
+type LostSubagents struct {
 	Deep  bool                   // they may lie below the directory of a session's subagents
 	Is    func(name string) bool // tells them by the names of their files; nil for all
 	Taken func(name string) bool // tells names of other sessions
@@ -59,7 +59,7 @@ type Lost struct {
 }
 
 // Add adds the subagents in the directory of a session's subagents. owner is the session's name.
-func (l *Lost) Add(files storage.Files, dir, owner string) {
+func (l *LostSubagents) Add(files storage.Files, dir, owner string) {
 	if l.Files == nil {
 		l.Files = map[string]string{}
 		l.names = map[string]string{}
@@ -67,7 +67,7 @@ func (l *Lost) Add(files storage.Files, dir, owner string) {
 	l.addBelow(files, dir, owner, 0)
 }
 
-func (l *Lost) addBelow(files storage.Files, dir, owner string, depth int) {
+func (l *LostSubagents) addBelow(files storage.Files, dir, owner string, depth int) {
 	items, err := storage.List(files, dir)
 	if err != nil {
 		return
@@ -88,7 +88,7 @@ func (l *Lost) addBelow(files storage.Files, dir, owner string, depth int) {
 }
 
 // addFile adds a subagent. Where the name of its file is taken, its session has the owner's in it.
-func (l *Lost) addFile(at, name, owner string) {
+func (l *LostSubagents) addFile(at, name, owner string) {
 	if l.isTaken(name) {
 		name = strings.TrimSuffix(name, sessionEnding) + "-" + owner + sessionEnding
 	}
@@ -99,10 +99,10 @@ func (l *Lost) addFile(at, name, owner string) {
 	l.names[at] = name
 }
 
-func (l *Lost) isTaken(name string) bool { return l.Files[name] != "" || l.Taken(name) }
+func (l *LostSubagents) isTaken(name string) bool { return l.Files[name] != "" || l.Taken(name) }
 
 // Has reports whether a file is shown elsewhere.
-func (l *Lost) Has(file string) bool { return l.names[file] != "" }
+func (l *LostSubagents) Has(file string) bool { return l.names[file] != "" }
 
 // NameOf returns the name of the session of a file, "" if it is not one of them.
-func (l *Lost) NameOf(file string) string { return l.names[file] }
+func (l *LostSubagents) NameOf(file string) string { return l.names[file] }

@@ -177,8 +177,8 @@ func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int
 // billedTool is the tool whose results may have a usage in their details.
 const billedTool = `"task"`
 
-// Result is the result of a tool's call.
-type Result struct {
+// ToolResult is the result of a tool's call.
+type ToolResult struct {
 	Call    rawjson.Value
 	Time    rawjson.Value // if it is not the record's
 	Content Blocks
@@ -197,7 +197,7 @@ func (b *Builder) Tool(call, name rawjson.Value) {
 
 // Result adds the result of a call. A result from the record of the open answer belongs to that
 // answer, and precedes other entries behind it.
-func (b *Builder) Result(r Result) {
+func (b *Builder) Result(r ToolResult) {
 	id, _ := r.Call.Text()
 	from := b.origin()
 	e := Entry{Type: "message", Time: r.Time, Lines: from.lines(), Session: r.Session}

@@ -9,8 +9,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Place is where a record is in a file.
-type Place struct {
+// RecordPlace is where a record is in a file.
+type RecordPlace struct {
 	off, end int64 // its bytes, and the newline behind it
 	line     int64 // the number of its first line
 	lines    int64 // the number of its lines
@@ -18,8 +18,8 @@ type Place struct {
 }
 
 // placeOf returns the place of a value.
-func placeOf(u *jsonl.Unit) Place {
-	at := Place{off: u.Off, end: u.Off + u.Size, line: u.Line, lines: 1}
+func placeOf(u *jsonl.Unit) RecordPlace {
+	at := RecordPlace{off: u.Off, end: u.Off + u.Size, line: u.Line, lines: 1}
 	at.lines += u.Breaks
 	if u.EndsLine {
 		at.end++
@@ -29,18 +29,18 @@ func placeOf(u *jsonl.Unit) Place {
 	return at
 }
 
-// part has the records of a subagent in a file, in the order of its conversation. Spans are appended;
+// subagentPart has the records of a subagent in a file, in the order of its conversation. Spans are appended;
 // the first fixed ones do not change.
-type part struct {
-	spans []span
+type subagentPart struct {
+	spans []recordSpan
 	fixed int
 	size  int64 // of all records
 	lines int64 // of all records
 }
 
-// span is a run of records that follow each other in the file.
-type span struct {
-	Place
+// recordSpan is a run of records that follow each other in the file.
+type recordSpan struct {
+	RecordPlace
 	at     int64 // its offset in the part
 	before int64 // lines of the part before it
 }
@@ -49,7 +49,7 @@ type span struct {
 const newlineSize = 1
 
 // add adds a record.
-func (p *part) add(at Place) {
+func (p *subagentPart) add(at RecordPlace) {
 	size := at.end - at.off
 	if at.isCut {
 		size += newlineSize
@@ -59,14 +59,14 @@ func (p *part) add(at Place) {
 		p.spans[last].end = at.end
 		p.spans[last].isCut = at.isCut
 	} else {
-		p.spans = append(p.spans, span{Place: at, at: p.size, before: p.lines})
+		p.spans = append(p.spans, recordSpan{RecordPlace: at, at: p.size, before: p.lines})
 	}
 	p.size += size
 	p.lines += at.lines
 }
 
 // lineOf returns the number in the file of a line of the part, from 1.
-func (p *part) lineOf(line int64) int64 {
+func (p *subagentPart) lineOf(line int64) int64 {
 	n := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].before >= line })
 	if n == 0 {
 		return line
@@ -76,7 +76,7 @@ func (p *part) lineOf(line int64) int64 {
 }
 
 // readSome reads from one span.
-func (p *part) readSome(file io.ReaderAt, text []byte, off int64) (int, error) {
+func (p *subagentPart) readSome(file io.ReaderAt, text []byte, off int64) (int, error) {
 	if off >= p.size {
 		return 0, io.EOF
 	}
@@ -98,7 +98,7 @@ type partObject struct {
 	name, subagent string
 
 	mu    sync.Mutex // guards the fields below
-	now   part
+	now   subagentPart
 	extra int64 // size of the part minus the size of the file
 }
 
@@ -124,7 +124,7 @@ func (o *partObject) Joined() int64 {
 }
 
 // current returns the part at the last Stat.
-func (o *partObject) current() part {
+func (o *partObject) current() subagentPart {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.now

@@ -50,7 +50,7 @@ const Subagents = "subagents"
 // without one.
 type projectList struct {
 	sessions map[string]*projectSession
-	lost     Lost
+	lost     LostSubagents
 }
 
 // projectSession is a session in a project.

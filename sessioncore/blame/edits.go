@@ -13,8 +13,8 @@ import (
 	"sessionfs/sessioncore/search"
 )
 
-// Edit is an edit of a file: the changes by the calls in one entry. Its prompt is a whole line.
-type Edit struct {
+// FileEdit is an edit of a file: the changes by the calls in one entry. Its prompt is a whole line.
+type FileEdit struct {
 	*search.Hit
 	Changes []Change
 }
@@ -24,7 +24,7 @@ type Edit struct {
 func Edits(
 	ctx context.Context, hits []search.Hit, touched *search.Touched,
 	acquire func(*search.Hit) (*sessioncore.Snapshot, error),
-) (list []Edit, err error) {
+) (list []FileEdit, err error) {
 	of := map[string][]*search.Hit{}
 	var files []string
 	for i := range hits {
@@ -52,8 +52,8 @@ func Edits(
 }
 
 // Sort puts the oldest edit first, and edits of one time in the order of their paths.
-func Sort(list []Edit) {
-	slices.SortStableFunc(list, func(a, b Edit) int {
+func Sort(list []FileEdit) {
+	slices.SortStableFunc(list, func(a, b FileEdit) int {
 		if order := a.Time.Compare(b.Time); order != 0 {
 			return order
 		}
@@ -64,7 +64,7 @@ func Sort(list []Edit) {
 // editsIn returns the edits among the hits in a session.
 func editsIn(
 	hits []*search.Hit, touched *search.Touched, acquire func(*search.Hit) (*sessioncore.Snapshot, error),
-) (list []Edit, err error) {
+) (list []FileEdit, err error) {
 	snap, err := acquire(hits[0])
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func editsIn(
 			if h.Prompt != "" {
 				hit.Prompt = prompts.Before(snap, e)
 			}
-			list = append(list, Edit{Hit: &hit, Changes: changes})
+			list = append(list, FileEdit{Hit: &hit, Changes: changes})
 		}
 	}
 	return list, nil
@@ -104,7 +104,7 @@ func editsIn(
 
 // Diff returns the edit as a diff of a file, below what it is a part of and its prompt; by says
 // when and by whom it was made. The text has no effect on a terminal.
-func (e *Edit) Diff(file, by string) string {
+func (e *FileEdit) Diff(file, by string) string {
 	text := fmt.Sprintf("edit %s\n%s, in %s\n", e.Path(), by, e.Title)
 	if e.Prompt != "" {
 		text += "\n    " + e.Prompt + "\n"

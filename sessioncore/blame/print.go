@@ -16,11 +16,11 @@ import (
 // Printer prints a file with its edits.
 type Printer struct {
 	Out   *view.Screen
-	Width int                // of the terminal in columns; 0 for no limit
-	Last  int                // the greatest number of a line
-	Edits []Edit             // the oldest first
-	Agent func(*Edit) string // the name of the agent of an edit
-	JSON  bool               // lines are objects
+	Width int                    // of the terminal in columns; 0 for no limit
+	Last  int                    // the greatest number of a line
+	Edits []FileEdit             // the oldest first
+	Agent func(*FileEdit) string // the name of the agent of an edit
+	JSON  bool                   // lines are objects
 
 	columns blameColumns
 	above   int // the edit of the line above, where lines of an edit stand below it
@@ -63,11 +63,11 @@ func (p *Printer) layOut() {
 }
 
 // entryOf returns the beginning of an edit's entry for people.
-func entryOf(e *Edit) string { return names.VisibleLine(names.ShortID(e.Entry)) }
+func entryOf(e *FileEdit) string { return names.VisibleLine(names.ShortID(e.Entry)) }
 
 // saidOf returns the title of an edit's session and the prompt, or the prompt alone where a session
 // has no title of its own.
-func saidOf(e *Edit) string {
+func saidOf(e *FileEdit) string {
 	title := names.VisibleLine(e.Session)
 	prompt := names.VisibleLine(e.Prompt)
 	begun := strings.TrimSuffix(title, "…")

@@ -15,16 +15,16 @@ import (
 )
 
 // edit returns an edit for a printer.
-func edit(session, entry, prompt string) Edit {
+func edit(session, entry, prompt string) FileEdit {
 	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.Local)
-	found := &search.Found{Session: session}
-	return Edit{Hit: &search.Hit{Found: found, Entry: entry, Time: at, Prompt: prompt}}
+	found := &search.FileHits{Session: session}
+	return FileEdit{Hit: &search.Hit{FileHits: found, Entry: entry, Time: at, Prompt: prompt}}
 }
 
 // TestLinesOnTerminal: the text has at least half of any terminal, what title and prompt say alike stands once, and ids are
 // whole.
 func TestLinesOnTerminal(t *testing.T) {
-	edits := []Edit{
+	edits := []FileEdit{
 		edit("Write a small program th…", "a1020202-1111-4222-8333-444444444444", "Write a small program that prints areas, with tests"),
 		edit("Ship it", "e2", "Use pi, not 3.14"),
 		edit("漢字", "e3", "漢字"),
@@ -34,7 +34,7 @@ func TestLinesOnTerminal(t *testing.T) {
 	write := func(width int) string {
 		var out bytes.Buffer
 		screen := &view.Screen{Writer: bufio.NewWriter(&out), People: true}
-		p := &Printer{Out: screen, Width: width, Last: 11, Edits: edits, Agent: func(*Edit) string { return "claude" }}
+		p := &Printer{Out: screen, Width: width, Last: 11, Edits: edits, Agent: func(*FileEdit) string { return "claude" }}
 		for i, line := range lines {
 			p.Line(7+i, text, line)
 		}

@@ -29,13 +29,13 @@ func (c callIDs) read(
 	if err != nil {
 		return nil, err
 	}
-	results := map[string]result{}
+	results := map[string]editResult{}
 	var calls []message.Members
 	m := message.Read(snap.Message(e, text))
 	message.EachCall(m[message.Content], func(b *message.Members) { calls = append(calls, *b) })
 	for _, call := range calls {
 		if id, ok := call[message.ID].Text(); ok {
-			results[id] = result{}
+			results[id] = editResult{}
 		}
 	}
 	if err := c.readResults(snap, e, results, is); err != nil {
@@ -66,9 +66,9 @@ func (c callIDs) read(
 // maxBetween is how many entries behind a call are looked at for its result.
 const maxBetween = 1000
 
-// result is that of a call: whether it is an error, and the changes of the file in the diff that it
+// editResult is that of a call: whether it is an error, and the changes of the file in the diff that it
 // has. nested are the changes by calls of the tool itself, also before an error.
-type result struct {
+type editResult struct {
 	failed  bool
 	changes []Change
 	nested  []Change
@@ -76,7 +76,7 @@ type result struct {
 
 // readResults reads the results of the calls of an entry.
 func (c callIDs) readResults(
-	snap *sessioncore.Snapshot, e sessioncore.Entry, results map[string]result, is func(path string) bool,
+	snap *sessioncore.Snapshot, e sessioncore.Entry, results map[string]editResult, is func(path string) bool,
 ) error {
 	reader := sessioncore.NewEntryReader(snap)
 	left := len(results)
@@ -100,7 +100,7 @@ func (c callIDs) readResults(
 			if _, asked := results[id]; asked {
 				succeeded := m[message.Details].Member("success")
 				failed := m[message.IsError].Truthy() || !succeeded.Missing() && !succeeded.Truthy()
-				results[id] = result{
+				results[id] = editResult{
 					failed:  failed,
 					changes: changesShown(m[message.Details], is),
 					nested:  nestedChanges(&m, is),

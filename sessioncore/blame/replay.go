@@ -14,7 +14,7 @@ type Line struct {
 	Exact bool // the replay says so, not the text alone
 }
 
-// Nobody is the Edit of a line that no agent wrote.
+// Nobody is the FileEdit of a line that no agent wrote.
 const Nobody = -1
 
 // fragment is a part of the file, or all of it, with the edit of each line.

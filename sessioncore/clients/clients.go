@@ -22,15 +22,15 @@ import (
 // breadcrumb, and scans /proc only if a breadcrumb names the session.
 type Clients struct {
 	proc   string // /proc
-	source Source
+	source OpenFileSource
 
 	mu     sync.Mutex // guards the fields below
 	crumbs breadcrumbs
 	scan   clientScan
 }
 
-// Source is an agent directory that can report whether a process has a file open for writing.
-type Source interface {
+// OpenFileSource is an agent directory that can report whether a process has a file open for writing.
+type OpenFileSource interface {
 	storage.Files
 	Writers(name string) (storage.WriterState, error)
 }
@@ -43,7 +43,7 @@ var databaseNames = []string{"agent.db", "history.db", "models.db"}
 const scanLife = time.Second
 
 // New returns the Clients of an agent directory: source holds databases, terminals breadcrumbs.
-func New(source Source, terminals storage.Files) *Clients {
+func New(source OpenFileSource, terminals storage.Files) *Clients {
 	return &Clients{proc: "/proc", source: source, crumbs: breadcrumbs{storage: terminals}}
 }
 

@@ -17,7 +17,7 @@ import (
 // blobs, or texts made on demand. Its size is exact, and its content is never held. It shows one
 // snapshot, which it references until Close. It is safe for concurrent use.
 type Document struct {
-	source Source
+	source SnapshotSource
 	blobs  Blobs
 	pieces []piece
 	size   int64
@@ -30,11 +30,11 @@ type Document struct {
 	making   sync.Mutex // guards the fields below
 	text     []byte     // the last piece that the maker made
 	textAt   int64      // offset of that piece in the document
-	verified Checked
+	verified CheckedEntry
 }
 
-// Source is the snapshot of a session for its documents. ReadAt reads the pinned file.
-type Source interface {
+// SnapshotSource is the snapshot of a session for its documents. ReadAt reads the pinned file.
+type SnapshotSource interface {
 	io.ReaderAt
 	Retain()
 	Release()
@@ -43,11 +43,11 @@ type Source interface {
 	// CheckRange returns an error that wraps storage.ErrStale unless text, read at off from the
 	// file in the state now, shows entries as they were indexed. It reads the rest of an entry that
 	// text shows in part; known caches the last such entry for the reader's next call.
-	CheckRange(text []byte, off int64, now storage.Token, known *Checked) error
+	CheckRange(text []byte, off int64, now storage.Token, known *CheckedEntry) error
 }
 
-// Checked is an entry that was verified in a state of the file later than that of its snapshot.
-type Checked struct {
+// CheckedEntry is an entry that was verified in a state of the file later than that of its snapshot.
+type CheckedEntry struct {
 	Entry int32
 	In    storage.Token
 }
@@ -84,13 +84,13 @@ const pieceBytes = 56
 
 // New returns an empty document of a snapshot, to which the caller adds pieces before it is read.
 // blobs is needed for AddBlob and AddEdited, maker for AddMade; either may be nil otherwise.
-func New(of Source, blobs Blobs, maker Maker) *Document {
+func New(of SnapshotSource, blobs Blobs, maker Maker) *Document {
 	of.Retain()
 	return &Document{source: of, blobs: blobs, maker: maker}
 }
 
 // OfText returns a document of literal text.
-func OfText(of Source, text []byte) *Document {
+func OfText(of SnapshotSource, text []byte) *Document {
 	d := New(of, nil, nil)
 	d.AddText(string(text))
 	return d

@@ -70,7 +70,7 @@ func NewResolver(ctx context.Context, blobs Blobs) *Resolver {
 
 // Image returns the edit that replaces the content of a string, at an offset of the edited text, by
 // the base64 of its blob. ok is false if it is no reference, or the blob is missing or too large.
-func (r *Resolver) Image(token rawjson.Value, at int) (e rawjson.Edit, ok bool) {
+func (r *Resolver) Image(token rawjson.Value, at int) (e rawjson.TextEdit, ok bool) {
 	hash, ok := BlobHash(token)
 	if !ok || r.blobs == nil || r.ctx.Err() != nil {
 		return e, false
@@ -80,7 +80,7 @@ func (r *Resolver) Image(token rawjson.Value, at int) (e rawjson.Edit, ok bool) 
 		return e, false
 	}
 	blob := &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}
-	return rawjson.Edit{Start: at + 1, End: at + len(token) - 1, Blob: blob}, r.fits(blob.Size())
+	return rawjson.TextEdit{Start: at + 1, End: at + len(token) - 1, Blob: blob}, r.fits(blob.Size())
 }
 
 // size returns the size of a blob in bytes.
@@ -146,7 +146,7 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 		case c == '-' || c >= '0' && c <= '9':
 			end, _ := s.SkipNumber(text, i)
 			if overflows(text[i:end]) {
-				edits = append(edits, rawjson.Edit{Start: base + i, End: base + end, Text: "null"})
+				edits = append(edits, rawjson.TextEdit{Start: base + i, End: base + end, Text: "null"})
 			}
 			i = end
 			key = false
@@ -155,7 +155,7 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 			key = false
 		case c == '\n' || c == '\r' && i+1 < len(text) && text[i+1] == '\n':
 			// A value that spans several lines is put on one line.
-			edits = append(edits, rawjson.Edit{Start: base + i, End: base + i + 1, Text: " "})
+			edits = append(edits, rawjson.TextEdit{Start: base + i, End: base + i + 1, Text: " "})
 			i++
 		default:
 			i++
@@ -183,7 +183,7 @@ func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 			return edits
 		}
 		n := rawjson.IllFormedLen(text[at:])
-		edits = append(edits, rawjson.Edit{Start: base + at, End: base + at + n, Text: rawjson.Replacement})
+		edits = append(edits, rawjson.TextEdit{Start: base + at, End: base + at + n, Text: rawjson.Replacement})
 		at += n
 	}
 }
@@ -208,7 +208,7 @@ func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjso
 	} else if err != nil {
 		return nil, err
 	}
-	e := rawjson.Edit{Start: at + 1, End: at + len(token) - 1}
+	e := rawjson.TextEdit{Start: at + 1, End: at + len(token) - 1}
 	switch {
 	case !r.fits(size):
 		return edits, nil

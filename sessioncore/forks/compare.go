@@ -35,7 +35,7 @@ func compareMessages(want, got *document.Document) error {
 		case errB != nil && errB != io.EOF:
 			return errB
 		case x != y || errA != errB:
-			return &refusal{agents.NoFork("the new session would differ in message %d of the conversation", max(1, a.messages))}
+			return &forkRefusal{agents.NoFork("the new session would differ in message %d of the conversation", max(1, a.messages))}
 		}
 	}
 }

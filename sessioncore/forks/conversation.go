@@ -18,8 +18,8 @@ import (
 type conversation struct {
 	context  *document.Document
 	messages []messageRange
-	calls    []toolCall  // in order
-	results  map[int]int // the call of a message that is its result
+	calls    []handedCall // in order
+	results  map[int]int  // the call of a message that is its result
 	byID     map[string]int
 	ids      map[string]bool // of calls, as they are handed over
 	images   int             // the number of images in whose place a text was read
@@ -31,8 +31,8 @@ type messageRange struct {
 	calls     int // the number of calls before it
 }
 
-// toolCall is a call of a tool.
-type toolCall struct {
+// handedCall is a call of a tool.
+type handedCall struct {
 	id     string // as it is handed over
 	result int    // the message with its result, noResult without one
 }
@@ -119,7 +119,7 @@ func (c *conversation) addCall(block rawjson.Value) {
 		id = c.newID()
 	}
 	c.ids[id] = true
-	c.calls = append(c.calls, toolCall{id: id, result: noResult})
+	c.calls = append(c.calls, handedCall{id: id, result: noResult})
 }
 
 // newID returns an id that no call has yet.

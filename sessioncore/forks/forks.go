@@ -35,11 +35,11 @@ type Home struct {
 	Now func() time.Time
 }
 
-// refusal is a reason for which no fork is made. It wraps sessioncore.ErrInvalid and its cause.
-type refusal struct{ cause error }
+// forkRefusal is a reason for which no fork is made. It wraps sessioncore.ErrInvalid and its cause.
+type forkRefusal struct{ cause error }
 
-func (r *refusal) Error() string   { return r.cause.Error() }
-func (r *refusal) Unwrap() []error { return []error{sessioncore.ErrInvalid, r.cause} }
+func (r *forkRefusal) Error() string   { return r.cause.Error() }
+func (r *forkRefusal) Unwrap() []error { return []error{sessioncore.ErrInvalid, r.cause} }
 
 // Fork makes a session that ends at the entry id of s, and returns its name in Files. The file
 // appears when it is complete and the conversation in it begins with that at the entry. title is the new
@@ -113,7 +113,7 @@ func (h *Home) write(request *agents.ForkRequest, text io.Writer) (agents.ForkPl
 		err = out.Flush()
 	}
 	if _, ok := errors.AsType[*agents.ForkError](err); ok {
-		err = &refusal{err}
+		err = &forkRefusal{err}
 	}
 	return place, err
 }

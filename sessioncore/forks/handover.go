@@ -79,7 +79,7 @@ func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err e
 
 // refuse returns the refusal of a handover.
 func refuse(format string, args ...any) error {
-	return &refusal{fmt.Errorf("this conversation cannot be handed over: "+format, args...)}
+	return &forkRefusal{fmt.Errorf("this conversation cannot be handed over: "+format, args...)}
 }
 
 // handoverOf returns the handover of a context.

@@ -36,12 +36,12 @@ type fileCopies struct {
 // errChanged means that the files changed while they were copied.
 var errChanged = errors.New("the database changed")
 
-// openFiles are the open files while they are copied, by name.
-type openFiles map[string]storage.Object
+// copiedFiles are the open files while they are copied, by name.
+type copiedFiles map[string]storage.Object
 
 // copy copies the files into memory of room, or returns errChanged if their states differ.
-func (h *Database) copy(ctx context.Context, room *budget.Hold) (*fileCopies, error) {
-	files := openFiles{}
+func (h *PromptDatabase) copy(ctx context.Context, room *budget.Hold) (*fileCopies, error) {
+	files := copiedFiles{}
 	defer func() {
 		for _, obj := range files {
 			_ = obj.Close()
@@ -98,7 +98,7 @@ func (h *Database) copy(ctx context.Context, room *budget.Hold) (*fileCopies, er
 }
 
 // header returns the header of the log, less if the log is shorter.
-func (files openFiles) header() ([]byte, error) {
+func (files copiedFiles) header() ([]byte, error) {
 	header := make([]byte, walHeaderSize)
 	if files[walName] == nil {
 		return nil, nil
@@ -111,7 +111,7 @@ func (files openFiles) header() ([]byte, error) {
 }
 
 // add copies a file, if it exists, and returns its state from before.
-func (c *fileCopies) add(ctx context.Context, files openFiles, name string, room *budget.Hold) (storage.Stat, error) {
+func (c *fileCopies) add(ctx context.Context, files copiedFiles, name string, room *budget.Hold) (storage.Stat, error) {
 	if files[name] == nil {
 		return storage.Stat{}, nil
 	}

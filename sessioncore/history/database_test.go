@@ -77,7 +77,7 @@ func age(t testing.TB, dir string) {
 }
 
 // open returns the history in dir.
-func open(t testing.TB, dir string) *Database {
+func open(t testing.TB, dir string) *PromptDatabase {
 	return New(sessiontest.OpenDir(t, dir))
 }
 

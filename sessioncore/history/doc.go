@@ -1,5 +1,5 @@
 // Package history reads prompt histories: SOURCE/history.jsonl of Claude Code and Codex (Lines),
-// and the client's SOURCE/history.db (Database). That is a SQLite database in WAL mode with a table
+// and the client's SOURCE/history.db (PromptDatabase). That is a SQLite database in WAL mode with a table
 // history(id, prompt, created_at, cwd; from version 18 session_id; from 18.3.4 use_count) and an
 // FTS5 index history_fts of the prompts (docs/design.md section 1, history/). The client may be
 // writing to it, and its content is untrusted. So this package

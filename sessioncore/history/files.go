@@ -128,9 +128,9 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 	if err != nil {
 		return r, err
 	}
-	out := &lines{hold: hold}
+	out := &jsonLines{hold: hold}
 	for _, p := range found {
-		v := line{ID: p.id, Prompt: p.Text, Cwd: p.Cwd}
+		v := promptRow{ID: p.id, Prompt: p.Text, Cwd: p.Cwd}
 		if !p.Untimed {
 			v.CreatedAt = created(p.At)
 		}

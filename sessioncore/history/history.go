@@ -55,16 +55,16 @@ type History interface {
 	Render(ctx context.Context, match string, hold *budget.Hold) (Rendering, error)
 }
 
-// Database is the history that omp keeps in SQLite.
-type Database struct {
+// PromptDatabase is the history that omp keeps in SQLite.
+type PromptDatabase struct {
 	files storage.Files
 	limit time.Duration // maxTime, or less in tests
 	turn  chan struct{} // full during a read of up to maxMemory and maxFileBytes; others wait
 }
 
 // New returns the history in the database in files, which need not exist.
-func New(files storage.Files) *Database {
-	return &Database{files: files, limit: maxTime, turn: make(chan struct{}, 1)}
+func New(files storage.Files) *PromptDatabase {
+	return &PromptDatabase{files: files, limit: maxTime, turn: make(chan struct{}, 1)}
 }
 
 // State identifies a state of a history: of settled Renderings, equal States mean equal content.
@@ -95,7 +95,7 @@ func stateOf(files storage.Files, name string) (State, error) {
 }
 
 // State implements History.
-func (h *Database) State() (State, error) {
+func (h *PromptDatabase) State() (State, error) {
 	s, err := stateOf(h.files, databaseName)
 	if err != nil {
 		return s, err
@@ -116,9 +116,9 @@ type Rendering struct {
 }
 
 // Render implements History.
-func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) (_ Rendering, err error) {
+func (h *PromptDatabase) Render(ctx context.Context, match string, hold *budget.Hold) (_ Rendering, err error) {
 	defer closeAfter(&err, hold)
-	out := &lines{hold: hold}
+	out := &jsonLines{hold: hold}
 	c, err := h.read(ctx, match, out)
 	if err != nil {
 		return Rendering{}, err
@@ -128,7 +128,7 @@ func (h *Database) Render(ctx context.Context, match string, hold *budget.Hold) 
 
 // read copies the files until they are of one committed state, and runs a query on the copies,
 // within the limits.
-func (h *Database) read(request context.Context, match string, out *lines) (c *fileCopies, err error) {
+func (h *PromptDatabase) read(request context.Context, match string, out *jsonLines) (c *fileCopies, err error) {
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
@@ -167,8 +167,8 @@ func (h *Database) read(request context.Context, match string, out *lines) (c *f
 // maxRendering bounds an answer in bytes. 20,000 prompts of 270 bytes take a twelfth of it.
 const maxRendering = 64 << 20
 
-// lines collects JSON lines.
-type lines struct {
+// jsonLines collects JSON lines.
+type jsonLines struct {
 	text bytes.Buffer
 	hold *budget.Hold // text
 	full bool         // there was no memory for text
@@ -176,7 +176,7 @@ type lines struct {
 }
 
 // grow makes room for n more bytes of text.
-func (l *lines) grow(n int) error {
+func (l *jsonLines) grow(n int) error {
 	need := l.text.Len() + n
 	if need <= l.text.Cap() {
 		return nil
@@ -191,8 +191,8 @@ func (l *lines) grow(n int) error {
 	return nil
 }
 
-// line is a row of the table; its keys are the columns.
-type line struct {
+// promptRow is a row of the table; its keys are the columns.
+type promptRow struct {
 	ID        any  `json:"id"`
 	Prompt    any  `json:"prompt"`
 	CreatedAt any  `json:"created_at"`
@@ -202,8 +202,8 @@ type line struct {
 }
 
 // add appends a statement's row: id, prompt, created_at, cwd, perhaps session_id and use_count.
-func (l *lines) add(row *sqlite3.Stmt) error {
-	v := line{ID: value(row, 0), Prompt: value(row, 1), CreatedAt: created(value(row, 2)), Cwd: value(row, 3)}
+func (l *jsonLines) add(row *sqlite3.Stmt) error {
+	v := promptRow{ID: value(row, 0), Prompt: value(row, 1), CreatedAt: created(value(row, 2)), Cwd: value(row, 3)}
 	for column := 4; column < row.ColumnCount(); column++ {
 		value := value(row, column)
 		switch row.ColumnName(column) {
@@ -217,13 +217,13 @@ func (l *lines) add(row *sqlite3.Stmt) error {
 }
 
 // put appends a line.
-func (l *lines) put(v *line) error {
+func (l *jsonLines) put(v *promptRow) error {
 	l.line = rawjson.AppendLine(l.line[:0], v)
 	return l.end()
 }
 
 // end appends the line in l.line to the text.
-func (l *lines) end() error {
+func (l *jsonLines) end() error {
 	if l.text.Len()+len(l.line) > maxRendering {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)
 	}

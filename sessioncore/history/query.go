@@ -28,7 +28,7 @@ const (
 
 // queryWithin writes the result of a query on copied files to out. It doubles the connection's
 // memory until it suffices.
-func queryWithin(ctx context.Context, c *fileCopies, match string, out *lines) error {
+func queryWithin(ctx context.Context, c *fileCopies, match string, out *jsonLines) error {
 	hold := out.hold.Another()
 	defer hold.Close()
 	size := int64(firstMemory)
@@ -46,7 +46,7 @@ func queryWithin(ctx context.Context, c *fileCopies, match string, out *lines) e
 }
 
 // query writes the result of a query on copied files to out, with a connection of that much memory.
-func query(ctx context.Context, c *fileCopies, match string, out *lines, memory int64) error {
+func query(ctx context.Context, c *fileCopies, match string, out *jsonLines, memory int64) error {
 	var failed error // already an error of this package
 	bounds := sqlite.Limits{Memory: memory, Value: maxValue}
 	err := sqlite.With(ctx, copiesVFS{c}, databaseName, bounds, func(conn *sqlite3.Conn) error {
@@ -83,7 +83,7 @@ func noMemory(bytes int64) error {
 }
 
 // selectPrompts writes the matching prompts, or all, in the order of the client's own searches.
-func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
+func selectPrompts(conn *sqlite3.Conn, match string, out *jsonLines) error {
 	found, err := findTables(conn)
 	if err != nil || !found.history {
 		return err // the client has created the file but nothing in it yet
@@ -113,7 +113,7 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *lines) error {
 }
 
 // selectWords writes the prompts with all words, as beginnings of indexed words or anywhere.
-func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *lines) (err error) {
+func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *jsonLines) (err error) {
 	var ids map[int64]bool
 	if found.index { // which ignores accents
 		ids, err = matching(conn, `"`+strings.Join(words, `"* "`)+`"*`)
@@ -223,7 +223,7 @@ WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`
 }
 
 // readRows writes the rows for which matches returns true, or all if it is nil.
-func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, out *lines) error {
+func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, out *jsonLines) error {
 	return eachRow(conn, sql, "", func(row *sqlite3.Stmt) error {
 		if matches != nil && !matches(row) {
 			return nil

@@ -20,14 +20,14 @@ func closeAfter(err *error, hold *budget.Hold) {
 	}
 }
 
-// Part is the history of one of several agents.
-type Part struct {
+// AgentHistory is the history of one of several agents.
+type AgentHistory struct {
 	Agent   string
 	History History
 }
 
 // Several merges the histories of several agents: their lines by time, each with a member agent.
-type Several []Part
+type Several []AgentHistory
 
 var seed = maphash.MakeSeed()
 
@@ -64,7 +64,7 @@ func (h Several) State() (State, error) {
 // Render implements History. A query that some of them cannot parse is no error if another one can.
 func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r Rendering, err error) {
 	defer closeAfter(&err, hold)
-	out := &lines{hold: hold}
+	out := &jsonLines{hold: hold}
 	state, err := h.State()
 	if err != nil {
 		return r, err

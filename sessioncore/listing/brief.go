@@ -20,7 +20,7 @@ func (l *Listing) SetBrief() { l.isBrief = true }
 
 // treeRows returns the rows of a tree, with names at least in the directory of a key. With known, those
 // of the last scan. Callers must hold l.mu.
-func (l *Listing) treeRows(ctx context.Context, v View, key string, known bool) (rows, error) {
+func (l *Listing) treeRows(ctx context.Context, v KeyTable, key string, known bool) (rows, error) {
 	t := &l.tree
 	if known && t.rows != nil && t.view == v && t.key == key {
 		return t.rows, nil
@@ -30,14 +30,14 @@ func (l *Listing) treeRows(ctx context.Context, v View, key string, known bool) 
 		return l.view(v), err
 	}
 	all := append(below, l.view(v)...)
-	slices.SortFunc(all, row.compare)
+	slices.SortFunc(all, keyRow.compare)
 	all.distinguish()
 	*t = treeDirectory{view: v, key: key, rows: all}
 	return all, nil
 }
 
 // findBrief is TreeFind for a brief listing, which reads the sessions of the directory alone.
-func (l *Listing) findBrief(ctx context.Context, v View, dir, name string, known bool) (TreeEntry, error) {
+func (l *Listing) findBrief(ctx context.Context, v KeyTable, dir, name string, known bool) (TreeEntry, error) {
 	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return TreeEntry{}, err
 	}
@@ -70,14 +70,14 @@ func (l *Listing) findBrief(ctx context.Context, v View, dir, name string, known
 
 // treeDirectory has the rows of treeRows for a directory of a tree.
 type treeDirectory struct {
-	view View
+	view KeyTable
 	key  string
 	rows rows
 }
 
 // refreshTree is refresh for the sessions at a key of a tree. It returns rows without names for
 // others, of which it reads only where and when they began. Callers must hold l.mu.
-func (l *Listing) refreshTree(ctx context.Context, v View, key string) (below rows, err error) {
+func (l *Listing) refreshTree(ctx context.Context, v KeyTable, key string) (below rows, err error) {
 	if !l.isBrief {
 		return nil, l.refresh(ctx, unread)
 	}
@@ -99,7 +99,7 @@ func (l *Listing) refreshTree(ctx context.Context, v View, key string) (below ro
 		case keyOfDir(dir) == key:
 			rest = append(rest, f)
 		default:
-			below = append(below, row{key: keyOfDir(dir), file: f})
+			below = append(below, keyRow{key: keyOfDir(dir), file: f})
 		}
 	}
 	err = l.readPrefixes(ctx, rest)

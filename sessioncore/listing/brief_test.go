@@ -27,7 +27,7 @@ func claudeLine(n int, cwd, more string) string {
 }
 
 // listTree returns the names in each directory of a tree, with the files of links, by paths.
-func listTree(t *testing.T, list func() *Listing, v View, dir string, into map[string][]string) {
+func listTree(t *testing.T, list func() *Listing, v KeyTable, dir string, into map[string][]string) {
 	entries, err := list().TreeList(t.Context(), v, dir)
 	require.NoError(t, err)
 	_, err = list().TreeStat(t.Context(), v, dir)
@@ -138,7 +138,7 @@ func TestBriefTree(t *testing.T) {
 	files := briefStore(t)
 	brief := func() *Listing { return briefListing(t, files) }
 	full := func() *Listing { return claudeListing(t, files) }
-	for _, v := range []View{ByCwd, ByDate} {
+	for _, v := range []KeyTable{ByCwd, ByDate} {
 		want := map[string][]string{}
 		got := map[string][]string{}
 		listTree(t, full, v, "/", want)

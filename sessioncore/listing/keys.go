@@ -13,25 +13,25 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// View is a sorted table of the known sessions. It is made when it is needed after a session was
+// KeyTable is a sorted table of the known sessions. It is made when it is needed after a session was
 // added or removed, or changed in it.
-type View int
+type KeyTable int
 
 const (
-	ByCwd    View = iota // by-cwd/ mirrors the working directories
-	ByDate               // by-date/ has a directory for each day on which a session began
-	byResume             // keys of --resume in lower case: ids, file names, and their parts after the last _
-	byCutID              // file names of ids that are too long to contain them
-	byParent             // parentKey
+	ByCwd    KeyTable = iota // by-cwd/ mirrors the working directories
+	ByDate                   // by-date/ has a directory for each day on which a session began
+	byResume                 // keys of --resume in lower case: ids, file names, and their parts after the last _
+	byCutID                  // file names of ids that are too long to contain them
+	byParent                 // parentKey
 	views
 )
 
 // rows are the rows of a view, sorted.
-type rows []row
+type rows []keyRow
 
-// row is a session under one of its keys. In a tree that is its directory, in which each / is a
+// keyRow is a session under one of its keys. In a tree that is its directory, in which each / is a
 // NUL, so that a directory's own sessions sort before its subdirectories.
-type row struct {
+type keyRow struct {
 	key  string
 	name string // of the link in a tree
 	isID bool   // the key is the id
@@ -39,41 +39,41 @@ type row struct {
 }
 
 // rowsOf calls add with the rows of a session, without its file.
-func (v View) rowsOf(i *Info, add func(row)) {
+func (v KeyTable) rowsOf(i *Info, add func(keyRow)) {
 	switch v {
 	case ByCwd, ByDate:
 		if dir, ok := v.dirOf(i); ok {
-			add(row{key: keyOfDir(dir), name: v.linkName(i)})
+			add(keyRow{key: keyOfDir(dir), name: v.linkName(i)})
 		}
 	case byResume:
-		add(row{key: strings.ToLower(i.ID), isID: true})
+		add(keyRow{key: strings.ToLower(i.ID), isID: true})
 		for _, key := range i.file.keys() {
-			add(row{key: key})
+			add(keyRow{key: key})
 		}
 	case byCutID:
 		if names.TooLong([]byte(i.ID)) {
-			add(row{key: names.FileName(i.ID)})
+			add(keyRow{key: names.FileName(i.ID)})
 		}
 	case byParent:
 		if key := parentKey(i.Parent); key != "" {
-			add(row{key: key})
+			add(keyRow{key: key})
 		}
 	}
 }
 
 // view returns a view. Callers must hold l.mu.
-func (l *Listing) view(v View) rows {
+func (l *Listing) view(v KeyTable) rows {
 	if l.views[v] != nil {
 		return l.views[v]
 	}
 	x := rows{}
 	for f := range l.listedFiles {
-		v.rowsOf(f.info, func(r row) {
+		v.rowsOf(f.info, func(r keyRow) {
 			r.file = f
 			x = append(x, r)
 		})
 	}
-	slices.SortFunc(x, row.compare)
+	slices.SortFunc(x, keyRow.compare)
 	if v == ByCwd || v == ByDate {
 		x.distinguish()
 	}
@@ -82,7 +82,7 @@ func (l *Listing) view(v View) rows {
 }
 
 // compare orders by key, then by the names of links.
-func (r row) compare(other row) int {
+func (r keyRow) compare(other keyRow) int {
 	c := strings.Compare(r.key, other.key)
 	if c == 0 {
 		c = strings.Compare(r.name, other.name)
@@ -159,7 +159,7 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 		rows := l.view(byResume).from(lower) // with files twice, which is harmless
 		rows = rows[:sort.Search(len(rows), func(i int) bool { return !strings.HasPrefix(rows[i].key, lower) })]
 		// If the key is a prefix, any file may match by now, which only a full refresh detects.
-		isID := slices.ContainsFunc(rows, func(r row) bool { return r.isID && r.key == lower })
+		isID := slices.ContainsFunc(rows, func(r keyRow) bool { return r.isID && r.key == lower })
 		return rows.files(), isID
 	}}
 	w.fits = func(i *Info) bool { return i.resumes(strings.ToLower(key)) }
@@ -181,7 +181,7 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 // byID returns the session with exactly this id, except for one file.
 func (l *Listing) byID(ctx context.Context, id, except string) (*Info, error) {
 	w := wanted{key: id, find: func() ([]*sessionFile, bool) {
-		found := slices.DeleteFunc(slices.Clone(l.view(byResume).own(strings.ToLower(id))), func(r row) bool {
+		found := slices.DeleteFunc(slices.Clone(l.view(byResume).own(strings.ToLower(id))), func(r keyRow) bool {
 			return !r.isID || r.file.info.ID != id
 		})
 		return found.files(), true

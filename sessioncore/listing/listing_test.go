@@ -41,7 +41,7 @@ func (l *Listing) write(t testing.TB, name, text string) {
 }
 
 // named returns the directory or the session's file that a name in a tree stands for, "" if there is none.
-func (l *Listing) named(t testing.TB, tree View, dir, name string) string {
+func (l *Listing) named(t testing.TB, tree KeyTable, dir, name string) string {
 	e, err := l.TreeFind(t.Context(), tree, dir, name, false)
 	if err != nil {
 		require.ErrorIs(t, err, sessioncore.ErrNotFound, "%q in %q", name, dir)

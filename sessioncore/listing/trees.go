@@ -43,7 +43,7 @@ type TreeEntry struct {
 }
 
 // dirOf returns the directory of a session's link, if it has one.
-func (v View) dirOf(i *Info) (dir string, ok bool) {
+func (v KeyTable) dirOf(i *Info) (dir string, ok bool) {
 	if i.IsSubagent() {
 		return "", false
 	}
@@ -55,7 +55,7 @@ func (v View) dirOf(i *Info) (dir string, ok bool) {
 }
 
 // linkName returns the name of a session's link: its start and its display name.
-func (v View) linkName(i *Info) string {
+func (v KeyTable) linkName(i *Info) string {
 	name := i.DisplayName()
 	if i.Parent != "" {
 		name += " (fork)"
@@ -107,7 +107,7 @@ func (x rows) distinguish() {
 		x[i].name = names.WithHash(x[i].name, x[i].file.name)
 	}
 	if len(shared) > 0 {
-		slices.SortFunc(x, row.compare)
+		slices.SortFunc(x, keyRow.compare)
 	}
 }
 
@@ -198,7 +198,7 @@ func (x rows) find(dir, name string) (TreeEntry, bool) {
 }
 
 // TreeList returns the entries of a directory of a tree, unsorted.
-func (l *Listing) TreeList(ctx context.Context, v View, dir string) ([]TreeEntry, error) {
+func (l *Listing) TreeList(ctx context.Context, v KeyTable, dir string) ([]TreeEntry, error) {
 	if err := storage.LockUntil(ctx, &l.mu); err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (l *Listing) TreeList(ctx context.Context, v View, dir string) ([]TreeEntry
 
 // TreeStat returns the Stat of a tree's directory, with the times of the last addition or removal
 // of a session anywhere. The error wraps ErrNotFound if no session is in dir or below.
-func (l *Listing) TreeStat(ctx context.Context, v View, dir string) (storage.Stat, error) {
+func (l *Listing) TreeStat(ctx context.Context, v KeyTable, dir string) (storage.Stat, error) {
 	if dir == "/" {
 		return l.Stat(ctx)
 	}
@@ -237,7 +237,7 @@ func (l *Listing) TreeStat(ctx context.Context, v View, dir string) (storage.Sta
 
 // TreeFind returns the entry name of a tree's directory, or an error that wraps ErrNotFound. If
 // known is set, it uses the last scan, but the link latest is current.
-func (l *Listing) TreeFind(ctx context.Context, v View, dir, name string, known bool) (TreeEntry, error) {
+func (l *Listing) TreeFind(ctx context.Context, v KeyTable, dir, name string, known bool) (TreeEntry, error) {
 	known = known && name != latestName
 	if l.isBrief {
 		return l.findBrief(ctx, v, dir, name, known)
@@ -275,7 +275,7 @@ func errNotInTree(dir, name string) error {
 }
 
 // linked returns how to find the session of a link.
-func (l *Listing) linked(v View, dir, name string) wanted {
+func (l *Listing) linked(v KeyTable, dir, name string) wanted {
 	if name == latestName {
 		return wanted{
 			find: func() ([]*sessionFile, bool) { return l.view(v).own(keyOfDir(dir)).files(), true },

@@ -29,7 +29,7 @@ func cwdListing(t *testing.T, cwds ...string) *Listing {
 func cwdNames(t *testing.T, l *Listing, dir string) []string { return namesIn(t, l, ByCwd, dir) }
 
 // namesIn lists a directory of a tree, with a slash behind directories.
-func namesIn(t *testing.T, l *Listing, tree View, dir string) []string {
+func namesIn(t *testing.T, l *Listing, tree KeyTable, dir string) []string {
 	entries, err := l.TreeList(context.Background(), tree, dir)
 	require.NoError(t, err)
 	var names []string
@@ -115,7 +115,7 @@ func TestTreeNames(t *testing.T) {
 	l := listOf(t, [2]string{"p/a.jsonl", header("2026-01-06T02:07:09.000Z", "Tide sheets", "")},
 		[2]string{"p/b.jsonl", header("2026-01-06T05:00:00.000Z", "Tide sheets", `,"parentSession":"/agent/sessions/p/a.jsonl"`)},
 		[2]string{"p/c.jsonl", header("never", "Tide sheets", "")})
-	list := func(tree View, dir string) []string { return namesIn(t, l, tree, dir) }
+	list := func(tree KeyTable, dir string) []string { return namesIn(t, l, tree, dir) }
 	require.Equal(t, []string{"2026-01-05/", "2026-01-06/"}, list(ByDate, "/"))
 	require.Equal(t, []string{"21-07-Tide sheets", "latest"}, list(ByDate, "/2026-01-05"))
 	require.Equal(t, []string{"00-00-Tide sheets (fork)", "latest"}, list(ByDate, "/2026-01-06"))
@@ -139,7 +139,7 @@ func TestCwdDepth(t *testing.T) {
 // checkTrees walks the trees: each listed name is found, and is what it was listed as.
 func checkTrees(t *testing.T, l *Listing) {
 	type place struct {
-		tree View
+		tree KeyTable
 		dir  string
 	}
 	for dirs := []place{{ByCwd, "/"}, {ByDate, "/"}}; len(dirs) > 0; dirs = dirs[1:] {

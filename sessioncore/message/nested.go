@@ -99,7 +99,7 @@ func wholeMember(text []byte) rawjson.Value {
 		if end >= len(text) || text[end] != '"' {
 			return nil
 		}
-		var status rawjson.Status
+		var status rawjson.ScanStatus
 		end, status = s.SkipString(text, end+1)
 		if status != rawjson.OK {
 			return nil

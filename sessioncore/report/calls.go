@@ -11,8 +11,8 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// turn has the tool calls and results of a message.
-type turn struct {
+// messageCalls has the tool calls and results of a message.
+type messageCalls struct {
 	entry   sessioncore.Entry
 	role    string
 	failed  bool // an answer that clients leave out, with the results of its calls
@@ -40,12 +40,12 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 		return nil, err
 	}
 	settled := settledUntil(messages)
-	problem := func(m *turn, kind sessioncore.ProblemKind, c call, why string) {
+	problem := func(m *messageCalls, kind sessioncore.ProblemKind, c call, why string) {
 		list = append(list, s.ProblemOf(m.entry, kind, "the "+c.tool+" "+c.id+" has no "+why+" on the current branch"))
 	}
 	type made struct {
 		call
-		by *turn
+		by *messageCalls
 	}
 	open := map[string][]made{}
 	known := map[string]bool{} // calls by their id, which some providers use again
@@ -79,7 +79,7 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 
 // settledUntil returns the number of messages before the last answer, all of them if a user's
 // message follows. An answer may be several messages, one for each call.
-func settledUntil(messages []turn) int {
+func settledUntil(messages []messageCalls) int {
 	last := len(messages)
 	for i, m := range slices.Backward(messages) {
 		switch {
@@ -95,7 +95,7 @@ func settledUntil(messages []turn) int {
 }
 
 // messagesSent reads the messages of the current branch that a model is sent.
-func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) {
+func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]messageCalls, error) {
 	leaf, err := s.Leaf()
 	if err != nil || leaf == sessioncore.NoEntry {
 		return nil, err
@@ -105,7 +105,7 @@ func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]turn, error) 
 	if err != nil {
 		return nil, err
 	}
-	var messages []turn
+	var messages []messageCalls
 	reader := sessioncore.NewEntryReader(s)
 	for _, e := range path {
 		if s.Kind(e) != sessioncore.TypeMessage {
@@ -152,10 +152,10 @@ func sinceCompaction(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]sessi
 }
 
 // turnOf finds the calls and results of a message.
-func turnOf(text rawjson.Value) turn {
+func turnOf(text rawjson.Value) messageCalls {
 	m := message.Read(text)
 	stop := m[message.StopReason]
-	found := turn{role: m.Role(), failed: stop.Is("aborted") || stop.Is("error") || stop.Is("deferred")}
+	found := messageCalls{role: m.Role(), failed: stop.Is("aborted") || stop.Is("error") || stop.Is("deferred")}
 	result := func(id rawjson.Value) {
 		if id, ok := id.Text(); ok {
 			found.results = append(found.results, call{id: names.FileName(id), tool: "result of call"})

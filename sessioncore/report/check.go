@@ -14,11 +14,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Checker looks at the sessions of a tree in the form of a mount, one after the other.
-type Checker struct {
+// SessionChecker looks at the sessions of a tree in the form of a mount, one after the other.
+type SessionChecker struct {
 	Tree  fs.ReadLinkFS
-	Found func(*Checked)    // called with each session, and with each file that should be one
-	Fail  func(error) error // called with the error of a path; an error of its own ends Below
+	Found func(*CheckedSession) // called with each session, and with each file that should be one
+	Fail  func(error) error     // called with the error of a path; an error of its own ends Below
 
 	// IsUnderstood reports whether some agent wrote the beginning of a file, or nobody did; nil if
 	// that does not matter.
@@ -30,8 +30,8 @@ type Checker struct {
 	Strangers        int // files in the place of a session that no known agent wrote
 }
 
-// Checked is a session file, and the kinds of problems in it. It encodes as a line of check --json.
-type Checked struct {
+// CheckedSession is a session file, and the kinds of problems in it. It encodes as a line of check --json.
+type CheckedSession struct {
 	Path     string    `json:"path"`
 	Problems []*Defect `json:"problems"`
 }
@@ -55,7 +55,7 @@ const (
 
 // Below looks at the sessions in a directory, which may be that of one, and below it. Its error is
 // one of Fail.
-func (c *Checker) Below(dir string) error {
+func (c *SessionChecker) Below(dir string) error {
 	return fs.WalkDir(c.Tree, dir, func(name string, it fs.DirEntry, err error) error {
 		base, named := strings.CutSuffix(name, sessionSuffix)
 		switch {
@@ -76,17 +76,17 @@ func (c *Checker) Below(dir string) error {
 	})
 }
 
-func (c *Checker) has(name string) bool {
+func (c *SessionChecker) has(name string) bool {
 	_, err := c.Tree.Lstat(name)
 	return err == nil
 }
 
 // isSession reports whether a directory is that of a session: beside a file that is none, the
 // directory of its artifacts has the same name.
-func (c *Checker) isSession(dir string) bool { return c.has(path.Join(dir, leafName)) }
+func (c *SessionChecker) isSession(dir string) bool { return c.has(path.Join(dir, leafName)) }
 
 // failed passes on the error of a path, unless that is gone.
-func (c *Checker) failed(err error) error {
+func (c *SessionChecker) failed(err error) error {
 	if err == nil || storage.IsGone(err) {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (c *Checker) failed(err error) error {
 }
 
 // file reports a file that is named like a session and is none, unless it holds something else.
-func (c *Checker) file(name string) error {
+func (c *SessionChecker) file(name string) error {
 	text, err := c.beginning(name)
 	if err != nil {
 		return c.failed(err)
@@ -105,7 +105,7 @@ func (c *Checker) file(name string) error {
 	switch {
 	case isStranger:
 		c.Strangers++
-		c.Found(&Checked{name, []*Defect{{
+		c.Found(&CheckedSession{name, []*Defect{{
 			Kind: notUnderstood, Why: "its records are of no agent that is known", Count: 1, Remedy: Remedies[notUnderstood],
 		}}})
 		return nil
@@ -122,7 +122,7 @@ func (c *Checker) file(name string) error {
 const maxOther = 64 << 10
 
 // beginning returns the beginning of a file.
-func (c *Checker) beginning(name string) ([]byte, error) {
+func (c *SessionChecker) beginning(name string) ([]byte, error) {
 	f, err := c.Tree.Open(name)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func isOther(text []byte) bool {
 }
 
 // session looks at a session.
-func (c *Checker) session(dir string) error {
+func (c *SessionChecker) session(dir string) error {
 	kinds, err := c.defects(dir)
 	if storage.IsGone(err) {
 		return nil
@@ -170,7 +170,7 @@ func (c *Checker) session(dir string) error {
 }
 
 // report counts a file and passes on its problems.
-func (c *Checker) report(name string, kinds []*Defect) {
+func (c *SessionChecker) report(name string, kinds []*Defect) {
 	c.Sessions++
 	for _, k := range kinds {
 		k.Remedy = Remedies[k.Kind]
@@ -178,11 +178,11 @@ func (c *Checker) report(name string, kinds []*Defect) {
 	if len(kinds) > 0 && kinds[0].Kind != noEntries {
 		c.Broken++
 	}
-	c.Found(&Checked{name, append([]*Defect{}, kinds...)})
+	c.Found(&CheckedSession{name, append([]*Defect{}, kinds...)})
 }
 
 // defects reads problems.jsonl of a session, by kind, in the order of the first of each.
-func (c *Checker) defects(dir string) (kinds []*Defect, err error) {
+func (c *SessionChecker) defects(dir string) (kinds []*Defect, err error) {
 	f, err := c.Tree.Open(path.Join(dir, "problems.jsonl"))
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (c *Checker) defects(dir string) (kinds []*Defect, err error) {
 }
 
 // WriteText writes the path and its problems for a person, nothing if there are none.
-func (c *Checked) WriteText(out io.Writer) {
+func (c *CheckedSession) WriteText(out io.Writer) {
 	if len(c.Problems) > 0 {
 		fmt.Fprintln(out, names.Visible(c.Path))
 	}

@@ -223,11 +223,11 @@ type account struct {
 	// dependencies is a hash of all that rows depend on besides the file: the copies that were left out of
 	// them, as sessions that began earlier have them, with their tokens, and the covers of its callers.
 	dependencies uint64
-	rows         []row
+	rows         []costRow
 }
 
-// row is the cost of a session on a day with a model.
-type row struct {
+// costRow is the cost of a session on a day with a model.
+type costRow struct {
 	rowKey
 	sum Sum
 }
@@ -378,10 +378,10 @@ func (c *Costs) newAccount(of *sessionCosts, seen keySet, above []cover) account
 		}
 	}
 	a.dependencies = dependenciesOf(a.copies, seen, above)
-	a.rows = make([]row, 0, len(rows))
+	a.rows = make([]costRow, 0, len(rows))
 	for key, of := range rows {
 		key.model = unique.Make(key.model).Value() // sessions have the same few models
-		a.rows = append(a.rows, row{key, *of})
+		a.rows = append(a.rows, costRow{key, *of})
 	}
 	return a
 }

@@ -17,7 +17,7 @@ import (
 // note is a line of problems.jsonl that is not about one piece of the file.
 type note struct {
 	What sessioncore.ProblemKind `json:"problem"`
-	Why  rawjson.Text            `json:"why"`
+	Why  rawjson.JSONText        `json:"why"`
 }
 
 // more is the kind of a note that more problems exist than are listed.
@@ -47,7 +47,7 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	var out []byte
 	for _, p := range list {
 		if len(p.ID) > names.MaxName { // so that a hostile id does not make the line long
-			p.ID = rawjson.Text(rawjson.AppendUTF8(nil, []byte(p.ID[:names.MaxName])))
+			p.ID = rawjson.JSONText(rawjson.AppendUTF8(nil, []byte(p.ID[:names.MaxName])))
 		}
 		out = rawjson.AppendLine(out, p)
 	}
@@ -190,7 +190,7 @@ type blobsFound struct {
 }
 
 func (f *blobsFound) note(kind sessioncore.ProblemKind, format string, args ...any) {
-	f.notes = append(f.notes, note{kind, rawjson.Text(rawjson.AppendUTF8(nil, fmt.Appendf(nil, format, args...)))})
+	f.notes = append(f.notes, note{kind, rawjson.JSONText(rawjson.AppendUTF8(nil, fmt.Appendf(nil, format, args...)))})
 }
 
 // lookForBlobs looks for the blobs that entries refer to, unless blobs is nil. The error is one of

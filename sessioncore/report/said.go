@@ -17,8 +17,8 @@ const (
 	maxSaidEntry = 4 << 20
 )
 
-// excerpt returns the part of a text that tells a reader what it is, on one line.
-type excerpt func(text string) string
+// shortener returns the part of a text that tells a reader what it is, on one line.
+type shortener func(text string) string
 
 // beginning is the excerpt for tables: at most maxSaid characters and an ellipsis.
 func beginning(text string) string { return names.FirstWords(text, maxSaid) }
@@ -41,7 +41,7 @@ func shortText(
 }
 
 // firstSaid returns an excerpt of a content: of its first text, else of its first call of a tool.
-func firstSaid(content rawjson.Value, of excerpt) (said string, isCall bool) {
+func firstSaid(content rawjson.Value, of shortener) (said string, isCall bool) {
 	if content.IsString() {
 		return of.value(content), false
 	}
@@ -65,7 +65,7 @@ func firstSaid(content rawjson.Value, of excerpt) (said string, isCall bool) {
 const fewBytes = 4 << 10
 
 // value returns the excerpt of a string.
-func (of excerpt) value(v rawjson.Value) string {
+func (of shortener) value(v rawjson.Value) string {
 	if v.IsString() && len(v) > fewBytes {
 		head := string(rawjson.AppendDecoded(nil, v[1:rawjson.CutPoint(v, fewBytes)]))
 		words := of(head)
@@ -79,7 +79,7 @@ func (of excerpt) value(v rawjson.Value) string {
 
 // callSaid returns an excerpt of the name of a tool and its first argument, or the last word of a list,
 // which is a command.
-func callSaid(call *message.Members, of excerpt) string {
+func callSaid(call *message.Members, of shortener) string {
 	name, _ := call[message.Name].Text()
 	arguments := call[message.Arguments]
 	about, _ := arguments.Text()

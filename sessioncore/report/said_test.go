@@ -19,11 +19,11 @@ func TestWordsOfLongTexts(t *testing.T) {
 				text := begin + strings.Repeat(" ", blanks) + end
 				quoted, err := json.Marshal(text)
 				require.NoError(t, err)
-				for _, of := range []excerpt{beginning, paragraphs} {
+				for _, of := range []shortener{beginning, paragraphs} {
 					require.Equal(t, of(text), of.value(quoted), "%q, %d blanks, %q", begin, blanks, end)
 				}
 			}
 		}
 	}
-	require.Empty(t, excerpt(beginning).value([]byte("7")))
+	require.Empty(t, shortener(beginning).value([]byte("7")))
 }

@@ -2,7 +2,7 @@
 // section 5).
 //
 //	query, err := search.ParseQuery(`"page cache" -nfs role:user`)
-//	result, err := search.New(search.Sessions{Files: files, Limit: 1000}).Search(ctx, query)
+//	result, err := search.New(search.SearchedSessions{Files: files, Limit: 1000}).Search(ctx, query)
 //
 // The raw bytes of every file are scanned for one word of the query, in all its JSON spellings;
 // matches are decoded and checked. There is no index on disk, and the cache of results only saves

@@ -11,10 +11,10 @@ type hitCollector struct {
 	limit  int  // of hits
 	count  bool // of each session's hits, without keeping them
 	hits   []Hit
-	owners []*Found         // the session of each hit
-	found  []*Found         // the sessions with hits
+	owners []*FileHits      // the session of each hit
+	found  []*FileHits      // the sessions with hits
 	known  map[uint64]int32 // hits by copyKey
-	unread []*Found
+	unread []*FileHits
 	more   bool // there are more hits than the limit
 }
 
@@ -34,7 +34,7 @@ func (h *Hit) copyKey() uint64 {
 }
 
 // add adds the hits of a session. It returns false once there are more than the limit.
-func (g *hitCollector) add(f *Found) bool {
+func (g *hitCollector) add(f *FileHits) bool {
 	if f.Err != nil {
 		g.unread = append(g.unread, f)
 	}
@@ -67,7 +67,7 @@ func (g *hitCollector) add(f *Found) bool {
 }
 
 // addCopy adds a hit of f that is a copy of hit n, or its original.
-func (g *hitCollector) addCopy(n int32, f *Found, hit *Hit) {
+func (g *hitCollector) addCopy(n int32, f *FileHits, hit *Hit) {
 	isOlder := f.compareAge(g.owners[n]) < 0
 	if isOlder {
 		g.owners[n] = f
@@ -83,8 +83,8 @@ func (g *hitCollector) addCopy(n int32, f *Found, hit *Hit) {
 }
 
 // compareAge compares sessions by their start. A fork may have its original's time.
-func (f *Found) compareAge(other *Found) int {
-	fork := func(f *Found) int {
+func (f *FileHits) compareAge(other *FileHits) int {
+	fork := func(f *FileHits) int {
 		if f.isFork {
 			return 1
 		}
@@ -100,9 +100,9 @@ func (g *hitCollector) result() *Result {
 }
 
 // sessions returns the sessions with hits, in the order of their addition.
-func (g *hitCollector) sessions() []*Found {
+func (g *hitCollector) sessions() []*FileHits {
 	for _, f := range g.owners {
 		f.Count++
 	}
-	return slices.DeleteFunc(g.found, func(f *Found) bool { return f.Count == 0 })
+	return slices.DeleteFunc(g.found, func(f *FileHits) bool { return f.Count == 0 })
 }

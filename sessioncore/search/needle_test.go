@@ -30,7 +30,7 @@ func touching(t *testing.T, file, session string) *Result {
 	t.Helper()
 	m, err := NewTouched(file)
 	require.NoError(t, err)
-	r, err := New(Sessions{Files: sessiontest.Memory(t, []byte(session))}).Search(t.Context(), m)
+	r, err := New(SearchedSessions{Files: sessiontest.Memory(t, []byte(session))}).Search(t.Context(), m)
 	require.NoError(t, err)
 	return r
 }

@@ -60,7 +60,7 @@ func TestOutputsBeside(t *testing.T) {
 		require.NoError(t, files.WriteFile(session+".jsonl", []byte(text)))
 		p := claude.NewProjects(files)
 		format := claude.Format{Projects: p}
-		s := New(Sessions{Files: agents.NewFiles(agents.Shown{Files: p, Format: format}, format, nil, t.TempDir())})
+		s := New(SearchedSessions{Files: agents.NewFiles(agents.Shown{Files: p, Format: format}, format, nil, t.TempDir())})
 		q, err := Parser{}.Query(query)
 		require.NoError(t, err)
 		files.count.Store(0)

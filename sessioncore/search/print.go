@@ -20,7 +20,7 @@ type Printer struct {
 	Prompts bool           // on a terminal the text is followed by that of the prompt
 	Marks   *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
 	// Agent returns the name of the agent of a session.
-	Agent func(*Found) string
+	Agent func(*FileHits) string
 	// Whole returns a hit with whole lines, which are printed where they are not for people.
 	Whole func(*Hit) (Hit, error)
 	// Around returns the entries around a hit, as hits; nil for none.
@@ -30,7 +30,7 @@ type Printer struct {
 }
 
 // Sessions prints the paths of sessions that have hits.
-func (p *Printer) Sessions(all []*Found) {
+func (p *Printer) Sessions(all []*FileHits) {
 	for _, s := range all {
 		dir := names.Visible(s.Directory())
 		switch {
@@ -105,7 +105,7 @@ func (p *Printer) hit(h *Hit, ids map[string]string, isAround bool) {
 		return
 	}
 	id := idOf(h, ids)
-	about := fmt.Sprintf("%-6s  %s", p.Agent(h.Found), h.Time.Local().Format("2006-01-02 15:04"))
+	about := fmt.Sprintf("%-6s  %s", p.Agent(h.FileHits), h.Time.Local().Format("2006-01-02 15:04"))
 	between := "  "
 	behind := between
 	indent := p.widest + uniseg.StringWidth(about) + 2*len(between)

@@ -35,7 +35,7 @@ func TestFitWords(t *testing.T) {
 
 // TestShortIDs: beginnings tell ids apart, those that begin with the time are longer, and others are whole.
 func TestShortIDs(t *testing.T) {
-	of := func(id string) Hit { return Hit{Found: &Found{ID: id}} }
+	of := func(id string) Hit { return Hit{FileHits: &FileHits{ID: id}} }
 	const a, b = "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a17", "7b0e2a54-31c9-4d6e-9f2b-8c41d05e6a18"
 	const late = "019d3d96-6b66-7996-8ead-42aae5653abc"
 	require.Equal(t, map[string]string{a: "7b0e2a54", late: "019d3d96-6b66-7996", "s": "s"}, shortIDs([]Hit{of(a), of(late), of("s"), of(a)}))

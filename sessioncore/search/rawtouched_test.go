@@ -123,9 +123,9 @@ func TestRawTouched(t *testing.T) {
 			require.NoError(t, err)
 			everywhere := *m
 			everywhere.needle = nil
-			want, err := New(Sessions{Files: files}).Search(t.Context(), &everywhere)
+			want, err := New(SearchedSessions{Files: files}).Search(t.Context(), &everywhere)
 			require.NoError(t, err)
-			got, err := New(Sessions{Files: files}).Search(t.Context(), m)
+			got, err := New(SearchedSessions{Files: files}).Search(t.Context(), m)
 			require.NoError(t, err)
 			require.Equal(t, string(want.Table()), string(got.Table()), file)
 			hits += len(got.Hits)
@@ -167,7 +167,7 @@ func TestTouchedWork(t *testing.T) {
 	} {
 		m, err := NewTouched(file)
 		require.NoError(t, err)
-		s := New(Sessions{Files: h.Fresh()})
+		s := New(SearchedSessions{Files: h.Fresh()})
 		work := sessiontest.WorkOf(func() {
 			r, err := s.Search(t.Context(), m)
 			require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestTouchedOpens(t *testing.T) {
 	files := &watched{manyFiles(t, 50), func(string) error { opened.Add(1); return nil }}
 	m, err := NewTouched("/srv/absent.go")
 	require.NoError(t, err)
-	r, err := New(Sessions{Files: files}).Search(t.Context(), m)
+	r, err := New(SearchedSessions{Files: files}).Search(t.Context(), m)
 	require.NoError(t, err)
 	require.Empty(t, r.Hits)
 	require.EqualValues(t, 50, opened.Load())

@@ -22,17 +22,17 @@ type reading struct {
 	workers  *errgroup.Group
 	ctx      context.Context // of the workers; cancelled when one fails
 	cancel   context.CancelFunc
-	ahead    chan struct{} // has an element for each file that is started and not returned
-	found    []chan *Found // file n uses channel n modulo their number
-	started  atomic.Int64  // number of files
-	returned int           // number of files
+	ahead    chan struct{}    // has an element for each file that is started and not returned
+	found    []chan *FileHits // file n uses channel n modulo their number
+	started  atomic.Int64     // number of files
+	returned int              // number of files
 }
 
-func (s *Searcher) startReading(ctx context.Context, m Matcher, files []file) *reading {
-	r := &reading{found: make([]chan *Found, min(maxAhead, len(files)))}
+func (s *Searcher) startReading(ctx context.Context, m Matcher, files []searchedFile) *reading {
+	r := &reading{found: make([]chan *FileHits, min(maxAhead, len(files)))}
 	r.ahead = make(chan struct{}, len(r.found))
 	for i := range r.found {
-		r.found[i] = make(chan *Found, 1)
+		r.found[i] = make(chan *FileHits, 1)
 	}
 	ctx, r.cancel = context.WithCancel(ctx)
 	r.workers, r.ctx = errgroup.WithContext(ctx)
@@ -45,7 +45,7 @@ func (s *Searcher) startReading(ctx context.Context, m Matcher, files []file) *r
 	return r
 }
 
-func (r *reading) work(w *worker, files []file) error {
+func (r *reading) work(w *worker, files []searchedFile) error {
 	for {
 		select {
 		case r.ahead <- struct{}{}:
@@ -66,7 +66,7 @@ func (r *reading) work(w *worker, files []file) error {
 }
 
 // next returns the result of the next file.
-func (r *reading) next() (*Found, error) {
+func (r *reading) next() (*FileHits, error) {
 	select {
 	case found := <-r.found[r.returned%len(r.found)]:
 		r.returned++

@@ -14,14 +14,14 @@ import (
 
 // Hit is a matching entry, or the title in a session's header.
 type Hit struct {
-	*Found        // of the session
-	Role   string // of the entry's message, in camelCase; "" for other entries
-	Entry  string // the name of the entry's file in entries/, without the suffix; "" for the title
-	What   string // the entry's path label, or "title"
-	Time   time.Time
-	Line   string // of its text, around the match
-	Prompt string // the first line of the user's prompt before it, if any and it is no prompt
-	Copies int    // number of forks of the session that have it, too
+	*FileHits        // of the session
+	Role      string // of the entry's message, in camelCase; "" for other entries
+	Entry     string // the name of the entry's file in entries/, without the suffix; "" for the title
+	What      string // the entry's path label, or "title"
+	Time      time.Time
+	Line      string // of its text, around the match
+	Prompt    string // the first line of the user's prompt before it, if any and it is no prompt
+	Copies    int    // number of forks of the session that have it, too
 
 	calls []string // of a Touched: each tool with a file, which Line has shortened
 }
@@ -29,8 +29,8 @@ type Hit struct {
 // TitleLabel is What of a hit in a session's title.
 const TitleLabel = "title"
 
-// Found is the result of searching one session file.
-type Found struct {
+// FileHits is the result of searching one session file.
+type FileHits struct {
 	Tree    string // directory of the sessions in a mount
 	File    string // in the storage
 	Session string // its display name, if there are hits
@@ -47,10 +47,10 @@ type Found struct {
 }
 
 // Path returns the path of the session file in the mount.
-func (f *Found) Path() string { return f.Tree + "/" + f.File }
+func (f *FileHits) Path() string { return f.Tree + "/" + f.File }
 
 // Directory returns the path of the session's directory in the mount.
-func (f *Found) Directory() string {
+func (f *FileHits) Directory() string {
 	return f.Tree + "/" + strings.TrimSuffix(f.File, sessioncore.FileEnding)
 }
 
@@ -59,7 +59,7 @@ type Result struct {
 	Hits []Hit // newest first, at most the limit
 	More bool  // there are more; then the hits are in the latest modified sessions
 	// Unread are the files that could not be searched.
-	Unread []*Found
+	Unread []*FileHits
 	// calls means that the hits are a Touched's.
 	calls bool
 	// Modified is the modification time of the newest file, ns since the epoch.
@@ -147,7 +147,7 @@ func (h *Hit) AppendJSON(dst []byte) []byte {
 }
 
 // AppendJSON appends the session as a line of JSON.
-func (f *Found) AppendJSON(dst []byte) []byte {
+func (f *FileHits) AppendJSON(dst []byte) []byte {
 	return rawjson.AppendLine(dst, struct {
 		Session string `json:"session"`
 		ID      string `json:"id"`

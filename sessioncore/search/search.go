@@ -31,8 +31,8 @@ const (
 	maxMemos = 16
 )
 
-// Sessions are the sessions of a Searcher.
-type Sessions struct {
+// SearchedSessions are the sessions of a Searcher.
+type SearchedSessions struct {
 	Files storage.Files
 	// Tree is the directory of the sessions in a mount; "" for sessions.
 	Tree string
@@ -49,7 +49,7 @@ type Sessions struct {
 
 // Searcher searches sessions. It is safe for concurrent use.
 type Searcher struct {
-	Sessions
+	SearchedSessions
 	// store is for the search alone, so that it evicts no sessions of others.
 	store   *sessioncore.Store
 	running *semaphore.Weighted
@@ -85,7 +85,7 @@ var (
 )
 
 // New returns a Searcher of sessions.
-func New(s Sessions) *Searcher {
+func New(s SearchedSessions) *Searcher {
 	if s.Tree == "" {
 		s.Tree = "sessions"
 	}
@@ -96,7 +96,7 @@ func New(s Sessions) *Searcher {
 		s.Agents = func() []string { return nil }
 	}
 	searcher := &Searcher{
-		Sessions: s, store: sessioncore.NewStore(s.Files), running: semaphore.NewWeighted(maxRunning),
+		SearchedSessions: s, store: sessioncore.NewStore(s.Files), running: semaphore.NewWeighted(maxRunning),
 		hold: s.Memory.Kept(),
 	}
 	searcher.memos, _ = simplelru.NewLRU[string, *memo](maxMemos, nil)
@@ -140,11 +140,11 @@ func (s *Searcher) SearchIn(ctx context.Context, m Matcher, name string) (*Resul
 	if err != nil {
 		return nil, err
 	}
-	return s.searchFiles(ctx, m, keyOf(m, name), []file{{name, st, true}})
+	return s.searchFiles(ctx, m, keyOf(m, name), []searchedFile{{name, st, true}})
 }
 
 // Count returns the sessions with hits, the latest modified first, and unread ones, without limit.
-func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*Found, unread []*Found, err error) {
+func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*FileHits, unread []*FileHits, err error) {
 	files, err := sessionFiles(ctx, s.Files)
 	if err != nil {
 		return nil, nil, err
@@ -157,9 +157,9 @@ func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*Found, unr
 }
 
 // searchFiles returns the hits in files, and caches them.
-func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files []file) (*Result, error) {
+func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files []searchedFile) (*Result, error) {
 	known := s.memo(key)
-	now := &memo{key: key, found: make(map[string]*Found, len(files)), result: known.result}
+	now := &memo{key: key, found: make(map[string]*FileHits, len(files)), result: known.result}
 	q, isQuery := m.(*Query)
 	for _, f := range files {
 		if found := known.found[f.name]; found.isOf(f.Stat) && !(isQuery && q.relative) {
@@ -167,7 +167,7 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 		}
 	}
 	g := hitCollector{limit: s.Limit}
-	err := s.each(ctx, m, files, now.found, func(f *Found) bool {
+	err := s.each(ctx, m, files, now.found, func(f *FileHits) bool {
 		now.found[f.File] = f
 		return g.add(f)
 	})
@@ -188,7 +188,7 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 // each calls f with the results of files, in their order, until it returns false. It reads only
 // files that are not in known.
 func (s *Searcher) each(
-	ctx context.Context, m Matcher, files []file, known map[string]*Found, f func(*Found) bool,
+	ctx context.Context, m Matcher, files []searchedFile, known map[string]*FileHits, f func(*FileHits) bool,
 ) (err error) {
 	var rest *reading
 	defer func() {
@@ -204,7 +204,7 @@ func (s *Searcher) each(
 				if err := s.running.Acquire(ctx, 1); err != nil {
 					return err
 				}
-				isKnown := func(f file) bool { return known[f.name] != nil }
+				isKnown := func(f searchedFile) bool { return known[f.name] != nil }
 				unknown := slices.DeleteFunc(slices.Clone(files[i:]), isKnown)
 				rest = s.startReading(ctx, m, unknown)
 			}
@@ -224,8 +224,8 @@ func (s *Searcher) each(
 // memo is the cached result of a search. It only saves reading unchanged files, and is immutable.
 type memo struct {
 	key    string
-	found  map[string]*Found // by file
-	result *Result           // the last one, or nil
+	found  map[string]*FileHits // by file
+	result *Result              // the last one, or nil
 }
 
 // keyOf returns the cache key for a session, or for all of them if name is empty.
@@ -276,7 +276,7 @@ func (s *Searcher) size() (n int64) {
 }
 
 // isOf reports whether it is the result of a file in a state.
-func (f *Found) isOf(st storage.Stat) bool {
+func (f *FileHits) isOf(st storage.Stat) bool {
 	return f != nil && f.Err == nil && f.token == st.Token && !st.Racy(f.readAt)
 }
 
@@ -284,7 +284,7 @@ func (f *Found) isOf(st storage.Stat) bool {
 const hitSize = 144
 
 // size is about its size in bytes.
-func (f *Found) size() int64 {
+func (f *FileHits) size() int64 {
 	n := int64(176 + len(f.File) + len(f.Title))
 	for i := range f.Hits {
 		h := &f.Hits[i]
@@ -296,8 +296,8 @@ func (f *Found) size() int64 {
 	return n
 }
 
-// file is a file with a session's name.
-type file struct {
+// searchedFile is a file with a session's name.
+type searchedFile struct {
 	name string
 	storage.Stat
 	hasOutputs bool // it may have long results
@@ -307,7 +307,7 @@ type file struct {
 const maxDepth = 32
 
 // sessionFiles returns all session files, the latest first. It skips unreadable directories.
-func sessionFiles(ctx context.Context, files storage.Files) (all []file, err error) {
+func sessionFiles(ctx context.Context, files storage.Files) (all []searchedFile, err error) {
 	var mu sync.Mutex // guards all and outputs
 	outputs := map[string]bool{}
 	var listing errgroup.Group
@@ -326,7 +326,7 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []file, err err
 			name := path.Join(dir, item.Name)
 			mu.Lock()
 			if item.Kind == storage.KindFile {
-				all = append(all, file{name, item.Stat, false})
+				all = append(all, searchedFile{name, item.Stat, false})
 			} else if item.Name == outputsDir {
 				outputs[name] = true
 			}
@@ -351,7 +351,7 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []file, err err
 	for i := range all {
 		all[i].hasOutputs = outputs[outputsOf(all[i].name)]
 	}
-	slices.SortFunc(all, func(a, b file) int {
+	slices.SortFunc(all, func(a, b searchedFile) int {
 		return cmp.Or(cmp.Compare(b.Modified, a.Modified), cmp.Compare(path.Base(b.name), path.Base(a.name)),
 			cmp.Compare(b.name, a.name))
 	})

@@ -45,7 +45,7 @@ func entriesOf(t *testing.T, s *Searcher, q *Query) (names []string) {
 }
 
 func one(t *testing.T, lines ...string) *Searcher {
-	return New(Sessions{Files: sessiontest.Memory(t, []byte(sessiontest.Header+strings.Join(lines, "")))})
+	return New(SearchedSessions{Files: sessiontest.Memory(t, []byte(sessiontest.Header+strings.Join(lines, "")))})
 }
 
 // TestVisible: what of an entry is searched.
@@ -114,7 +114,7 @@ func manyFiles(t *testing.T, n int) *memory.Storage {
 // TestAgainReadsOnlyWhatChanged: what is remembered is used for files in the same state alone.
 func TestAgainReadsOnlyWhatChanged(t *testing.T) {
 	f := sessiontest.NewFile(t, sessiontest.Header+sessiontest.Entry("first", ""))
-	s := New(Sessions{Files: f.Storage})
+	s := New(SearchedSessions{Files: f.Storage})
 	settle := func() {
 		st, err := f.Storage.Stat(sessiontest.FileName)
 		require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestAgainReadsOnlyWhatChanged(t *testing.T) {
 // TestLimit: the newest sessions' hits are shown, and that there are more.
 func TestLimit(t *testing.T) {
 	const many = 3000 // while a thread waits for a processor with an early file, another one reads on
-	s := New(Sessions{Files: manyFiles(t, many), Limit: 20})
+	s := New(SearchedSessions{Files: manyFiles(t, many), Limit: 20})
 	q := query(t, "common")
 	r, err := s.Search(t.Context(), q)
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestLimit(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, files.WriteFile("q/000.jsonl", copied)) // its hits are copies, and none beyond the limit
 	for _, limit := range []int{1, 119, 120, 121} {
-		r, err := New(Sessions{Files: files, Limit: limit}).Search(t.Context(), q)
+		r, err := New(SearchedSessions{Files: files, Limit: limit}).Search(t.Context(), q)
 		require.NoError(t, err)
 		require.Len(t, r.Hits, min(limit, 120))
 		require.Equal(t, limit < 120, r.More, limit)
@@ -164,7 +164,7 @@ func TestUnreadableFiles(t *testing.T) {
 		}
 		return nil
 	}}
-	r, err := New(Sessions{Files: files}).Search(t.Context(), query(t, "common"))
+	r, err := New(SearchedSessions{Files: files}).Search(t.Context(), query(t, "common"))
 	require.NoError(t, err)
 	require.Len(t, r.Hits, 4)
 	require.Contains(t, string(r.Table()), "-\t-\t-\tsessions/p/001.jsonl\tcould not be searched: the disk\\nis permission denied\t-\t-\n")
@@ -174,7 +174,7 @@ func TestUnreadableFiles(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	files := &watched{manyFiles(t, 50), func(string) error { cancel(); return nil }}
-	s := New(Sessions{Files: files})
+	s := New(SearchedSessions{Files: files})
 	_, err := s.Search(ctx, query(t, "common"))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, s.FilesRead(), int64(50))
@@ -185,7 +185,7 @@ func TestInterrupted(t *testing.T) {
 // TestSearchesAtOnce: maxRunning searches read files, and one more waits as long as its caller does.
 func TestSearchesAtOnce(t *testing.T) {
 	hold := make(chan struct{})
-	s := New(Sessions{Files: &watched{manyFiles(t, 1), func(string) error { <-hold; return nil }}})
+	s := New(SearchedSessions{Files: &watched{manyFiles(t, 1), func(string) error { <-hold; return nil }}})
 	q := query(t, "common")
 	done := make(chan error)
 	search := func(ctx context.Context) {
@@ -215,7 +215,7 @@ func TestSearchesAtOnce(t *testing.T) {
 // TestRememberedIsBounded: by number, and by the budget of the mount.
 func TestRememberedIsBounded(t *testing.T) {
 	memory := budget.New(budget.Min)
-	s := New(Sessions{Files: manyFiles(t, 100), Memory: memory})
+	s := New(SearchedSessions{Files: manyFiles(t, 100), Memory: memory})
 	for i := range 3 * maxMemos {
 		look(t, s, fmt.Sprintf("n%03d", i))
 		require.LessOrEqual(t, s.memos.Len(), maxMemos)
@@ -342,7 +342,7 @@ func TestMarks(t *testing.T) {
 func TestRacyTimes(t *testing.T) {
 	for racy, want := range map[bool][]string{true: {"two"}, false: nil} {
 		mem := sessiontest.Memory(t, []byte(sessiontest.Header+sessiontest.Entry("one", "")))
-		s := New(Sessions{Files: &storagetest.Stopped{Storage: mem, At: storagetest.Ticking(racy)}})
+		s := New(SearchedSessions{Files: &storagetest.Stopped{Storage: mem, At: storagetest.Ticking(racy)}})
 		require.Empty(t, look(t, s, "two"))
 		require.NoError(t, mem.WriteFile(sessiontest.FileName, []byte(sessiontest.Header+sessiontest.Entry("two", ""))))
 		require.Equal(t, want, look(t, s, "two"), "racy: %v", racy)

@@ -378,7 +378,7 @@ func TestAgreesWithSlowReader(t *testing.T) {
 	names := slices.Sorted(maps.Keys(ofFile))
 	queries, everywhere := rounds(1000), 200
 	rnd := rand.New(rand.NewPCG(2026, 5))
-	searcher := New(Sessions{Files: files})
+	searcher := New(SearchedSessions{Files: files})
 	withHits := 0
 	for n := 0; n < queries; {
 		want, from := randomQuery(rnd, texts)

@@ -55,14 +55,14 @@ func TestOldFiles(t *testing.T) {
 	files := &watched{mem, func(string) error { opened.Add(1); return nil }}
 	for _, text := range []string{"tide after:2026-03-10", "after:2026-03-10"} {
 		opened.Store(0)
-		r, err := New(Sessions{Files: files}).Search(t.Context(), query(t, text))
+		r, err := New(SearchedSessions{Files: files}).Search(t.Context(), query(t, text))
 		require.NoError(t, err)
 		require.Len(t, r.Hits, 1, "the others are copies")
 		require.Equal(t, 24, r.Hits[0].Copies)
 		require.EqualValues(t, 2*25, opened.Load(), "to look at the bytes, and at the entries")
 	}
 	opened.Store(0)
-	require.Empty(t, look(t, New(Sessions{Files: files}), "moon before:2026-03-10"))
+	require.Empty(t, look(t, New(SearchedSessions{Files: files}), "moon before:2026-03-10"))
 	require.EqualValues(t, 72, opened.Load())
 }
 
@@ -76,7 +76,7 @@ func TestRelativeQuery(t *testing.T) {
 	entry := func(id string, days int) string {
 		return `{"type":"message","id":"` + id + `",` + at(days) + `"message":{"role":"user","content":"tide"}}` + "\n"
 	}
-	s := New(Sessions{Files: sessiontest.Memory(t, []byte(sessiontest.Header+entry("old", -8)+entry("week", -7)+entry("yesterday", -1)+entry("today", 0)))})
+	s := New(SearchedSessions{Files: sessiontest.Memory(t, []byte(sessiontest.Header+entry("old", -8)+entry("week", -7)+entry("yesterday", -1)+entry("today", 0)))})
 	today, weekday := now.Format(time.DateOnly), now.Weekday().String()
 	for query, want := range map[string][]string{
 		"tide after:7d": {"today", "yesterday", "week"}, "tide before:7d": {"old"}, "tide after:1w before:today": {"yesterday", "week"},

@@ -14,14 +14,14 @@ import (
 // touchChecker checks entries of a session against a Touched.
 type touchChecker struct {
 	*paths
-	results map[sessioncore.Entry][]result // those with the file, by the entries of their calls
+	results map[sessioncore.Entry][]resultPaths // those with the file, by the entries of their calls
 	found   []string
 	uses    []string // of the current call: each tool with a resolved file
 	prompt  Prompts
 }
 
-// result has the file names in a call's result.
-type result struct {
+// resultPaths has the file names in a call's result.
+type resultPaths struct {
 	call  string // its id
 	tool  rawjson.Value
 	names []namedFile
@@ -90,7 +90,7 @@ func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text
 
 // namesIn returns the names of the file in a result: of files that the tool changed, and of those
 // in the calls that it made itself.
-func (c *touchChecker) namesIn(m *message.Members) (r result) {
+func (c *touchChecker) namesIn(m *message.Members) (r resultPaths) {
 	size := 0
 	add := func(nested, name string) bool {
 		isOfFile := c.fileOf(name) != ""
@@ -155,7 +155,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 }
 
 // call adds the names in a call and in its results, and returns the results of other calls.
-func (c *touchChecker) call(b *message.Members, results []result) (others []result) {
+func (c *touchChecker) call(b *message.Members, results []resultPaths) (others []resultPaths) {
 	c.uses = c.uses[:0]
 	tool, _ := b[message.Name].Text()
 	message.EachPath(tool, b[message.Arguments], func(name string) bool { return c.add(tool, name) })
@@ -169,7 +169,7 @@ func (c *touchChecker) call(b *message.Members, results []result) (others []resu
 	return others
 }
 
-func (c *touchChecker) addResult(tool rawjson.Value, r result) {
+func (c *touchChecker) addResult(tool rawjson.Value, r resultPaths) {
 	name, _ := tool.Text()
 	for _, file := range r.names {
 		c.add(name+file.nested, file.name)

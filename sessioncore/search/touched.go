@@ -154,7 +154,7 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 
 // Checker implements Matcher.
 func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
-	return &touchChecker{paths: t.pathsOf(header), results: map[sessioncore.Entry][]result{}}
+	return &touchChecker{paths: t.pathsOf(header), results: map[sessioncore.Entry][]resultPaths{}}
 }
 
 // Names returns the test whether a path in a call of a session is that of the file or below it.

@@ -19,7 +19,7 @@ func TestWhole(t *testing.T) {
 	text := strings.Replace(sessiontest.Header, `"cwd"`, `"title":"`+title+`","cwd"`, 1) +
 		sessiontest.MessageLine(1, `{"role":"user","content":"`+asked+`\nand a second line"}`) +
 		sessiontest.MessageLine(2, `{"role":"assistant","content":[{"type":"text","text":"before\n`+line+`\nbehind"}]}`)
-	searcher := New(Sessions{Files: sessiontest.Memory(t, []byte(text))})
+	searcher := New(SearchedSessions{Files: sessiontest.Memory(t, []byte(text))})
 	for words, want := range map[string]string{
 		"needle": line, "pin": line, "hay": title, `"second line"`: "and a second line", "role:user again": strings.TrimSpace(asked),
 		"behind": "behind",
@@ -52,7 +52,7 @@ func TestWindowEnds(t *testing.T) {
 	text := sessiontest.Header + sessiontest.MessageLine(1, `{"role":"user","content":"needle"}`) +
 		sessiontest.MessageLine(2, `{"role":"user","content":"needle hay `+strings.Repeat("x", 2*window)+`"}`) +
 		sessiontest.MessageLine(3, `{"role":"user","content":"`+strings.Repeat("x", window-10)+` needle and`+strings.Repeat("x", window)+`"}`)
-	searcher := New(Sessions{Files: sessiontest.Memory(t, []byte(text))})
+	searcher := New(SearchedSessions{Files: sessiontest.Memory(t, []byte(text))})
 	query, err := ParseQuery("needle -hay")
 	require.NoError(t, err)
 	result, err := searcher.Search(context.Background(), query)

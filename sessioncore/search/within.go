@@ -35,13 +35,13 @@ func (s *Searcher) isWithin(header func() (rawjson.Value, error)) (bool, error) 
 
 // WithID returns the sessions whose ids begin with key in any case, also those of subagents, the latest
 // modified first. It reads the header of each session; a session without a readable one is left out.
-func (s *Searcher) WithID(ctx context.Context, key string) ([]*Found, error) {
+func (s *Searcher) WithID(ctx context.Context, key string) ([]*FileHits, error) {
 	files, err := sessionFiles(ctx, s.Files)
 	if err != nil {
 		return nil, err
 	}
 	key = strings.ToLower(key)
-	all := make([]*Found, len(files))
+	all := make([]*FileHits, len(files))
 	readers, ctx := errgroup.WithContext(ctx)
 	readers.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range files {
@@ -54,12 +54,12 @@ func (s *Searcher) WithID(ctx context.Context, key string) ([]*Found, error) {
 	if err := readers.Wait(); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(f *Found) bool { return f == nil }), nil
+	return slices.DeleteFunc(all, func(f *FileHits) bool { return f == nil }), nil
 }
 
 // foundWithID returns a session if it counts and its id begins with key, which is in lower case, else
 // nil.
-func (s *Searcher) foundWithID(ctx context.Context, name, key string) *Found {
+func (s *Searcher) foundWithID(ctx context.Context, name, key string) *FileHits {
 	header, err := sessioncore.ReadHeaderOf(ctx, s.Files, name)
 	if err != nil {
 		return nil
@@ -70,5 +70,5 @@ func (s *Searcher) foundWithID(ctx context.Context, name, key string) *Found {
 	if err != nil || !isWithin || !begins {
 		return nil
 	}
-	return &Found{Tree: s.Tree, File: name, ID: id}
+	return &FileHits{Tree: s.Tree, File: name, ID: id}
 }

@@ -32,8 +32,8 @@ type worker struct {
 const fileTries = 3
 
 // file searches a file. A removed one, or one that is no session, has no hits.
-func (w *worker) file(ctx context.Context, f file) *Found {
-	found := &Found{File: f.name, Tree: w.s.Tree, token: f.Token}
+func (w *worker) file(ctx context.Context, f searchedFile) *FileHits {
+	found := &FileHits{File: f.name, Tree: w.s.Tree, token: f.Token}
 	err := storage.ErrStale
 	for try := 0; try < fileTries && errors.Is(err, storage.ErrStale); try++ {
 		err = w.search(ctx, f, found)
@@ -47,7 +47,7 @@ func (w *worker) file(ctx context.Context, f file) *Found {
 }
 
 // search searches a file: its bytes, then the entries at matches.
-func (w *worker) search(ctx context.Context, f file, found *Found) error {
+func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) error {
 	found.readAt = time.Now().UnixNano()
 	if q, ok := w.m.(*Query); ok && q.isOver(f.ModTime()) {
 		return nil
@@ -93,7 +93,7 @@ func (w *worker) search(ctx context.Context, f file, found *Found) error {
 
 // mayTouch reports whether a session may have a call that names a file. It searches the bytes of the
 // agent's file, and converts nothing.
-func (w *worker) mayTouch(ctx context.Context, f file, t *Touched, header func() (rawjson.Value, error)) (bool, error) {
+func (w *worker) mayTouch(ctx context.Context, f searchedFile, t *Touched, header func() (rawjson.Value, error)) (bool, error) {
 	obj, err := w.s.Files.Open(f.name)
 	if err != nil {
 		return false, err
@@ -118,7 +118,7 @@ func (w *worker) mayTouch(ctx context.Context, f file, t *Touched, header func()
 }
 
 // scan finds the needle in a session. It returns the file's state.
-func (w *worker) scan(ctx context.Context, f file, needle *Needle) (_ storage.Token, lines []candidate, err error) {
+func (w *worker) scan(ctx context.Context, f searchedFile, needle *Needle) (_ storage.Token, lines []candidate, err error) {
 	obj, err := w.s.Files.Open(f.name)
 	if err != nil {
 		return f.Token, nil, err
@@ -175,7 +175,7 @@ type converted interface {
 }
 
 // check checks the entries in some lines, and the title.
-func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snapshot, lines []candidate) error {
+func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.Snapshot, lines []candidate) error {
 	found.Hits = nil
 	header, slot, err := snap.ReadHeader()
 	if err != nil {
@@ -198,7 +198,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 	}
 	var hits []Hit
 	if line, ok := matching.Title(ownTitle, snap.HeaderTime()); ok {
-		hits = append(hits, Hit{Found: found, What: TitleLabel, Time: snap.HeaderTime(), Line: line})
+		hits = append(hits, Hit{FileHits: found, What: TitleLabel, Time: snap.HeaderTime(), Line: line})
 	}
 	r := sessioncore.NewEntryReader(snap)
 	entries := newestFirst(snap, lines)
@@ -223,7 +223,7 @@ func (w *worker) check(ctx context.Context, found *Found, snap *sessioncore.Snap
 		if !ok {
 			continue
 		}
-		hit.Found = found
+		hit.FileHits = found
 		hit.setEntry(snap, e, text)
 		hits = append(hits, hit)
 		if len(hits) > w.s.Limit {

@@ -21,34 +21,34 @@ type maskedObject struct {
 	obj     storage.Object
 	mask    *mask
 	rules   *Rules
-	version version // when it was opened
+	version maskVersion // when it was opened
 }
 
-// version identifies a state of a mask.
-type version struct {
+// maskVersion identifies a state of a mask.
+type maskVersion struct {
 	content int // number of changes of the file
 	remasks int // number of changes that mask earlier text differently
 }
 
 // mask holds the places of the secrets in a file.
 type mask struct {
-	id      object
+	id      fileID
 	counted int // places counted in Storage.places; guarded by its mutex
 
 	mu      sync.Mutex // guards the fields below; held while the file is searched
 	scan    *Scan
-	places  []Place       // never changed, only replaced
+	places  []SecretPlace // never changed, only replaced
 	token   storage.Token // of the searched state
 	at      int64         // when token was current, ns since the epoch
 	sum     uint64        // hash of the searched bytes
-	version version
+	version maskVersion
 }
 
 // tries bounds how often a read is repeated because the file changed meanwhile.
 const tries = 5
 
 // current searches the new part of a file, and returns the mask's version then.
-func (m *mask) current(obj storage.Object, rules *Rules) (version, error) {
+func (m *mask) current(obj storage.Object, rules *Rules) (maskVersion, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err := m.update(obj, rules)
@@ -106,7 +106,7 @@ func (m *mask) update(obj storage.Object, rules *Rules) error {
 }
 
 // placesBefore returns the places that begin before an offset.
-func placesBefore(places []Place, off int64) []Place {
+func placesBefore(places []SecretPlace, off int64) []SecretPlace {
 	return places[:sort.Search(len(places), func(i int) bool { return places[i].Offset >= off })]
 }
 
@@ -153,7 +153,7 @@ func (o *maskedObject) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // places returns the places masked in the first size bytes of the file.
-func (o *maskedObject) places() ([]Place, int64, version, error) {
+func (o *maskedObject) places() ([]SecretPlace, int64, maskVersion, error) {
 	m := o.mask
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,14 +16,14 @@ type Masked struct {
 	rules *Rules
 
 	mu     sync.Mutex // guards the fields below
-	masks  map[object]*mask
+	masks  map[fileID]*mask
 	places int // in all masks, as of the last keep of each
 
 	maxPlaces int // maxKept, but in tests
 }
 
-// object identifies a file.
-type object struct{ device, inode uint64 }
+// fileID identifies a file.
+type fileID struct{ device, inode uint64 }
 
 const (
 	// maxMasks bounds the files whose masks are kept, and maxKept the places in them, 100 bytes
@@ -36,7 +36,7 @@ var _ storage.Files = (*Masked)(nil)
 
 // Mask returns files with the secrets masked that rules find.
 func Mask(files storage.Files, rules *Rules) *Masked {
-	return &Masked{files: files, rules: rules, masks: map[object]*mask{}, maxPlaces: maxKept}
+	return &Masked{files: files, rules: rules, masks: map[fileID]*mask{}, maxPlaces: maxKept}
 }
 
 // ending is the suffix of the names of files that can be masked.
@@ -140,7 +140,7 @@ func (s *Masked) maskOf(obj storage.Object) (*mask, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := object{st.Device, st.Inode}
+	id := fileID{st.Device, st.Inode}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.masks[id]

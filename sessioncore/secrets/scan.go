@@ -31,8 +31,8 @@ var errTooMany = errors.New("more secrets than can be listed")
 // IsTooMany reports whether an error means that a file has more than MaxPlaces places.
 func IsTooMany(err error) bool { return errors.Is(err, errTooMany) }
 
-// Place is the place of a secret in a file.
-type Place struct {
+// SecretPlace is the place of a secret in a file.
+type SecretPlace struct {
 	Offset, Size int64 // in the file, in bytes; of the text as it is written there
 	Line         int64 // number, from 1
 	Kind         string
@@ -41,7 +41,7 @@ type Place struct {
 
 // Hide overwrites the places in p, the part of the file at off, with asterisks. It keeps newlines,
 // as a secret outside JSON can span lines.
-func Hide(p []byte, off int64, places []Place) {
+func Hide(p []byte, off int64, places []SecretPlace) {
 	first := sort.Search(len(places), func(i int) bool { return places[i].Offset+places[i].Size > off })
 	for _, place := range places[first:] {
 		from := max(place.Offset-off, 0)
@@ -59,9 +59,9 @@ func Hide(p []byte, off int64, places []Place) {
 
 // Scan holds the secrets in the beginning of a file. Set Rules and Pointers before Extend.
 type Scan struct {
-	Places   []Place // by offset, not overlapping
-	Rules    *Rules  // nil for the known ones
-	Pointers bool    // give places a JSON pointer
+	Places   []SecretPlace // by offset, not overlapping
+	Rules    *Rules        // nil for the known ones
+	Pointers bool          // give places a JSON pointer
 	values   values
 	next     int64 // offset up to which a growing file keeps its places
 	lines    int64 // number of lines before next
@@ -76,7 +76,7 @@ func (s *Scan) Next() int64 { return s.next }
 func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
 	first := pass{Scan: s, at: s.next, line: s.lines, byRules: true}
 	second := pass{Scan: s, at: first.at, line: first.line}
-	byOffset := func(p Place, off int64) int { return cmp.Compare(p.Offset, off) }
+	byOffset := func(p SecretPlace, off int64) int { return cmp.Compare(p.Offset, off) }
 	at, _ := slices.BinarySearchFunc(s.Places, s.next, byOffset)
 	s.Places = s.Places[:at]
 	if err := first.run(ctx, file, size); err != nil {
@@ -98,8 +98,8 @@ func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
 }
 
 // joined sorts places and merges those that overlap.
-func joined(places []Place) []Place {
-	slices.SortStableFunc(places, func(a, b Place) int { return cmp.Compare(a.Offset, b.Offset) })
+func joined(places []SecretPlace) []SecretPlace {
+	slices.SortStableFunc(places, func(a, b SecretPlace) int { return cmp.Compare(a.Offset, b.Offset) })
 	out := places[:0]
 	for _, p := range places {
 		if n := len(out); n > 0 && p.Offset < out[n-1].Offset+out[n-1].Size {
@@ -222,10 +222,10 @@ func (p *pass) readLine(in *bufio.Reader) (line []byte, length int64, err error)
 
 func (p *pass) searchLine(ctx context.Context, line []byte, length int64) (err error) {
 	if line == nil {
-		p.Places = append(p.Places, Place{Offset: p.at, Size: length - 1, Line: p.line + 1, Kind: Unsearched})
+		p.Places = append(p.Places, SecretPlace{Offset: p.at, Size: length - 1, Line: p.line + 1, Kind: Unsearched})
 		return p.searchBlock(ctx)
 	}
-	eachString(line, func(s jsonString, at place) {
+	eachString(line, func(s jsonString, at stringPlace) {
 		if err == nil {
 			err = p.searchString(ctx, line, s, at)
 		}
@@ -251,7 +251,7 @@ func (p *pass) searchLine(ctx context.Context, line []byte, length int64) (err e
 
 // searchString searches the text of a string after its key, as in a settings file, since many rules
 // know a secret by its key.
-func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at place) error {
+func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at stringPlace) error {
 	body := line[s.start:s.end]
 	p.buf = append(p.buf[:0], '"')
 	if !s.isKey {
@@ -273,7 +273,7 @@ func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at p
 			first, _ := last.seek(body, m.start-before)
 			tail := last
 			_, end := tail.seek(body, m.end-1-before)
-			p.Places = append(p.Places, Place{
+			p.Places = append(p.Places, SecretPlace{
 				Offset: p.at + int64(s.start+first), Size: int64(end - first), Line: p.line + 1,
 				Kind: m.kind, Where: pointer,
 			})
@@ -292,7 +292,7 @@ func (p *pass) searchBlock(ctx context.Context) error {
 		for _, m := range found {
 			line += int64(bytes.Count(p.block[at:m.start], []byte{'\n'}))
 			at = m.start
-			p.Places = append(p.Places, Place{
+			p.Places = append(p.Places, SecretPlace{
 				Offset: p.blockAt + int64(m.start-1), Size: int64(m.end - m.start), Line: line, Kind: m.kind,
 			})
 		}

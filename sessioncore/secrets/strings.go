@@ -14,8 +14,8 @@ type jsonString struct {
 	isKey      bool // it is the key of a member
 }
 
-// place is the position of a string in a line: the line itself, then each value around the string.
-type place []level
+// stringPlace is the position of a string in a line: the line itself, then each value around the string.
+type stringPlace []level
 
 type level struct {
 	object   bool
@@ -34,8 +34,8 @@ func isWhole(line []byte) bool {
 }
 
 // eachString calls visit for the strings in a line, keys included, even if it is not valid JSON.
-func eachString(line []byte, visit func(jsonString, place)) {
-	at := make(place, 1, 16)
+func eachString(line []byte, visit func(jsonString, stringPlace)) {
+	at := make(stringPlace, 1, 16)
 	for i := 0; i < len(line); i++ {
 		top := &at[len(at)-1]
 		switch c := line[i]; c {
@@ -73,7 +73,7 @@ func stringEnd(line []byte, i int) int {
 }
 
 // key returns the key of the innermost object around the value, nil if there is none.
-func (p place) key() []byte {
+func (p stringPlace) key() []byte {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i].object && p[i].name != nil && string(p[i].key) == "value" {
 			return p[i].name
@@ -88,7 +88,7 @@ func (p place) key() []byte {
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // pointer returns the JSON pointer (RFC 6901) of a value, with each key passed through clean.
-func (p place) pointer(clean func(string) string) string {
+func (p stringPlace) pointer(clean func(string) string) string {
 	var out []byte
 	for _, l := range p[1:] {
 		out = append(out, '/')

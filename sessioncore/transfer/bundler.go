@@ -20,9 +20,9 @@ import (
 // Bundler writes a bundle.
 type Bundler struct {
 	Out      *tar.Writer
-	Blobs    Blobs // nil if there are none
-	Redacted bool  // what cannot be masked is left out
-	People   bool  // the names of sessions begin with those of people, which have no place in another agent directory
+	Blobs    BlobStores // nil if there are none
+	Redacted bool       // what cannot be masked is left out
+	People   bool       // the names of sessions begin with those of people, which have no place in another agent directory
 	// Masked is how many secrets are masked, by the rules that found them.
 	Masked map[string]int
 	// Left is called for each thing that is left out, with the reason.
@@ -67,7 +67,7 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 }
 
 // session adds a session file and the blobs to which it refers, and closes it.
-func (b *Bundler) session(ctx context.Context, at string, c *content) error {
+func (b *Bundler) session(ctx context.Context, at string, c *openSession) error {
 	defer c.Close()
 	err := b.write(ctx, at, c, c.Size+c.torn, c.Modified)
 	for kind, n := range MaskedIn(c.Object) {

@@ -20,8 +20,8 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// Blobs are where blobs are kept.
-type Blobs interface {
+// BlobStores are where blobs are kept.
+type BlobStores interface {
 	// Size returns the size of a blob, or an error that wraps fs.ErrNotExist.
 	Size(hash string) (int64, error)
 	Open(hash string) (storage.Object, error)
@@ -29,8 +29,8 @@ type Blobs interface {
 	Copy(hash string, from io.ReaderAt, size int64) error
 }
 
-// content is an open session file, with the facts of its first reading.
-type content struct {
+// openSession is an open session file, with the facts of its first reading.
+type openSession struct {
 	storage.Object
 	writer.Copy
 	header rawjson.Value
@@ -46,7 +46,7 @@ type content struct {
 }
 
 // Close closes it.
-func (c *content) Close() error {
+func (c *openSession) Close() error {
 	err := c.Object.Close()
 	if c.made != nil {
 		err = errors.Join(err, os.RemoveAll(c.made.Path()))
@@ -68,7 +68,7 @@ func (noSessionError) Error() string {
 }
 
 // openContent opens a session file and reads it once. Callers must close it.
-func openContent(ctx context.Context, files storage.Files, name string) (c *content, err error) {
+func openContent(ctx context.Context, files storage.Files, name string) (c *openSession, err error) {
 	for range openTries {
 		c, err = readContent(ctx, files, name)
 		if !errors.Is(err, storage.ErrStale) {
@@ -81,7 +81,7 @@ func openContent(ctx context.Context, files storage.Files, name string) (c *cont
 	return c, err
 }
 
-func readContent(ctx context.Context, files storage.Files, name string) (_ *content, err error) {
+func readContent(ctx context.Context, files storage.Files, name string) (_ *openSession, err error) {
 	header, err := sessioncore.ReadHeaderOf(ctx, files, name)
 	if err == nil && header == nil {
 		err = sessioncore.ErrNotSession
@@ -102,7 +102,7 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *cont
 	if err != nil {
 		return nil, err
 	}
-	c := &content{Object: obj, Copy: writer.Copy{ReaderAt: &interruptible{ctx: ctx, at: obj}, Size: st.Size, Modified: st.ModTime()}, header: header}
+	c := &openSession{Object: obj, Copy: writer.Copy{ReaderAt: &interruptible{ctx: ctx, at: obj}, Size: st.Size, Modified: st.ModTime()}, header: header}
 	c.headerAt = -1
 	seen := map[string]bool{}
 	last := jsonl.ObjectUnit
@@ -126,7 +126,7 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *cont
 var blob = regexp.MustCompile(`"blob:sha256:([0-9a-f]{64})"`)
 
 // leaveOutTorn leaves out the last line, which is no JSON, if it has no newline.
-func (c *content) leaveOutTorn() error {
+func (c *openSession) leaveOutTorn() error {
 	buf := make([]byte, jsonl.ChunkSize)
 	size := c.Size
 	for end := size; end > 0; {
@@ -145,7 +145,7 @@ func (c *content) leaveOutTorn() error {
 }
 
 // id returns the session's id, "" if it has none, and its working directory.
-func (c *content) id() (id, cwd string) {
+func (c *openSession) id() (id, cwd string) {
 	id, _ = c.header.Member("id").Text()
 	cwd, _ = c.header.Member("cwd").Text()
 	return id, cwd

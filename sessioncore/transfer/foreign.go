@@ -82,7 +82,7 @@ func (n named) Join(name string, obj storage.Object) storage.Object {
 
 // settle makes of a file the session of another agent, among those that it may depend on where it
 // lies with them.
-func (f *Found) settle(ctx context.Context) error {
+func (f *FoundFile) settle(ctx context.Context) error {
 	if f.how != nil { // it is composed
 		return nil
 	}
@@ -132,7 +132,7 @@ func (s *Sources) addComposed(given, dir string) (ok bool, err error) {
 	agent := agents.Of("/" + dir)
 	store, names, err := composedIn(agent, "/"+dir, s.temporary)
 	for _, name := range names {
-		s.Found = append(s.Found, Found{
+		s.Found = append(s.Found, FoundFile{
 			Path:   filepath.Join(given, name),
 			files:  store.Files,
 			name:   name,
@@ -245,7 +245,7 @@ func isDocument(file string) bool {
 const documentEnding = ".json"
 
 // made makes a session of one of another agent. Callers must close it.
-func (im *Importer) made(ctx context.Context, f Found, name string) (c *content, err error) {
+func (im *Importer) made(ctx context.Context, f FoundFile, name string) (c *openSession, err error) {
 	m := maker{Importer: im, found: f}
 	store := f.store(name)
 	defer store.Close()
@@ -262,7 +262,7 @@ func (im *Importer) made(ctx context.Context, f Found, name string) (c *content,
 }
 
 // store returns the store with a session of another agent in the form of omp. pi's is in that already.
-func (f *Found) store(name string) *sessioncore.Store {
+func (f *FoundFile) store(name string) *sessioncore.Store {
 	how := f.how
 	if how == nil {
 		store := sessioncore.NewStore(f.files)
@@ -282,14 +282,14 @@ var errEmpty = errors.New("there is no conversation in it")
 // maker makes a session in a directory, which is laid out as an agent directory is.
 type maker struct {
 	*Importer
-	found Found
+	found FoundFile
 	at    string
 	odd   int // blocks that omp does not know
 }
 
 const madeName = "made" + sessioncore.FileEnding
 
-func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *content, err error) {
+func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *openSession, err error) {
 	made, err := dir.Open(m.at)
 	if err != nil {
 		return nil, err
@@ -359,7 +359,7 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	id, _ := header.Member("id").Text()
 	cwd, _ := header.Member("cwd").Text()
 	title, _ := header.Member("title").Text()
-	from := writer.Origin{Source: m.found.source, ID: id, Path: m.found.path, CWD: cwd, Entry: m.found.entry, Handover: m.found.handover}
+	from := writer.ImportOrigin{Source: m.found.source, ID: id, Path: m.found.path, CWD: cwd, Entry: m.found.entry, Handover: m.found.handover}
 	file, err := os.Create(filepath.Join(m.at, madeName))
 	if err != nil {
 		return "", err
@@ -446,7 +446,7 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 	case text.Member("excludeFromContext").Truthy(): // omp would send it
 		typ := text.Member("type")
 		at := typ.OffsetIn(text)
-		edits = append(edits, rawjson.Edit{Start: at, End: at + len(typ), Text: `"custom"`})
+		edits = append(edits, rawjson.TextEdit{Start: at, End: at + len(typ), Text: `"custom"`})
 		return edits.Apply(text)
 	case content == nil:
 		content = text.Member("content")
@@ -463,7 +463,7 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 			said = fmt.Sprintf("[%s, %d bytes]", typ, len(block))
 		}
 		at := block.OffsetIn(text)
-		edits = append(edits, rawjson.Edit{Start: at, End: at + len(block), Text: `{"type":"text","text":` + string(rawjson.AppendQuoted(nil, said)) + `}`})
+		edits = append(edits, rawjson.TextEdit{Start: at, End: at + len(block), Text: `{"type":"text","text":` + string(rawjson.AppendQuoted(nil, said)) + `}`})
 	}
 	return edits.Apply(text)
 }

@@ -21,10 +21,10 @@ type Importer struct {
 	Files         storage.Files // of the store
 	Writer        *writer.Writer
 	Listing       *listing.Listing
-	Blobs         Blobs  // nil if there is no place for them
-	SessionsAlone bool   // there is no place for artifacts that are no sessions
-	To            string // the directory to which all of them go, if it is not ""
-	Directory     string // the working directory of all of them that are new, if it is not ""
+	Blobs         BlobStores // nil if there is no place for them
+	SessionsAlone bool       // there is no place for artifacts that are no sessions
+	To            string     // the directory to which all of them go, if it is not ""
+	Directory     string     // the working directory of all of them that are new, if it is not ""
 	// Rules find the secrets that are masked, nil for none. With rules, blobs and other files beside
 	// a session are left out.
 	Rules *secrets.Rules
@@ -42,8 +42,8 @@ type workplace struct {
 	cwd     string
 }
 
-// Result is the outcome of a session.
-type Result struct {
+// ImportOutcome is the outcome of a session.
+type ImportOutcome struct {
 	Outcome writer.Outcome // or Refused
 	Path    string         // of its file in the mount; "" if Err tells why there is none
 	Err     error          // why it was refused
@@ -55,13 +55,13 @@ type Result struct {
 // Refused means that a session was not imported, as it is or where it was to go.
 const Refused writer.Outcome = "refused"
 
-func (r *Result) note(format string, args ...any) {
+func (r *ImportOutcome) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
 // Import puts a session into the store, with its files. Only an interrupt is an error of its own.
-func (im *Importer) Import(ctx context.Context, f Found) (Result, error) {
-	var r Result
+func (im *Importer) Import(ctx context.Context, f FoundFile) (ImportOutcome, error) {
+	var r ImportOutcome
 	r.Err = f.Err
 	if r.Err == nil {
 		r.Err = im.put(ctx, f, &r)
@@ -72,7 +72,7 @@ func (im *Importer) Import(ctx context.Context, f Found) (Result, error) {
 	return r, ctx.Err()
 }
 
-func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
+func (im *Importer) put(ctx context.Context, f FoundFile, r *ImportOutcome) error {
 	c, err := im.total.open(ctx, f.files, f.name)
 	switch {
 	case errors.Is(err, errNoSession):
@@ -117,7 +117,7 @@ func (im *Importer) put(ctx context.Context, f Found, r *Result) error {
 }
 
 // mask masks the secrets in content that is to have a name.
-func (im *Importer) mask(ctx context.Context, c *content, name string) (err error) {
+func (im *Importer) mask(ctx context.Context, c *openSession, name string) (err error) {
 	if im.Rules == nil {
 		return nil
 	}
@@ -141,7 +141,7 @@ var errGoneOn = errors.New("it was imported before, and was gone on with or diff
 
 // session puts a session into the store by a name: all that beside puts there, its blobs, and itself.
 func (im *Importer) session(
-	ctx context.Context, f Found, c *content, name string, r *Result, beside func() error,
+	ctx context.Context, f FoundFile, c *openSession, name string, r *ImportOutcome, beside func() error,
 ) (err error) {
 	r.Outcome, err = im.examine(ctx, name, c.Copy)
 	if err != nil {
@@ -179,7 +179,7 @@ func (im *Importer) session(
 
 // place returns where a session belongs: where the store has it, else where it lay, else where a
 // new one would lie.
-func (im *Importer) place(ctx context.Context, f Found, c *content) (string, error) {
+func (im *Importer) place(ctx context.Context, f FoundFile, c *openSession) (string, error) {
 	if im.known == nil {
 		list, err := im.Listing.Sessions(ctx)
 		if err != nil && !storage.IsMissing(err) {
@@ -253,7 +253,7 @@ func (im *Importer) examine(ctx context.Context, name string, c writer.Copy) (wr
 }
 
 // blob brings a blob along.
-func (im *Importer) blob(f Found, c *content, hash string) error {
+func (im *Importer) blob(f FoundFile, c *openSession, hash string) error {
 	if c.made != nil {
 		f.files = c.made
 		f.agent = ""
@@ -276,7 +276,7 @@ func (im *Importer) blob(f Found, c *content, hash string) error {
 
 // artifacts copies the files beside a session. The sessions of its subagents are imported as
 // sessions.
-func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Result) error {
+func (im *Importer) artifacts(ctx context.Context, f FoundFile, name string, r *ImportOutcome) error {
 	from := strings.TrimSuffix(f.name, sessioncore.FileEnding)
 	to := strings.TrimSuffix(name, sessioncore.FileEnding)
 	homeless := 0
@@ -305,7 +305,7 @@ func (im *Importer) artifacts(ctx context.Context, f Found, name string, r *Resu
 
 var errNoPlace = errors.New("no place")
 
-func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *Result) error {
+func (im *Importer) artifact(ctx context.Context, f FoundFile, from, to string, r *ImportOutcome) error {
 	if err := checkName(to); err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ func (im *Importer) artifact(ctx context.Context, f Found, from, to string, r *R
 			err = im.mask(ctx, c, to)
 		}
 		if err == nil {
-			var of Result
+			var of ImportOutcome
 			err = im.session(ctx, f, c, to, &of, func() error { return nil })
 			for _, note := range of.Notes {
 				r.note("%s beside it: %s", path.Base(to), note)

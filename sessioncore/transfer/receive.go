@@ -11,8 +11,8 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// Given is a branch of a session for an Importer that hands it over. Its Format is nil for one of pi.
-type Given struct {
+// GivenBranch is a branch of a session for an Importer that hands it over. Its Format is nil for one of pi.
+type GivenBranch struct {
 	Foreign
 	Source string // the name of its agent
 	Entry  string // the end of the branch
@@ -22,8 +22,8 @@ type Given struct {
 
 // Receive makes a session of omp with a branch of another agent's, as an import of that branch does, but a
 // new one each time. It returns the session's id, and the notes of the import.
-func (im *Importer) Receive(ctx context.Context, of Given) (id string, notes []string, err error) {
-	f := Found{
+func (im *Importer) Receive(ctx context.Context, of GivenBranch) (id string, notes []string, err error) {
+	f := FoundFile{
 		files:    of.Files,
 		name:     of.Name,
 		source:   of.Source,
@@ -46,14 +46,14 @@ func (im *Importer) Receive(ctx context.Context, of Given) (id string, notes []s
 	if err != nil {
 		return "", nil, err
 	}
-	var r Result
+	var r ImportOutcome
 	err = im.session(ctx, f, c, name, &r, func() error { return im.artifacts(ctx, f, name, &r) })
 	id, _ = c.id()
 	return id, r.Notes, err
 }
 
 // check calls f with a session that was made and is not in the store yet.
-func (c *content) check(
+func (c *openSession) check(
 	ctx context.Context, f func(ctx context.Context, made *sessioncore.Snapshot, blobs document.Blobs) error,
 ) error {
 	store := sessioncore.NewStore(c.made)

@@ -20,9 +20,9 @@ import (
 	"sessionfs/sessioncore/storage/gzip"
 )
 
-// Found is a file with the name of a session file, or the reason why a path that was given has
+// FoundFile is a file with the name of a session file, or the reason why a path that was given has
 // none.
-type Found struct {
+type FoundFile struct {
 	Path string // for people
 	Err  error
 
@@ -46,7 +46,7 @@ type Found struct {
 // unpacked.
 type Sources struct {
 	// Found are the sessions in the order of their paths.
-	Found []Found
+	Found []FoundFile
 	// Others is how many files and links are neither sessions nor belong to one.
 	Others int
 
@@ -96,7 +96,7 @@ func (s *Sources) Add(ctx context.Context, given string, stdin io.Reader) error 
 }
 
 func (s *Sources) refuse(path string, err error) {
-	s.Found = append(s.Found, Found{Path: path, Err: withoutPath(err)})
+	s.Found = append(s.Found, FoundFile{Path: path, Err: withoutPath(err)})
 }
 
 func (s *Sources) add(ctx context.Context, given string) error {
@@ -294,7 +294,7 @@ func isClients(name string) bool {
 
 // addFile adds a file with the name of a session.
 func (s *Sources) addFile(shown, name, entry string) {
-	f := Found{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name), entry: entry, from: s}
+	f := FoundFile{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name), entry: entry, from: s}
 	if agent, place, ok := splitAgent(name); ok {
 		f.agent = agent
 		f.place = place

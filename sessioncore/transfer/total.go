@@ -27,7 +27,7 @@ var errBomb = fmt.Errorf("it and what came before it would be more than %d times
 	"their files: import it by itself", maxTotal)
 
 // open is openContent within the total.
-func (t *total) open(ctx context.Context, files storage.Files, name string) (*content, error) {
+func (t *total) open(ctx context.Context, files storage.Files, name string) (*openSession, error) {
 	if st, err := files.Stat(name); t.full && err == nil { // before it is unpacked
 		if err := t.add(files, name, st.Size); err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (t *total) open(ctx context.Context, files storage.Files, name string) (*co
 }
 
 // weigh adds content that is made of a file, or closes it and returns errBomb if that is too much.
-func (t *total) weigh(c *content, files storage.Files, name string) (*content, error) {
+func (t *total) weigh(c *openSession, files storage.Files, name string) (*openSession, error) {
 	if err := t.add(files, name, c.Size); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

@@ -22,8 +22,8 @@ import (
 // This file unpacks tar archives: bundles, and backups of an agent's directory that a person made. A
 // bundle has a manifest, and is refused as a whole where it is not as sessionfs bundle writes it.
 
-// unpacker writes the files of an archive to a directory.
-type unpacker struct {
+// archiveUnpacker writes the files of an archive to a directory.
+type archiveUnpacker struct {
 	root *os.Root
 	sums map[string]string // the hashes of the files, by name
 	// fault is the first thing that no bundle has. A backup may have it.
@@ -51,7 +51,7 @@ func unpack(ctx context.Context, in io.Reader, to string) (left []leftMember, er
 	}
 	end := &endReader{in: in}
 	archive := tar.NewReader(end)
-	u := &unpacker{root: root, sums: map[string]string{}}
+	u := &archiveUnpacker{root: root, sums: map[string]string{}}
 	for {
 		h, err := archive.Next()
 		if err == io.EOF {
@@ -79,7 +79,7 @@ func unpack(ctx context.Context, in io.Reader, to string) (left []leftMember, er
 const tarBlock = 512
 
 // member unpacks a member of an archive.
-func (u *unpacker) member(ctx context.Context, h *tar.Header, in io.Reader) error {
+func (u *archiveUnpacker) member(ctx context.Context, h *tar.Header, in io.Reader) error {
 	isSparse := h.Typeflag == tar.TypeGNUSparse
 	for key := range h.PAXRecords {
 		isSparse = isSparse || strings.HasPrefix(key, "GNU.sparse.")
@@ -116,7 +116,7 @@ func (u *unpacker) member(ctx context.Context, h *tar.Header, in io.Reader) erro
 var errNoFile = errors.New("it is not a plain file")
 
 // noBundle notes that a bundle does not have such a member.
-func (u *unpacker) noBundle(name string, err error) {
+func (u *archiveUnpacker) noBundle(name string, err error) {
 	if u.fault == nil && err != nil {
 		u.fault = fmt.Errorf("%.200q: %w", name, err)
 	}
@@ -124,7 +124,7 @@ func (u *unpacker) noBundle(name string, err error) {
 
 // hardLink makes a file that is another one of the archive, such as an image with two names. A link to
 // another file is left out.
-func (u *unpacker) hardLink(name, to string) {
+func (u *archiveUnpacker) hardLink(name, to string) {
 	if u.sums[to] == "" || u.sums[name] != "" || u.root.MkdirAll(path.Dir(name), storage.DirMode) != nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (u *unpacker) hardLink(name, to string) {
 }
 
 // file unpacks a file, and notes its hash. Of several files of a name in a backup the last one counts.
-func (u *unpacker) file(ctx context.Context, h *tar.Header, name string, in io.Reader) error {
+func (u *archiveUnpacker) file(ctx context.Context, h *tar.Header, name string, in io.Reader) error {
 	if u.sums[name] != "" {
 		u.noBundle(name, errors.New("it is there twice"))
 		if err := u.root.Remove(name); err != nil {
@@ -161,7 +161,7 @@ func (u *unpacker) file(ctx context.Context, h *tar.Header, name string, in io.R
 }
 
 // checkBundle returns an error unless each file is as the manifest says, and removes that.
-func (u *unpacker) checkBundle() error {
+func (u *archiveUnpacker) checkBundle() error {
 	if u.fault != nil {
 		return u.fault
 	}

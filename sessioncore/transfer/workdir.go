@@ -34,7 +34,7 @@ func CleanDirectory(dir string) string {
 
 // setDirectory gives a copy the working directory that the session has in the store, else the one to
 // which all sessions go.
-func (im *Importer) setDirectory(ctx context.Context, c *content, name string) error {
+func (im *Importer) setDirectory(ctx context.Context, c *openSession, name string) error {
 	to := im.Directory
 	if _, err := im.Files.Stat(name); err == nil {
 		to = ""
@@ -55,7 +55,7 @@ func (im *Importer) setDirectory(ctx context.Context, c *content, name string) e
 }
 
 // setHeader replaces the header of a copy.
-func (c *content) setHeader(ctx context.Context, header rawjson.Value) {
+func (c *openSession) setHeader(ctx context.Context, header rawjson.Value) {
 	o := &edited{Object: c.Object, at: c.headerAt, old: int64(len(c.header)), text: header}
 	c.Size += int64(len(header)) - o.old
 	c.Object = o

@@ -10,12 +10,12 @@ const (
 	maxSteps = 1 << 23
 )
 
-// change is a part of two lists: elements of the first alone, elements of the second alone, and
+// listChange is a part of two lists: elements of the first alone, elements of the second alone, and
 // elements of both, as each has them.
-type change[T any] struct{ gone, come, same, also []T }
+type listChange[T any] struct{ gone, come, same, also []T }
 
 // changes returns how one list becomes another, by keys of their elements.
-func changes[T any, K comparable](a, b []T, key func(T) K) (list []change[T]) {
+func changes[T any, K comparable](a, b []T, key func(T) K) (list []listChange[T]) {
 	keysOf := func(list []T) []K {
 		keys := make([]K, len(list))
 		for i, element := range list {
@@ -26,7 +26,7 @@ func changes[T any, K comparable](a, b []T, key func(T) K) (list []change[T]) {
 	i := 0
 	j := 0
 	for _, same := range common(keysOf(a), keysOf(b)) {
-		c := change[T]{
+		c := listChange[T]{
 			gone: a[i:same.a],
 			come: b[j:same.b],
 			same: a[same.a : same.a+same.n],
@@ -41,13 +41,13 @@ func changes[T any, K comparable](a, b []T, key func(T) K) (list []change[T]) {
 	return list
 }
 
-// run is n elements that two lists have in common, at a of the one and at b of the other.
-type run struct{ a, b, n int }
+// commonRun is n elements that two lists have in common, at a of the one and at b of the other.
+type commonRun struct{ a, b, n int }
 
 // common returns the runs of elements that two lists share, in order, as many elements as possible
 // (E. W. Myers, "An O(ND) Difference Algorithm"), and an empty run at the ends of the lists. Of
 // lists that differ too much it returns the common beginning and end.
-func common[T comparable](a, b []T) []run {
+func common[T comparable](a, b []T) []commonRun {
 	begin := 0
 	end := 0
 	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
@@ -56,17 +56,17 @@ func common[T comparable](a, b []T) []run {
 	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
 		end++
 	}
-	list := []run{{0, 0, begin}}
+	list := []commonRun{{0, 0, begin}}
 	for _, r := range shared(a[begin:len(a)-end], b[begin:len(b)-end]) {
-		list = append(list, run{begin + r.a, begin + r.b, r.n})
+		list = append(list, commonRun{begin + r.a, begin + r.b, r.n})
 	}
-	list = append(list, run{len(a) - end, len(b) - end, end})
-	list = slices.DeleteFunc(list, func(r run) bool { return r.n == 0 })
-	return append(list, run{len(a), len(b), 0})
+	list = append(list, commonRun{len(a) - end, len(b) - end, end})
+	list = slices.DeleteFunc(list, func(r commonRun) bool { return r.n == 0 })
+	return append(list, commonRun{len(a), len(b), 0})
 }
 
 // shared is common for lists that neither begin nor end alike. Some runs may be empty.
-func shared[T comparable](a, b []T) []run {
+func shared[T comparable](a, b []T) []commonRun {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
@@ -99,10 +99,10 @@ func step(reach []int32, middle, d, k int) (x, from int) {
 }
 
 // trace goes back from the ends of the lists.
-func trace(before [][]int32, x, y int) (list []run) {
+func trace(before [][]int32, x, y int) (list []commonRun) {
 	for d, reach := range slices.Backward(before) {
 		begin, from := step(reach, d+1, d, x-y)
-		list = append(list, run{begin, begin - (x - y), x - begin})
+		list = append(list, commonRun{begin, begin - (x - y), x - begin})
 		x = int(reach[d+1+from])
 		y = x - from
 	}

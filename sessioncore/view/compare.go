@@ -10,7 +10,7 @@ import (
 // WriteDiff writes the difference of two branches, which a person calls by these names, as diff -u
 // does; nothing if there is none. As JSON it writes an object that has both names, and tells whether
 // there is a difference, then one for each line. It returns whether there is one.
-func (s *Screen) WriteDiff(ctx context.Context, called [2]string, of [2]Branch, asJSON bool) (differs bool, err error) {
+func (s *Screen) WriteDiff(ctx context.Context, called [2]string, of [2]ShownBranch, asJSON bool) (differs bool, err error) {
 	head := func(differs bool) string {
 		if !asJSON {
 			return "--- " + names.Visible(called[0]) + "\n+++ " + names.Visible(called[1]) + "\n"

@@ -11,8 +11,8 @@ import (
 	"sessionfs/sessioncore"
 )
 
-// Branch is a branch of a session.
-type Branch struct {
+// ShownBranch is a branch of a session.
+type ShownBranch struct {
 	Session *sessioncore.Snapshot
 	End     sessioncore.Entry // NoEntry for the branch without entries
 }
@@ -29,7 +29,7 @@ const (
 // of the first alone, "+" for lines of the second alone, "@@" in place of common ones. Turns are
 // compared by their texts, without times and ids, labels and settings; a turn that differs is
 // compared line by line with that of the same speaker. diff returns whether there is a difference.
-func diff(ctx context.Context, of [2]Branch, f func(sign, text string) error) (differs bool, err error) {
+func diff(ctx context.Context, of [2]ShownBranch, f func(sign, text string) error) (differs bool, err error) {
 	d := differ{ctx: ctx, f: f}
 	for i, branch := range of {
 		d.sides[i], err = newSide(ctx, branch)
@@ -38,7 +38,7 @@ func diff(ctx context.Context, of [2]Branch, f func(sign, text string) error) (d
 		}
 	}
 	list := changes(d.sides[0].turns, d.sides[1].turns, func(t turn) uint64 { return t.sum })
-	if !slices.ContainsFunc(list, func(c change[turn]) bool { return len(c.gone)+len(c.come) > 0 }) {
+	if !slices.ContainsFunc(list, func(c listChange[turn]) bool { return len(c.gone)+len(c.come) > 0 }) {
 		return false, nil
 	}
 	for _, c := range list {
@@ -65,7 +65,7 @@ type turn struct {
 	size    int64 // in bytes
 }
 
-func newSide(ctx context.Context, branch Branch) (*side, error) {
+func newSide(ctx context.Context, branch ShownBranch) (*side, error) {
 	t, err := newTranscript(ctx, branch.Session, branch.End, Links{Blobs: "blobs/"})
 	if err != nil {
 		return nil, err

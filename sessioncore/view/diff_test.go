@@ -15,11 +15,11 @@ import (
 )
 
 // diffOf is the difference of two branches.
-func diffOf(t *testing.T, a, b Branch) string {
+func diffOf(t *testing.T, a, b ShownBranch) string {
 	t.Helper()
 	var out strings.Builder
 	to := &Screen{Writer: bufio.NewWriter(&out)}
-	differs, err := to.WriteDiff(context.Background(), [2]string{}, [2]Branch{a, b}, false)
+	differs, err := to.WriteDiff(context.Background(), [2]string{}, [2]ShownBranch{a, b}, false)
 	require.NoError(t, errors.Join(err, to.Flush()))
 	require.Equal(t, out.Len() > 0, differs)
 	return strings.TrimPrefix(out.String(), "--- \n+++ \n")
@@ -27,9 +27,9 @@ func diffOf(t *testing.T, a, b Branch) string {
 
 func TestDiff(t *testing.T) {
 	var snaps [2]*sessioncore.Snapshot // of sessions with the same lines
-	branches := func(entries string) (of [2]Branch) {
+	branches := func(entries string) (of [2]ShownBranch) {
 		for i, name := range strings.Fields(entries) {
-			of[i] = Branch{snaps[i], sessioncore.NoEntry}
+			of[i] = ShownBranch{snaps[i], sessioncore.NoEntry}
 			if name != "-" {
 				var err error
 				of[i].End, err = snaps[i].Find(name)
@@ -62,7 +62,7 @@ func TestDiffOfLongTurns(t *testing.T) {
 		lines = append(lines, sessiontest.MessageLine(i, `{"role":"assistant","content":"`+strings.Repeat("word ", 100_000)+`"}`))
 	}
 	s := snapshotOf(t, sessiontest.Header, lines...)
-	out := diffOf(t, Branch{s, 8}, Branch{s, 19})
+	out := diffOf(t, ShownBranch{s, 8}, ShownBranch{s, 19})
 	require.Equal(t, 9, strings.Count(out, "\n-word"))
 	require.Equal(t, 20, strings.Count(out, "\n+word"))
 }
@@ -103,13 +103,13 @@ func TestCommon(t *testing.T) {
 		}
 		a, b := list(), list()
 		runs := common(a, b)
-		n, last := 0, run{}
+		n, last := 0, commonRun{}
 		for _, same := range runs {
 			require.Equal(t, a[same.a:same.a+same.n], b[same.b:same.b+same.n])
 			require.True(t, same.a >= last.a+last.n && same.b >= last.b+last.n, runs)
 			n, last = n+same.n, same
 		}
-		require.Equal(t, run{len(a), len(b), 0}, last)
+		require.Equal(t, commonRun{len(a), len(b), 0}, last)
 		most := make([][]int, len(a)+1) // by the textbook
 		for i := range most {
 			most[i] = make([]int, len(b)+1)
@@ -125,5 +125,5 @@ func TestCommon(t *testing.T) {
 	for i := range far {
 		far[i], other[i] = i, -i
 	}
-	require.Equal(t, []run{{0, 0, 1}, {50_000, 50_000, 0}}, common(far, other))
+	require.Equal(t, []commonRun{{0, 0, 1}, {50_000, 50_000, 0}}, common(far, other))
 }

@@ -60,7 +60,7 @@ func (l *packedLines) Write(text []byte) (int, error) {
 
 // download writes the compressed lines of the session, of a branch alone its header and entries, if they are
 // small beside the page. The script of the page offers them.
-func (p *page) download(ctx context.Context, path []sessioncore.Entry, pageSize int64) error {
+func (p *pageWriter) download(ctx context.Context, path []sessioncore.Entry, pageSize int64) error {
 	header, _, err := p.s.ReadHeader()
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (p *page) download(ctx context.Context, path []sessioncore.Entry, pageSize 
 }
 
 // allLines writes the session file as it was indexed.
-func (p *page) allLines(ctx context.Context, out io.Writer) error {
+func (p *pageWriter) allLines(ctx context.Context, out io.Writer) error {
 	in := io.NewSectionReader(p.s, 0, p.s.Stat().Size)
 	buffer := make([]byte, lineRead)
 	for {
@@ -119,7 +119,7 @@ func (p *page) allLines(ctx context.Context, out io.Writer) error {
 }
 
 // branchLines writes the header and the entries of a branch.
-func (p *page) branchLines(ctx context.Context, out io.Writer, header rawjson.Value, path []sessioncore.Entry) error {
+func (p *pageWriter) branchLines(ctx context.Context, out io.Writer, header rawjson.Value, path []sessioncore.Entry) error {
 	_, err := out.Write(append(header, '\n'))
 	for _, e := range path {
 		if err == nil {

@@ -168,8 +168,8 @@ func FuzzTranscript(f *testing.F) {
 		if snap.Len() > 0 {
 			other := sessioncore.Entry(rnd.IntN(snap.Len()))
 			checkTranscript(t, snap, other)
-			require.Empty(t, diffOf(t, Branch{snap, leaf}, Branch{snap, leaf}))
-			diffOf(t, Branch{snap, leaf}, Branch{snap, other})
+			require.Empty(t, diffOf(t, ShownBranch{snap, leaf}, ShownBranch{snap, leaf}))
+			diffOf(t, ShownBranch{snap, leaf}, ShownBranch{snap, other})
 		}
 	})
 }

@@ -18,10 +18,10 @@ import (
 // This file renders those parts of Markdown that could load something or lead to a file of the
 // reader's, links and images, and diffs in colour. goldmark renders everything else.
 
-var _ = (renderer.NodeRenderer)((*page)(nil))
+var _ = (renderer.NodeRenderer)((*pageWriter)(nil))
 
 // RegisterFuncs implements renderer.NodeRenderer.
-func (p *page) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+func (p *pageWriter) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindLink, p.link)
 	r.Register(ast.KindAutoLink, p.autoLink)
 	r.Register(ast.KindImage, p.image)
@@ -48,7 +48,7 @@ func anchored(destination []byte, text markup) markup {
 	return text
 }
 
-func (p *page) link(_ util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (p *pageWriter) link(_ util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	open := anchor(n.(*ast.Link).Destination)
 	switch {
 	case open == "":
@@ -60,7 +60,7 @@ func (p *page) link(_ util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.
 	return ast.WalkContinue, nil
 }
 
-func (p *page) autoLink(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (p *pageWriter) autoLink(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		l := n.(*ast.AutoLink)
 		destination := l.URL(source)
@@ -77,7 +77,7 @@ var blobLink = regexp.MustCompile(`^(?:\.\./)*blobs/([0-9a-f]{64})$`)
 
 // image writes an image of the blob store as data. Any other becomes a link: a page that loads an
 // image tells its host of the reader.
-func (p *page) image(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (p *pageWriter) image(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		destination := n.(*ast.Image).Destination
 		alt := plainText(n, source)
@@ -115,7 +115,7 @@ const maxImage = 32 << 20
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
 
 // embed writes a blob as an image.
-func (p *page) embed(hash, text string) {
+func (p *pageWriter) embed(hash, text string) {
 	alt := escaped(text)
 	note := func(why markup) { p.write("<em>", alt, " (", why, ")</em>") }
 	if p.blobs == nil {
@@ -156,7 +156,7 @@ func (p *page) embed(hash, text string) {
 // diffClasses are the classes of the lines of a diff by their first characters.
 var diffClasses = map[byte]markup{'+': "add", '-': "del", '@': "hunk"}
 
-func (p *page) fenced(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (p *pageWriter) fenced(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		code := n.(*ast.FencedCodeBlock)
 		p.code(string(code.Language(source)) == "diff", code.Lines().Value(source))
@@ -165,7 +165,7 @@ func (p *page) fenced(_ util.BufWriter, source []byte, n ast.Node, entering bool
 }
 
 // code writes lines of code.
-func (p *page) code(isDiff bool, text []byte) {
+func (p *pageWriter) code(isDiff bool, text []byte) {
 	p.write("<pre><code>")
 	for line := range bytes.Lines(text) {
 		shown := escaped(string(bytes.TrimSuffix(line, []byte("\n"))))

@@ -35,20 +35,20 @@ type Linked struct {
 
 func (l *Linked) day() string { return l.Began.Local().Format(time.DateOnly) }
 
-// group is a number of sessions under a name, the newest first.
-type group struct {
+// sessionGroup is a number of sessions under a name, the newest first.
+type sessionGroup struct {
 	name     string
 	sessions []*Linked
 	dollars  float64
 }
 
 // grouped returns the sessions by a key, in the order of the first ones.
-func grouped(sessions []Linked, key func(*Linked) string) (groups []*group) {
-	known := map[string]*group{}
+func grouped(sessions []Linked, key func(*Linked) string) (groups []*sessionGroup) {
+	known := map[string]*sessionGroup{}
 	for i := range sessions {
 		name := key(&sessions[i])
 		if known[name] == nil {
-			known[name] = &group{name: name}
+			known[name] = &sessionGroup{name: name}
 			groups = append(groups, known[name])
 		}
 		g := known[name]
@@ -59,7 +59,7 @@ func grouped(sessions []Linked, key func(*Linked) string) (groups []*group) {
 }
 
 // about returns the number and the cost of the sessions for people.
-func (g *group) about() markup { return escaped(aboutSessions(len(g.sessions), g.dollars)) }
+func (g *sessionGroup) about() markup { return escaped(aboutSessions(len(g.sessions), g.dollars)) }
 
 func aboutSessions(n int, dollars float64) string {
 	text := fmt.Sprintf("%d sessions", n)
@@ -105,8 +105,8 @@ func Index(w io.Writer, of Site) error {
 		x.rows(g)
 		x.write("</div>\n")
 	}
-	byCost := func(a, b *group) int { return cmp.Compare(b.dollars, a.dollars) }
-	for i, groups := range [][]*group{projects, agents} {
+	byCost := func(a, b *sessionGroup) int { return cmp.Compare(b.dollars, a.dollars) }
+	for i, groups := range [][]*sessionGroup{projects, agents} {
 		slices.SortStableFunc(groups, byCost)
 		kind := [...]markup{"project", "agent"}[i]
 		x.write(`<h2 id="/`, kind, `">By `, kind, "</h2>\n")
@@ -122,7 +122,7 @@ func Index(w io.Writer, of Site) error {
 }
 
 // rows writes a line for each session of a group, with a link to its page.
-func (x htmlWriter) rows(g *group) {
+func (x htmlWriter) rows(g *sessionGroup) {
 	x.write("<ul class=\"rows\">\n")
 	for _, l := range g.sessions {
 		title := l.Title
@@ -149,7 +149,7 @@ const (
 
 // plot draws the year up to the last day as a calendar: a column for each week, darker where a day
 // cost more, or, where nobody knows a cost, had more sessions.
-func (x htmlWriter) plot(days []*group, dollars map[string]float64) {
+func (x htmlWriter) plot(days []*sessionGroup, dollars map[string]float64) {
 	number := map[string]int{}
 	last := ""
 	for _, g := range days {

@@ -26,9 +26,9 @@ import (
 	"sessionfs/sessioncore/report"
 )
 
-// Blobs opens a blob by the SHA-256 of its content, in lower-case hex. The error is told on the
+// BlobOpener opens a blob by the SHA-256 of its content, in lower-case hex. The error is told on the
 // page.
-type Blobs func(hash string) (io.ReadCloser, error)
+type BlobOpener func(hash string) (io.ReadCloser, error)
 
 // Subject is the subject of a page: a session, and facts of it for the header, "" where they are
 // not known.
@@ -36,7 +36,7 @@ type Subject struct {
 	Session *sessioncore.Snapshot
 	End     sessioncore.Entry // of the current branch; NoEntry: before the first entry
 	Alone   bool              // only that branch is shown
-	Blobs   Blobs             // nil for a page without images, and without lines, which may have them
+	Blobs   BlobOpener        // nil for a page without images, and without lines, which may have them
 	Index   string            // the first page of the site, "" where there is none
 
 	Agent, Model, Tokens, Cost string
@@ -79,10 +79,10 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 	return p.end()
 }
 
-// page is a page that is being written.
-type page struct {
+// pageWriter is a page that is being written.
+type pageWriter struct {
 	htmlWriter
-	blobs    Blobs
+	blobs    BlobOpener
 	markdown goldmark.Markdown
 	s        *sessioncore.Snapshot
 	entries  *transcript
@@ -95,8 +95,8 @@ type page struct {
 	err      error                        // the first
 }
 
-func newPage(w io.Writer, s *sessioncore.Snapshot, blobs Blobs) *page {
-	p := &page{
+func newPage(w io.Writer, s *sessioncore.Snapshot, blobs BlobOpener) *pageWriter {
+	p := &pageWriter{
 		blobs: blobs, s: s, written: make([]bool, s.Len()),
 		marks: map[sessioncore.Entry]string{}, outlined: make(chan struct{}),
 	}
@@ -104,7 +104,7 @@ func newPage(w io.Writer, s *sessioncore.Snapshot, blobs Blobs) *page {
 }
 
 // copy returns a page that writes other entries of the same page to w.
-func (p *page) copy(w io.Writer) *page {
+func (p *pageWriter) copy(w io.Writer) *pageWriter {
 	other := *p
 	other.htmlWriter = htmlWriter{bufio.NewWriter(w)}
 	other.entries = emptyTranscript(p.s, bareWriter.links)
@@ -114,7 +114,7 @@ func (p *page) copy(w io.Writer) *page {
 }
 
 // newMarkdown returns a renderer of Markdown in which raw HTML is text.
-func newMarkdown(p *page) goldmark.Markdown {
+func newMarkdown(p *pageWriter) goldmark.Markdown {
 	isHTML := func(v util.PrioritizedValue) bool {
 		return v.Value == parser.NewHTMLBlockParser() || v.Value == parser.NewRawHTMLParser()
 	}
@@ -134,7 +134,7 @@ func newMarkdown(p *page) goldmark.Markdown {
 const firstPriority = 100
 
 // header writes all that is before the list of entries.
-func (p *page) header(of *Subject, path []sessioncore.Entry) error {
+func (p *pageWriter) header(of *Subject, path []sessioncore.Entry) error {
 	for _, e := range path {
 		p.entries.entries = append(p.entries.entries, shownEntry{entry: e})
 	}
@@ -163,14 +163,14 @@ func (p *page) header(of *Subject, path []sessioncore.Entry) error {
 }
 
 // nameOf returns the name of an entry as an attribute id, and as a link to it.
-func (p *page) nameOf(e sessioncore.Entry) (id, href markup) {
+func (p *pageWriter) nameOf(e sessioncore.Entry) (id, href markup) {
 	name := p.s.Name(e)
 	return escaped(name), `"#` + escaped(url.PathEscape(name)) + `"`
 }
 
 // outline writes the tree as report.Log draws it, each entry a link; of one branch alone its
 // entries.
-func (p *page) outline(ctx context.Context, path []sessioncore.Entry) error {
+func (p *pageWriter) outline(ctx context.Context, path []sessioncore.Entry) error {
 	defer close(p.outlined)
 	on := map[sessioncore.Entry]bool{}
 	for _, e := range path {
@@ -219,15 +219,15 @@ func (p *page) outline(ctx context.Context, path []sessioncore.Entry) error {
 	return err
 }
 
-// outcome is the result of a call, as it stands within the call.
-type outcome struct {
+// callOutcome is the result of a call, as it stands within the call.
+type callOutcome struct {
 	entry sessioncore.Entry
 	call  string // its id
 	body  []block
 }
 
 // outcomesIn returns the results of tools with which a path begins, at most maxCalls.
-func (p *page) outcomesIn(path []sessioncore.Entry) (list []outcome, err error) {
+func (p *pageWriter) outcomesIn(path []sessioncore.Entry) (list []callOutcome, err error) {
 	room := maxHeldPictures
 	for _, e := range path {
 		if p.s.Kind(e) != sessioncore.TypeMessage {
@@ -248,14 +248,14 @@ func (p *page) outcomesIn(path []sessioncore.Entry) (list []outcome, err error) 
 			body[0].line = slices.DeleteFunc(body[0].line, isOfCall)
 			m := message.Read(p.s.Message(e, p.results.text))
 			call, _ := m[message.CallID].Text()
-			list = append(list, outcome{e, call, body})
+			list = append(list, callOutcome{e, call, body})
 		}
 	}
 	return list, nil
 }
 
 // entry writes an entry, with an anchor.
-func (p *page) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outcomes []outcome) {
+func (p *pageWriter) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outcomes []callOutcome) {
 	p.written[e] = true
 	id, _ := p.nameOf(e)
 	body := blocks.body
@@ -291,7 +291,7 @@ func (p *page) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outc
 }
 
 // anchor writes an entry that shows nothing.
-func (p *page) anchor(e sessioncore.Entry) {
+func (p *pageWriter) anchor(e sessioncore.Entry) {
 	id, _ := p.nameOf(e)
 	p.write(`<div id="`, id, "\"></div>\n")
 }
@@ -323,7 +323,7 @@ func classesOf(blocks *entryBlocks, begins bool, label string) markup {
 const maxForks = 20
 
 // links writes links to the branches that begin at an entry.
-func (p *page) links(e sessioncore.Entry) {
+func (p *pageWriter) links(e sessioncore.Entry) {
 	tree := p.s.Tree()
 	if p.alone || !tree.Has(e) || len(tree.Children(e)) < 2 {
 		return
@@ -341,8 +341,8 @@ func (p *page) links(e sessioncore.Entry) {
 }
 
 // call writes a call as one line that unfolds, with its result.
-func (p *page) call(b *block, parts []block, outcomes []outcome) {
-	at := slices.IndexFunc(outcomes, func(o outcome) bool {
+func (p *pageWriter) call(b *block, parts []block, outcomes []callOutcome) {
+	at := slices.IndexFunc(outcomes, func(o callOutcome) bool {
 		return o.call == b.call && b.call != "" && !p.written[o.entry]
 	})
 	class := markup("call")
@@ -376,7 +376,7 @@ func (p *page) call(b *block, parts []block, outcomes []outcome) {
 }
 
 // fold writes a line that unfolds blocks. The link in it stands below the line, a button itself.
-func (p *page) fold(class markup, line *block, parts []block) {
+func (p *pageWriter) fold(class markup, line *block, parts []block) {
 	isName := func(s span) bool { return s.style == nameStyle }
 	p.write(`<details class="`, class, "\">\n<summary>")
 	p.line(&block{kind: line.kind, line: slices.DeleteFunc(slices.Clone(line.line), isName)})
@@ -388,7 +388,7 @@ func (p *page) fold(class markup, line *block, parts []block) {
 	p.write("</details>\n")
 }
 
-func (p *page) blocks(list []block) {
+func (p *pageWriter) blocks(list []block) {
 	for i := range list {
 		p.block(&list[i])
 	}
@@ -402,7 +402,7 @@ var lineTags = [...][2]markup{
 }
 
 // block writes a block. Thoughts are folded.
-func (p *page) block(b *block) {
+func (p *pageWriter) block(b *block) {
 	switch b.kind {
 	case thoughtText:
 		p.write("<details class=\"thinking\">\n<summary>Thinking</summary>\n")
@@ -430,7 +430,7 @@ var spanTags = [...][2]markup{
 }
 
 // line writes the spans of a line. The name of the entry becomes a link to itself.
-func (p *page) line(b *block) {
+func (p *pageWriter) line(b *block) {
 	for i, s := range b.line {
 		if i > 0 {
 			p.write(escaped(separators[b.kind]))
@@ -455,7 +455,7 @@ func (p *page) line(b *block) {
 }
 
 // prose writes text of Markdown.
-func (p *page) prose(text []byte) {
+func (p *pageWriter) prose(text []byte) {
 	p.source = bareWriter.append(p.source[:0], block{kind: proseText, text: text})
 	p.convert(p.source)
 }
@@ -465,7 +465,7 @@ const maxPiece = 1 << 20
 
 // convert writes Markdown. Markdown that no person has written is shown as it is: brackets without
 // end take a parser the square of the time.
-func (p *page) convert(source []byte) {
+func (p *pageWriter) convert(source []byte) {
 	if len(source) > maxPiece || absurd(source) {
 		p.write("<pre>", escaped(string(source)), "</pre>\n")
 		return
@@ -478,7 +478,7 @@ func (p *page) convert(source []byte) {
 }
 
 // end ends the page.
-func (p *page) end() error {
+func (p *pageWriter) end() error {
 	p.write(pageShell().end)
 	flushed := p.out.Flush()
 	if p.err != nil {

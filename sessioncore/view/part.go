@@ -28,12 +28,12 @@ const (
 	maxUp = 1000
 )
 
-// part writes a part of a page.
-type part func(context.Context, *page) error
+// partWriter writes a part of a page.
+type partWriter func(context.Context, *pageWriter) error
 
 // plan returns the parts of a page: the outline, the current branch, then each other branch.
-func (p *page) plan(current []sessioncore.Entry) []part {
-	parts := []part{func(ctx context.Context, p *page) error { return p.outline(ctx, current) }}
+func (p *pageWriter) plan(current []sessioncore.Entry) []partWriter {
+	parts := []partWriter{func(ctx context.Context, p *pageWriter) error { return p.outline(ctx, current) }}
 	parts = append(parts, p.cut(current)...)
 	if p.alone {
 		return parts
@@ -54,7 +54,7 @@ func (p *page) plan(current []sessioncore.Entry) []part {
 			planned[e] = true
 		}
 		slices.Reverse(path)
-		parts = append(parts, func(ctx context.Context, p *page) error {
+		parts = append(parts, func(ctx context.Context, p *pageWriter) error {
 			err := p.branchHeading(ctx, tip, path, e)
 			if err == nil {
 				err = p.branch(ctx, path, 0)
@@ -67,11 +67,11 @@ func (p *page) plan(current []sessioncore.Entry) []part {
 }
 
 // cut returns the parts of a branch. Each begins with a message that is no result of a tool.
-func (p *page) cut(path []sessioncore.Entry) (parts []part) {
+func (p *pageWriter) cut(path []sessioncore.Entry) (parts []partWriter) {
 	begin := 0
 	add := func(end int) {
 		from := begin
-		parts = append(parts, func(ctx context.Context, p *page) error { return p.branch(ctx, path[:end], from) })
+		parts = append(parts, func(ctx context.Context, p *pageWriter) error { return p.branch(ctx, path[:end], from) })
 		begin = end
 	}
 	for i, e := range path {
@@ -85,7 +85,7 @@ func (p *page) cut(path []sessioncore.Entry) (parts []part) {
 
 // branchHeading begins the section of a branch with its first words, which lead to the entry below
 // which it begins.
-func (p *page) branchHeading(ctx context.Context, tip sessioncore.Entry, path []sessioncore.Entry, from sessioncore.Entry) error {
+func (p *pageWriter) branchHeading(ctx context.Context, tip sessioncore.Entry, path []sessioncore.Entry, from sessioncore.Entry) error {
 	words, err := p.firstWords(ctx, path)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (p *page) branchHeading(ctx context.Context, tip sessioncore.Entry, path []
 }
 
 // firstWords returns the beginning of what is said first in some entries, or the name of the first.
-func (p *page) firstWords(ctx context.Context, path []sessioncore.Entry) (string, error) {
+func (p *pageWriter) firstWords(ctx context.Context, path []sessioncore.Entry) (string, error) {
 	for _, e := range path {
 		said, _, err := report.Said(ctx, p.s, p.entries.reader.Read, e)
 		if err != nil || said != "" {
@@ -118,12 +118,12 @@ func (p *page) firstWords(ctx context.Context, path []sessioncore.Entry) (string
 
 // pageCopy is a copy of a page, and its writer.
 type pageCopy struct {
-	*page
+	*pageWriter
 	to *turnWriter
 }
 
 // parts writes parts, several at a time. The first one that is not written is always among them.
-func (p *page) parts(ctx context.Context, parts []part) error {
+func (p *pageWriter) parts(ctx context.Context, parts []partWriter) error {
 	free := make(chan *pageCopy, maxCopies)
 	for range min(len(parts), runtime.GOMAXPROCS(0), maxCopies) {
 		to := &turnWriter{out: p.out}
@@ -138,7 +138,7 @@ func (p *page) parts(ctx context.Context, parts []part) error {
 		other.to.turn = turn
 		turn = done
 		group.Go(func() error {
-			err := part(ctx, other.page)
+			err := part(ctx, other.pageWriter)
 			flushed := other.out.Flush()
 			if err == nil {
 				err = flushed
@@ -156,7 +156,7 @@ func (p *page) parts(ctx context.Context, parts []part) error {
 }
 
 // branch writes the entries of a branch from an index on.
-func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int) error {
+func (p *pageWriter) branch(ctx context.Context, path []sessioncore.Entry, from int) error {
 	turn, err := p.turnBefore(path[:from])
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int) e
 		if err != nil {
 			return err
 		}
-		var outcomes []outcome
+		var outcomes []callOutcome
 		if p.s.IsMessage(e, sessioncore.RoleAssistant) {
 			p.results.builder.answered(e, p.entries.text)
 			if slices.ContainsFunc(blocks.body, func(b block) bool { return b.call != "" }) {
@@ -193,7 +193,7 @@ func (p *page) branch(ctx context.Context, path []sessioncore.Entry, from int) e
 
 // turnBefore returns the turn with which entries end, none if it began too far above. It depends on
 // those from the last one that is part of a turn and no result of a tool.
-func (p *page) turnBefore(path []sessioncore.Entry) (turn turnStart, err error) {
+func (p *pageWriter) turnBefore(path []sessioncore.Entry) (turn turnStart, err error) {
 	var ends []turnStart
 	for _, e := range slices.Backward(path[max(0, len(path)-maxUp):]) {
 		blocks, err := p.entries.blocksOf(e)

@@ -38,7 +38,7 @@ func held(blocks []block, room *int) []block {
 
 // picture writes an image in an entry, or its note if a page does not show it. Its bytes alone tell
 // its type.
-func (p *page) picture(b *block) {
+func (p *pageWriter) picture(b *block) {
 	data := base64Of(b.text)
 	kind := pictureType(data)
 	if p.blobs == nil || kind == "" || base64.StdEncoding.DecodedLen(len(data)) > maxImage || !isBase64(data) {

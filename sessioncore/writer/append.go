@@ -182,7 +182,7 @@ func (a *appending) withBlobs() ([]*draft, error) {
 	return drafts, bad
 }
 
-func (w *Writer) putBlob(b Blob) error {
+func (w *Writer) putBlob(b BlobReference) error {
 	hash, err := w.opts.Blobs.Put(b.Data, b.Ending)
 	if err == nil && hash != BlobName(b.Data) {
 		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, BlobName(b.Data))

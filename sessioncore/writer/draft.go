@@ -11,11 +11,11 @@ import (
 // draft is a line to be appended, checked as far as possible without the session.
 type draft struct {
 	kind    sessioncore.EntryType
-	text    rawjson.Value // on one line, with size controls applied
-	blobs   []Blob        // blobs that text refers to
-	id      rawjson.Value // nil if it has to be created
-	parent  rawjson.Value // nil if it has to be chosen
-	hasTime bool          // the line has a timestamp
+	text    rawjson.Value   // on one line, with size controls applied
+	blobs   []BlobReference // blobs that text refers to
+	id      rawjson.Value   // nil if it has to be created
+	parent  rawjson.Value   // nil if it has to be chosen
+	hasTime bool            // the line has a timestamp
 }
 
 // parseDraft checks one line for a session of dialect d and applies the size controls.

@@ -45,8 +45,8 @@ const (
 	pageSize = 4096
 )
 
-// Origin is the imported session of another agent, with the keys of omp's own import.
-type Origin struct {
+// ImportOrigin is the imported session of another agent, with the keys of omp's own import.
+type ImportOrigin struct {
 	Source string `json:"source"`
 	ID     string `json:"sourceId"`
 	Path   string `json:"sourcePath"`
@@ -64,7 +64,7 @@ const importedType = "foreign_session_import"
 // entries to out; leaf is the id of the current one, "" for none. It returns the file name, which
 // is the same for the same origin.
 func (w *Writer) WriteImported(
-	ctx context.Context, out io.Writer, from Origin, title string, start, end time.Time, leaf string,
+	ctx context.Context, out io.Writer, from ImportOrigin, title string, start, end time.Time, leaf string,
 	entries func() error,
 ) (base string, err error) {
 	f := newFile{title: cleanTitle(title), titleSource: "auto"}

@@ -37,11 +37,11 @@ type PersistRules struct {
 // Persisted is an entry's text after the size controls, and the blobs that it refers to.
 type Persisted struct {
 	Text  rawjson.Value
-	Blobs []Blob
+	Blobs []BlobReference
 }
 
-// Blob is a blob to which a line refers.
-type Blob struct {
+// BlobReference is a blob to which a line refers.
+type BlobReference struct {
 	Data   []byte
 	Ending string // of its second name, such as png; "" for none
 }
@@ -72,17 +72,17 @@ type persister struct {
 	rules PersistRules
 	scan  rawjson.Scanner
 	edits rawjson.Edits // an edit that covers an earlier one replaces it
-	blobs []Blob
+	blobs []BlobReference
 }
 
 func (p *persister) replace(part rawjson.Value, by string) {
 	at := part.OffsetIn(p.text)
-	p.edits = append(p.edits, rawjson.Edit{Start: at, End: at + len(part), Text: by})
+	p.edits = append(p.edits, rawjson.TextEdit{Start: at, End: at + len(part), Text: by})
 }
 
 // value visits the value at i and returns its end. key is that of its member or, as in the client,
 // of the array around it (listed). The status is Bad if it is nested too deeply.
-func (p *persister) value(i int, key string, listed bool, depth int) (end int, st rawjson.Status) {
+func (p *persister) value(i int, key string, listed bool, depth int) (end int, st rawjson.ScanStatus) {
 	switch p.text[i] {
 	case '{', '[':
 		if depth == maxDepth {
@@ -132,8 +132,8 @@ func (p *persister) str(v rawjson.Value, key string) {
 	}
 }
 
-// object is the facts about an object for the size controls.
-type object struct {
+// objectSizes is the facts about an object for the size controls.
+type objectSizes struct {
 	key     string   // as of value
 	listed  bool     // it is in an array
 	members []member // with the relevant keys
@@ -157,7 +157,7 @@ var keys = map[string]string{
 const compaction = "anthropicCompaction" // the type of a block, and a key
 
 // get returns the value of a member, the last one of repeated members; nil if there is none.
-func (o *object) get(key string) (v rawjson.Value) {
+func (o *objectSizes) get(key string) (v rawjson.Value) {
 	for _, m := range o.members {
 		if m.key == key {
 			v = m.value
@@ -172,10 +172,10 @@ func (r PersistRules) drops(key []byte) bool {
 }
 
 // object visits the object at i and returns its end. Edits by several members come last.
-func (p *persister) object(i int, key string, listed bool, depth int) (end int, st rawjson.Status) {
-	o := object{key: key, listed: listed, edits: len(p.edits), blobs: len(p.blobs)}
+func (p *persister) object(i int, key string, listed bool, depth int) (end int, st rawjson.ScanStatus) {
+	o := objectSizes{key: key, listed: listed, edits: len(p.edits), blobs: len(p.blobs)}
 	dropped := false
-	end, st = p.scan.ScanMembers(p.text, i, func(quoted []byte, at int) (int, rawjson.Status) {
+	end, st = p.scan.ScanMembers(p.text, i, func(quoted []byte, at int) (int, rawjson.ScanStatus) {
 		name := quoted[1 : len(quoted)-1]
 		if p.rules.drops(name) {
 			dropped = true
@@ -206,7 +206,7 @@ func (p *persister) object(i int, key string, listed bool, depth int) (end int, 
 }
 
 // finish makes the edits of an object that depend on several of its members.
-func (p *persister) finish(o *object) {
+func (p *persister) finish(o *objectSizes) {
 	data := o.get("data")
 	content := o.get("content")
 	if o.key == "content" && o.listed && o.get("type").Is("image") && isLongImage(data) {
@@ -224,7 +224,7 @@ func (p *persister) finish(o *object) {
 }
 
 // countLines corrects the number of lines beside a content.
-func (p *persister) countLines(o *object) {
+func (p *persister) countLines(o *objectSizes) {
 	content := o.get("content")
 	count := o.get("lineCount")
 	if !content.IsString() || !count.IsNumber() {
@@ -241,7 +241,7 @@ func (p *persister) countLines(o *object) {
 
 // finishNewer is finish for omp 18 (docs/format.md, Persisting): blocks that providers check
 // against signatures stay unchanged, and images go into blobs in more places.
-func (p *persister) finishNewer(o *object) {
+func (p *persister) finishNewer(o *objectSizes) {
 	mime, _ := o.get("mimeType").Text()
 	mime = strings.ToLower(mime)
 	data := o.get("data")
@@ -259,7 +259,7 @@ func (p *persister) finishNewer(o *object) {
 }
 
 // hasImage reports whether an object is an image in a place whose images go into blobs.
-func (o *object) hasImage(mime string) bool {
+func (o *objectSizes) hasImage(mime string) bool {
 	switch isImage := o.get("type").Is("image"); o.key {
 	case "content":
 		return isImage
@@ -277,7 +277,7 @@ var sealedBy = map[string]string{
 
 // isSealed reports whether an object must stay unchanged: a provider refuses a block whose content
 // does not match its signature, or whose encrypted part was cut.
-func (o *object) isSealed() bool {
+func (o *objectSizes) isSealed() bool {
 	if o.key == compaction && o.get("content").IsString() {
 		return true
 	}
@@ -309,14 +309,14 @@ func isReplayed(block rawjson.Value) bool {
 }
 
 // moveOut moves an image in o into a blob. The rest of o stays unchanged.
-func (p *persister) moveOut(o *object, image rawjson.Value, mime string) {
+func (p *persister) moveOut(o *objectSizes, image rawjson.Value, mime string) {
 	p.undo(o)
 	if p.rules.Blobs {
 		p.replace(image, p.image(image, imageEnding(mime)))
 	}
 }
 
-func (p *persister) undo(o *object) {
+func (p *persister) undo(o *objectSizes) {
 	p.edits = p.edits[:o.edits]
 	p.blobs = p.blobs[:o.blobs]
 }

@@ -27,7 +27,7 @@ func repeated(text string) string {
 	})
 }
 
-func persist(t *testing.T, text string, newer bool) (persisted string, blobs []Blob) {
+func persist(t *testing.T, text string, newer bool) (persisted string, blobs []BlobReference) {
 	got, err := Persist(rawjson.Value(text), PersistRules{Blobs: true, Newer: newer})
 	require.NoError(t, err)
 	require.True(t, json.Valid(got.Text))

@@ -79,7 +79,7 @@ func (p *persister) image(v rawjson.Value, ending string) string {
 
 // blob records data to be stored and returns the reference to it, as JSON.
 func (p *persister) blob(data []byte, ending string) string {
-	p.blobs = append(p.blobs, Blob{data, ending})
+	p.blobs = append(p.blobs, BlobReference{data, ending})
 	return `"` + rawjson.BlobPrefix + BlobName(data) + `"`
 }
 

@@ -123,16 +123,16 @@ func parseMember(token string, shapes map[string]*shape) memberRule {
 	return r
 }
 
-func (s *shape) check(object rawjson.Value) error { return (&checker{}).object(s, object, "") }
+func (s *shape) check(object rawjson.Value) error { return (&shapeChecker{}).object(s, object, "") }
 
-// checker checks an object and collects the members to be added.
-type checker struct {
+// shapeChecker checks an object and collects the members to be added.
+type shapeChecker struct {
 	text  rawjson.Value // nil to add no members
 	fills rawjson.Edits
 }
 
 // object checks an object. path is its path, "" for the line.
-func (c *checker) object(s *shape, object rawjson.Value, path string) error {
+func (c *shapeChecker) object(s *shape, object rawjson.Value, path string) error {
 	// The last of repeated members counts.
 	found := make([]rawjson.Value, len(s.members))
 	var selector rawjson.Value
@@ -178,7 +178,7 @@ func (c *checker) object(s *shape, object rawjson.Value, path string) error {
 }
 
 // add adds members to an object of the text.
-func (c *checker) add(object rawjson.Value, members string) {
+func (c *shapeChecker) add(object rawjson.Value, members string) {
 	keep := func(rawjson.Member) bool { return false }
 	c.fills = c.fills.Object(object, object.OffsetIn(c.text), members, keep)
 }
@@ -186,7 +186,7 @@ func (c *checker) add(object rawjson.Value, members string) {
 func joinPath(path, key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 
 // member checks the value of a member, nil if it is missing.
-func (c *checker) member(r *memberRule, v rawjson.Value, path string) error {
+func (c *shapeChecker) member(r *memberRule, v rawjson.Value, path string) error {
 	kind := v.Kind()
 	switch {
 	case kind == 0 && r.optional:
@@ -206,7 +206,7 @@ func (c *checker) member(r *memberRule, v rawjson.Value, path string) error {
 }
 
 // elements checks the elements of an array: first the kinds of all, then each of them.
-func (c *checker) elements(r *memberRule, array rawjson.Value, path string) error {
+func (c *shapeChecker) elements(r *memberRule, array rawjson.Value, path string) error {
 	at := 0
 	for element := range array.EachElement {
 		if k := element.Kind(); k&r.elements == 0 {

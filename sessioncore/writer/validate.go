@@ -65,7 +65,7 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 		line.Member("provider") != nil {
 		rules = shapes()["oldModel"]
 	}
-	c := &checker{text: line}
+	c := &shapeChecker{text: line}
 	err := c.object(rules, line, "")
 	if err == nil {
 		c.markZero(line.Member("usage"))
@@ -75,7 +75,7 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 }
 
 // markZero marks a cost of 0 beside tokens as unrecorded: its author does not know the number.
-func (c *checker) markZero(usage rawjson.Value) {
+func (c *shapeChecker) markZero(usage rawjson.Value) {
 	cost := usage.Member("cost")
 	isZero := true
 	for m := range cost.EachMember {

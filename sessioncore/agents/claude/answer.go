@@ -18,7 +18,7 @@ const maxParents = 256
 // id of the message and with the answer's usage.
 type answer struct {
 	*agents.Answer
-	place   *place
+	place   *branchPoint
 	key     string // the ids of message and request or, of several answers, of the record
 	removed bool   // it is not sent any more
 	usage   []byte // of the last record that has one
@@ -77,7 +77,7 @@ func (c *converter) assistant(r *record) {
 	parent := c.parentOf(r)
 	c.hangOn(parent)
 	*a = answer{
-		place: &place{id: r.id(), first: r.id(), up: parent}, key: key, removed: c.isRemoved(r),
+		place: &branchPoint{id: r.id(), first: r.id(), up: parent}, key: key, removed: c.isRemoved(r),
 		id: id, request: request, records: a.records[:0], usage: a.usage[:0],
 	}
 	c.extend(a, r)
@@ -139,7 +139,7 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 		case isEmptyText(members):
 		case typ.Is("tool_use"), typ.Is("server_tool_use"):
 			id, _ := members.Member("id").Text()
-			c.calls[id] = call{c.prompt(members), a.place, a.removed}
+			c.calls[id] = answerCall{c.prompt(members), a.place, a.removed}
 			a.Call(members.Member("id"), members.Member("name"), members.Member("input"))
 		case typ.Is("thinking"):
 			a.Thinking(members.Member("thinking"), members.Member("signature"))

@@ -10,7 +10,7 @@ import (
 // boundary is a record of a compaction. Another record with the summary follows it.
 type boundary struct {
 	uuid         string
-	on           *place // of its parent
+	on           *branchPoint // of its parent
 	time, tokens rawjson.Value
 	kept         string // the first message that is kept, or ""
 	end          string // the last one, on which the conversation continues
@@ -52,7 +52,7 @@ func newBoundary(c *converter, r *record) *boundary {
 		c.behind[b.end] = true
 	}
 	c.compacted[r.uuid] = true
-	c.at(r, &place{id: b.on.id, up: b.on}, before)
+	c.at(r, &branchPoint{id: b.on.id, up: b.on}, before)
 	return b
 }
 
@@ -81,7 +81,7 @@ func (c *converter) compaction(r *record) {
 	c.HangOn(b.on.id, 0)
 	summary := rawjson.AppendQuoted(nil, agents.ChatText(r.message.Member("content")))
 	c.Compaction(summary, kept, agents.Count(b.tokens))
-	at := &place{id: c.Last(), first: c.Last(), up: b.on}
+	at := &branchPoint{id: c.Last(), first: c.Last(), up: b.on}
 	for _, uuid := range []string{b.uuid, b.end} {
 		if c.places[uuid] != nil { // else it comes later
 			c.places[uuid] = at

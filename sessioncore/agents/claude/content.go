@@ -8,30 +8,30 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// part is a run of texts and images in a user record, or one result.
-type part struct {
+// contentPart is a run of texts and images in a user record, or one result.
+type contentPart struct {
 	content agents.Blocks
 	result  agents.Object
 }
 
-func (p *part) isResult() bool { return len(p.result) > 0 }
+func (p *contentPart) isResult() bool { return len(p.result) > 0 }
 
 // split returns the parts of a user record's content, and the number of results in it.
-func (c *converter) split(content rawjson.Value) (parts []part, results int) {
+func (c *converter) split(content rawjson.Value) (parts []contentPart, results int) {
 	if content.IsString() && !content.Is("") {
-		return []part{{content: agents.Blocks(content)}}, 0
+		return []contentPart{{content: agents.Blocks(content)}}, 0
 	}
 	inRun := false
 	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
 		members := agents.Object(of)
 		switch {
 		case members.Member("type").Is("tool_result"):
-			parts = append(parts, part{result: slices.Clone(members)})
+			parts = append(parts, contentPart{result: slices.Clone(members)})
 			results++
 			inRun = false
 		case block.IsObject() && !isEmptyText(members):
 			if !inRun {
-				parts = append(parts, part{})
+				parts = append(parts, contentPart{})
 				inRun = true
 			}
 			if !c.Facts {

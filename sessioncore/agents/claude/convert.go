@@ -21,10 +21,10 @@ type converter struct {
 	titles  titles
 
 	isBegun bool // a record of the conversation was read
-	places  map[string]*place
-	passed  map[string]string // the parents of removed records
-	missed  map[string]bool   // missing records on which others hang
-	calls   map[string]call   // by the id of a tool call
+	places  map[string]*branchPoint
+	passed  map[string]string     // the parents of removed records
+	missed  map[string]bool       // missing records on which others hang
+	calls   map[string]answerCall // by the id of a tool call
 	side    chains
 	answer  answer             // the open one
 	cost    []byte             // the session's cost recorded while no answer was open
@@ -42,7 +42,7 @@ type converter struct {
 
 	leaf   leaf
 	behind map[string]bool // the records behind the last boundary, and those that it keeps; nil without one
-	end    *place          // of the entry made last
+	end    *branchPoint    // of the entry made last
 	newest string          // the end of the branch with the latest time
 	latest int64           // that time, in milliseconds since the epoch
 
@@ -50,20 +50,21 @@ type converter struct {
 	blocks  agents.Blocks // memory for a result's content
 }
 
-// place is a point on which the children of a record hang. The records of an answer and of its
+// branchPoint is a point on which the children of a record hang. The records of an answer and of its
 // results share one, with the id of the last of them, as the results of parallel calls hang on the
 // records of their calls.
-type place struct {
+type branchPoint struct {
 	id    string // of an entry; "" before the first
 	first string // the first entry of the record or answer
 	// extended: an entry other than a result hangs on it.
 	extended bool
-	up       *place // the parent of its first entry, or nil
+	up       *branchPoint // the parent of its first entry, or nil
 }
 
-type call struct {
+// answerCall is a call of an answer, as its result finds it.
+type answerCall struct {
 	prompt  uint64 // a hash of a subagent's prompt
-	place   *place
+	place   *branchPoint
 	removed bool // with its answer
 }
 
@@ -82,10 +83,10 @@ func newConverter(about agents.About, projects *Projects, path string) *converte
 			known.moved = false
 		}
 		*c = converter{
-			Builder: b, learned: known, projects: projects, places: map[string]*place{},
-			passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]call{}, counted: map[string]counted{},
+			Builder: b, learned: known, projects: projects, places: map[string]*branchPoint{},
+			passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]answerCall{}, counted: map[string]counted{},
 			compacted: map[string]bool{},
-			ofBlock:   make(agents.Object, 0, 16), side: newChains(), end: &place{},
+			ofBlock:   make(agents.Object, 0, 16), side: newChains(), end: &branchPoint{},
 			queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},
 		}
 		b.InnerKey = innerKey
@@ -199,7 +200,7 @@ func (c *converter) setParent(r *record) {
 }
 
 // parentOf returns the place on which a record hangs.
-func (c *converter) parentOf(r *record) *place {
+func (c *converter) parentOf(r *record) *branchPoint {
 	if r.follows {
 		return c.end
 	}
@@ -274,7 +275,7 @@ func (c *converter) user(r *record, content rawjson.Value, by string) {
 }
 
 // say makes entries of the parts of a record's content.
-func (c *converter) say(r *record, parts []part, results int, by string, at *place) {
+func (c *converter) say(r *record, parts []contentPart, results int, by string, at *branchPoint) {
 	c.From(r.id(), r.time(), r.lines...)
 	for i := range parts {
 		if p := &parts[i]; p.isResult() {
@@ -315,21 +316,21 @@ func (c *converter) add(r *record, add func()) {
 }
 
 // hangOn makes the next entry hang on a place.
-func (c *converter) hangOn(on *place) {
+func (c *converter) hangOn(on *branchPoint) {
 	c.HangOn(on.id, 0)
 	on.extended = true
 }
 
 // made returns the place of the entry made last, which hangs on another one.
-func (c *converter) made(r *record, on *place) *place {
-	at := &place{id: c.Last(), first: r.id(), up: on}
+func (c *converter) made(r *record, on *branchPoint) *branchPoint {
+	at := &branchPoint{id: c.Last(), first: r.id(), up: on}
 	c.note(r.time(), on.id, at)
 	return at
 }
 
 // note notes the place of the entry made last. Any pin of the leaf ends. The entry is the newest by
 // its time, or if it hangs on the newest.
-func (c *converter) note(time rawjson.Value, parent string, at *place) {
+func (c *converter) note(time rawjson.Value, parent string, at *branchPoint) {
 	c.end = at
 	c.leaf.pinned = false
 	c.leaf.cleared = false
@@ -342,11 +343,11 @@ func (c *converter) note(time rawjson.Value, parent string, at *place) {
 
 // result makes the entry of a result, and returns its place. The record's details belong to its only
 // result. A text that the client sends instead is the result; the content of its own follows it.
-func (c *converter) result(r *record, result agents.Object, only bool, at *place) *place {
+func (c *converter) result(r *record, result agents.Object, only bool, at *branchPoint) *branchPoint {
 	at = c.resultPlace(r, result, only, at)
 	content := result.Member("content")
 	replacement := c.replacement(result)
-	e := agents.Result{Call: result.Member("tool_use_id"), IsError: result.Member("is_error").IsTrue()}
+	e := agents.ToolResult{Call: result.Member("tool_use_id"), IsError: result.Member("is_error").IsTrue()}
 	e.Session = c.subagent(r, result)
 	if only {
 		e.Details = r.Member("toolUseResult")
@@ -371,7 +372,7 @@ func (c *converter) result(r *record, result agents.Object, only bool, at *place
 // resultPlace returns the place of a result: after the answer with its call and the results so far.
 // If the conversation has continued, it is the end of that. A record with only the result of a
 // removed call is removed, too.
-func (c *converter) resultPlace(r *record, result agents.Object, only bool, at *place) *place {
+func (c *converter) resultPlace(r *record, result agents.Object, only bool, at *branchPoint) *branchPoint {
 	id, _ := result.Member("tool_use_id").Text()
 	known, ok := c.calls[id]
 	if known.removed && only {
@@ -380,7 +381,7 @@ func (c *converter) resultPlace(r *record, result agents.Object, only bool, at *
 	switch {
 	case !ok:
 		at.extended = true
-		return &place{id: at.id, first: at.first, up: at}
+		return &branchPoint{id: at.id, first: at.first, up: at}
 	case known.place.extended:
 		return c.end
 	}

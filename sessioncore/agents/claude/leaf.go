@@ -33,7 +33,7 @@ func (c *converter) recordedLeaf() string {
 }
 
 // descendsFrom reports whether the last entry descends from a place, as a leaf without a pin does.
-func (c *converter) descendsFrom(p *place) bool {
+func (c *converter) descendsFrom(p *branchPoint) bool {
 	at := c.end
 	for range len(c.places) + maxQueued {
 		if at == p || at.id == p.id {

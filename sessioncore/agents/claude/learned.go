@@ -92,7 +92,7 @@ func (c *converter) parentID(r *record) string {
 
 // placeOf returns the place of a record's children. A missing record leaves its name, so that the
 // entry shows as one without its parent.
-func (c *converter) placeOf(uuid string) *place {
+func (c *converter) placeOf(uuid string) *branchPoint {
 	for range maxLate {
 		if p := c.places[uuid]; p != nil {
 			return p
@@ -103,16 +103,16 @@ func (c *converter) placeOf(uuid string) *place {
 		c.missed[uuid] = true
 		other, ok := c.learned.late[uuid]
 		if !ok {
-			return &place{id: uuid}
+			return &branchPoint{id: uuid}
 		}
 		uuid = other
 	}
-	return &place{} // a cycle, most likely
+	return &branchPoint{} // a cycle, most likely
 }
 
 // at sets the place of a record's children, and the record other on which they hang without an
 // entry of its id.
-func (c *converter) at(r *record, p *place, other string) {
+func (c *converter) at(r *record, p *branchPoint, other string) {
 	if r.uuid == "" {
 		return
 	}

@@ -38,9 +38,9 @@ var errUnknown = errors.New("not known yet")
 
 // project is the content of a project's directory.
 type project struct {
-	agents  map[string][]string // files of subagents, by their sessions
-	owners  map[string]string   // the sessions of all these files
-	lost    agents.Lost         // subagents in the directories of sessions without a file
+	agents  map[string][]string  // files of subagents, by their sessions
+	owners  map[string]string    // the sessions of all these files
+	lost    agents.LostSubagents // subagents in the directories of sessions without a file
 	once    sync.Once
 	byFirst map[string][]string // sessions by their first record, set by once
 }
@@ -209,13 +209,13 @@ func (p *Projects) project(name string) (*project, error) {
 
 // lost returns the subagents in those directories of a project that have no session's file beside
 // them. files are the subagents directly in the project.
-func (p *Projects) lost(project string, dirs, files []string, in *project) agents.Lost {
+func (p *Projects) lost(project string, dirs, files []string, in *project) agents.LostSubagents {
 	isOne := func(name string) bool { return strings.HasPrefix(name, agentPrefix) }
 	taken := map[string]bool{}
 	for _, file := range files {
 		taken[file] = true
 	}
-	lost := agents.Lost{Deep: true, Is: isOne, Taken: func(name string) bool { return taken[name] }}
+	lost := agents.LostSubagents{Deep: true, Is: isOne, Taken: func(name string) bool { return taken[name] }}
 	slices.Sort(dirs)
 	for _, session := range dirs {
 		if _, hasFile := in.agents[session]; !hasFile {
@@ -294,9 +294,9 @@ func mayHaveChains(lines []byte) bool {
 
 // newSharing returns a function that gives each record of a file to the subagent of its conversation.
 // The id of a subagent is the uuid of its first record.
-func newSharing() func(*agents.Record, agents.Place, agents.Give) {
+func newSharing() func(*agents.Record, agents.RecordPlace, agents.Give) {
 	side := newChains()
-	return func(r *agents.Record, at agents.Place, give agents.Give) {
+	return func(r *agents.Record, at agents.RecordPlace, give agents.Give) {
 		if !r.Member("isSidechain").IsTrue() {
 			return
 		}

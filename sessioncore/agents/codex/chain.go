@@ -21,14 +21,14 @@ import (
 // appear between its first line and the rest. Their own first lines are omitted, as a session has
 // one header. A chain is immutable.
 type chain struct {
-	parts    []part   // the last one is the rest, without bytes; none if there is nothing to show
-	size     int64    // bytes of all parts and marks
-	problems []string // reasons for each part that is missing or short
-	isCircle bool     // a rollout in it goes on from the session
+	parts    []rolloutPart // the last one is the rest, without bytes; none if there is nothing to show
+	size     int64         // bytes of all parts and marks
+	problems []string      // reasons for each part that is missing or short
+	isCircle bool          // a rollout in it goes on from the session
 }
 
-// part is the beginning of a rollout, without its first line, and the mark before it.
-type part struct {
+// rolloutPart is the beginning of a rollout, without its first line, and the mark before it.
+type rolloutPart struct {
 	mark     string
 	name     string        // in Days
 	path     string        // of the file, absolute
@@ -43,8 +43,8 @@ const (
 	markLines  = 2 // of the text of a mark
 )
 
-// beginning has facts of a rollout's first line.
-type beginning struct {
+// rolloutHead has facts of a rollout's first line.
+type rolloutHead struct {
 	size int64 // of the line
 	base base
 }
@@ -60,8 +60,8 @@ const maxFirst = 8 << 20
 
 // beginningOf returns the facts in the first line of a rollout in the state st. obj is the file, nil
 // for one that is not open.
-func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (beginning, error) {
-	return h.beginnings.Of(name, st, func() (b beginning, err error) {
+func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (rolloutHead, error) {
+	return h.beginnings.Of(name, st, func() (b rolloutHead, err error) {
 		if obj == nil {
 			obj, err = h.Open(name)
 			if err != nil {
@@ -117,7 +117,7 @@ func (h *Home) chainOf(name string, base base) *chain {
 		}
 		if to := min(base.size, st.Size); to > first.size {
 			file, _, _ := inHome(at)
-			p := part{name: at, path: filepath.Join(h.root, file), object: st.Token, from: first.size, to: to}
+			p := rolloutPart{name: at, path: filepath.Join(h.root, file), object: st.Token, from: first.size, to: to}
 			c.parts = append(c.parts, p)
 		}
 		visited[at] = true
@@ -128,7 +128,7 @@ func (h *Home) chainOf(name string, base base) *chain {
 		return c
 	}
 	slices.Reverse(c.parts)
-	c.parts = append(c.parts, part{})
+	c.parts = append(c.parts, rolloutPart{})
 	for i := range c.parts {
 		p := &c.parts[i]
 		p.at = c.size
@@ -157,7 +157,7 @@ type joined struct {
 
 	mu   sync.Mutex     // guards the fields below
 	open storage.Object // the file of a part that is read, or nil
-	at   *part
+	at   *rolloutPart
 }
 
 // Join implements agents.Joiner. If the chain cannot be shown, it says why.
@@ -204,7 +204,7 @@ func (j *joined) readSome(text []byte, off int64) (n int, err error) {
 
 // readPart reads from a part, which remains open up to its end. The error wraps storage.ErrStale if
 // the file was replaced or is shorter.
-func (j *joined) readPart(p *part, text []byte, off int64) (err error) {
+func (j *joined) readPart(p *rolloutPart, text []byte, off int64) (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.at != p {

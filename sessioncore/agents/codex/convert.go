@@ -17,7 +17,7 @@ var provider = agents.Provider{API: "openai-codex-responses", Name: "openai-code
 type converter struct {
 	*agents.Builder
 	lineage
-	facts
+	titleFacts
 	begun      bool                 // the session has a header
 	began      rawjson.Value        // the time of records that have none
 	turns      []string             // the parent of each message that began a turn
@@ -43,7 +43,7 @@ type converter struct {
 
 // newConverter returns a converter for a file of home, obj if it is joined with a chain. parent opens
 // the rollout from which it may have copies, or is nil.
-func newConverter(home *Home, about agents.About, obj storage.Object, parent func() *lines) (*agents.Builder, *converter) {
+func newConverter(home *Home, about agents.About, obj storage.Object, parent func() *lineReader) (*agents.Builder, *converter) {
 	c := &converter{}
 	before := &chain{}
 	if j, ok := obj.(*joined); ok {
@@ -51,7 +51,7 @@ func newConverter(home *Home, about agents.About, obj storage.Object, parent fun
 	}
 	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
 		*c = converter{
-			Builder: b, lineage: lineage{chain: before, copies: copies{open: parent}}, facts: facts{home: home},
+			Builder: b, lineage: lineage{chain: before, copies: copies{open: parent}}, titleFacts: titleFacts{home: home},
 			calls: map[string]callState{}, itemTexts: map[uint64]int{}, itemsAhead: map[uint64]int{},
 		}
 		c.titled(about.ID)

@@ -186,9 +186,9 @@ func FuzzConvert(f *testing.F) {
 		parent := write(theirs)
 		chained := &chain{}
 		for n := range int(before) {
-			chained.parts = append(chained.parts, part{path: "/x", mark: fmt.Sprintf("\n%s%d}\n", markPrefix, n+1)})
+			chained.parts = append(chained.parts, rolloutPart{path: "/x", mark: fmt.Sprintf("\n%s%d}\n", markPrefix, n+1)})
 		}
-		c, _ := newConverter(home, agents.About{ID: "s"}, &joined{chain: chained}, func() *lines {
+		c, _ := newConverter(home, agents.About{ID: "s"}, &joined{chain: chained}, func() *lineReader {
 			return newLines(func() (storage.Object, error) { return memory{strings.NewReader(parent)}, nil }, nil)
 		})
 		whole, states := agentstest.Convert(t, c, write(own))

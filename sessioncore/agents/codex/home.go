@@ -26,7 +26,7 @@ type Home struct {
 	root string // its absolute path
 
 	titles     agents.Cached[map[string]string] // in the program's list, by thread
-	beginnings agents.Cached[beginning]         // of opened rollouts
+	beginnings agents.Cached[rolloutHead]       // of opened rollouts
 
 	mu        sync.Mutex        // guards the fields below
 	places    map[string]string // of rollouts, by id
@@ -61,7 +61,7 @@ func idOf(name string) string {
 
 // Converter implements agents.Format.
 func (h *Home) Converter(about agents.About, obj storage.Object) *agents.Builder {
-	b, _ := newConverter(h, about, obj, func() *lines { return h.originalOf(about, obj, maxForks) })
+	b, _ := newConverter(h, about, obj, func() *lineReader { return h.originalOf(about, obj, maxForks) })
 	return b
 }
 
@@ -70,7 +70,7 @@ const maxForks = 32
 
 // originalOf returns the lines of the rollout from which obj may have copies, or the first one of its
 // chain, or nil.
-func (h *Home) originalOf(about agents.About, obj storage.Object, depth int) *lines {
+func (h *Home) originalOf(about agents.About, obj storage.Object, depth int) *lineReader {
 	if about.Listed || depth == 0 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (h *Home) originalOf(about agents.About, obj storage.Object, depth int) *li
 		return nil
 	}
 	open := func() (storage.Object, error) { return h.openJoined(name) }
-	return newLines(open, func() *lines { return h.originalOf(h.FactsAbout(name), nil, depth-1) })
+	return newLines(open, func() *lineReader { return h.originalOf(h.FactsAbout(name), nil, depth-1) })
 }
 
 // About implements agents.Format. The title is from the program's list; for a list of sessions also

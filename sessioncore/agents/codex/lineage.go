@@ -27,13 +27,13 @@ type lineage struct {
 // copies detects the records at the beginning of a rollout that are another's, which may have copies
 // too. They follow both session_meta, with the time of a fork or of a subagent's begin.
 type copies struct {
-	metas    int64         // number of session_meta at the beginning
-	copied   bool          // the next record may be another rollout's
-	open     func() *lines // opens the original; nil after that
-	original *lines        // nil if it cannot be compared
-	matches  int           // number of records that are the original's
-	omitted  int64         // number of the original's lines without a copy
-	ms       int64         // time of the previous record
+	metas    int64              // number of session_meta at the beginning
+	copied   bool               // the next record may be another rollout's
+	open     func() *lineReader // opens the original; nil after that
+	original *lineReader        // nil if it cannot be compared
+	matches  int                // number of records that are the original's
+	omitted  int64              // number of the original's lines without a copy
+	ms       int64              // time of the previous record
 }
 
 // batchGap bounds the time between two lines that were copied at once, in ms. Answers take longer.
@@ -130,8 +130,8 @@ func (l *lineage) isCounted() bool {
 	return l.copied && l.original == nil || l.isCircle && l.part > 0 && l.part < len(l.parts)
 }
 
-// lines reads the lines of a file in order.
-type lines struct {
+// lineReader reads the lines of a file in order.
+type lineReader struct {
 	*bufio.Scanner
 	copies
 	read  int64         // number of lines read
@@ -145,15 +145,15 @@ const (
 	maxCompared = 16 << 20
 )
 
-func newLines(open func() (storage.Object, error), original func() *lines) *lines {
+func newLines(open func() (storage.Object, error), original func() *lineReader) *lineReader {
 	s := bufio.NewScanner(&reopened{open: open})
 	s.Buffer(make([]byte, readAhead), maxCompared)
-	return &lines{Scanner: s, copies: copies{open: original}}
+	return &lineReader{Scanner: s, copies: copies{open: original}}
 }
 
 // next returns the members of the next line, none for other values. They are valid until the next
 // call. ok is false at the end, or after an error.
-func (l *lines) next() (o agents.Object, ok bool) {
+func (l *lineReader) next() (o agents.Object, ok bool) {
 	for l.Scan() {
 		l.read++
 		line := rawjson.Value(bytes.TrimSpace(l.Bytes()))

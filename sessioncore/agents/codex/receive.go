@@ -13,7 +13,7 @@ import (
 // Receive implements agents.Receiver.
 func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
 	place := newPlace(of.ID, of.Time)
-	w := receiver{handover: of, out: out}
+	w := rolloutWriter{handover: of, out: out}
 	err := w.begin()
 	if err != nil {
 		return place, err
@@ -21,21 +21,21 @@ func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, er
 	return place, of.EachTurn(w.turn)
 }
 
-// receiver writes the records of a handover.
-type receiver struct {
+// rolloutWriter writes the records of a handover.
+type rolloutWriter struct {
 	handover *agents.Handover
 	out      io.Writer
 }
 
-// received is a record of a handover.
-type received struct {
+// rolloutRecord is a record of a handover.
+type rolloutRecord struct {
 	Timestamp string `json:"timestamp"`
 	Type      string `json:"type"`
 	Payload   any    `json:"payload"`
 }
 
-// receivedMeta is the first record.
-type receivedMeta struct {
+// metaRecord is the first record.
+type metaRecord struct {
 	ID         string                `json:"id"`
 	Timestamp  string                `json:"timestamp"`
 	CWD        string                `json:"cwd"`
@@ -48,37 +48,37 @@ type receivedMeta struct {
 // noVersion is the version of the client that wrote a handover, since none did.
 const noVersion = "0.0.0"
 
-// receivedMessage is an item of words.
-type receivedMessage struct {
-	Type    string         `json:"type"`
-	Role    string         `json:"role"`
-	Content []receivedPart `json:"content"`
+// messageItem is an item of words.
+type messageItem struct {
+	Type    string     `json:"type"`
+	Role    string     `json:"role"`
+	Content []itemPart `json:"content"`
 }
 
-// receivedPart is a part of a message, or of the output of a tool.
-type receivedPart struct {
+// itemPart is a part of a message, or of the output of a tool.
+type itemPart struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`
 	ImageURL string `json:"image_url,omitempty"`
 }
 
-// receivedCall is an item with a call of a tool.
-type receivedCall struct {
+// callItem is an item with a call of a tool.
+type callItem struct {
 	Type      string `json:"type"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
 	CallID    string `json:"call_id"`
 }
 
-// receivedOutput is an item with the result of a call: a text, or parts.
-type receivedOutput struct {
+// outputItem is an item with the result of a call: a text, or parts.
+type outputItem struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
 	Output any    `json:"output"`
 }
 
-// receivedEvent is an event, which the client's terminal shows.
-type receivedEvent struct {
+// shownEvent is an event, which the client's terminal shows.
+type shownEvent struct {
 	Type     string `json:"type"`
 	Message  string `json:"message,omitempty"`
 	ThreadID string `json:"thread_id,omitempty"`
@@ -93,10 +93,10 @@ const (
 
 // begin writes the first record, as that of a session in a terminal, since the client's picker shows no
 // others, and the title.
-func (w *receiver) begin() error {
+func (w *rolloutWriter) begin() error {
 	of := w.handover
 	now := of.Time.UTC().Format(rawjson.TimestampLayout)
-	meta := receivedMeta{
+	meta := metaRecord{
 		ID:         of.ID,
 		Timestamp:  now,
 		CWD:        of.CWD,
@@ -105,23 +105,23 @@ func (w *receiver) begin() error {
 		Source:     "cli",
 		Origin:     of.Origin,
 	}
-	err := w.write(received{Timestamp: now, Type: "session_meta", Payload: meta})
+	err := w.write(rolloutRecord{Timestamp: now, Type: "session_meta", Payload: meta})
 	if err != nil || of.Title == "" {
 		return err
 	}
-	title := receivedEvent{Type: "thread_name_updated", ThreadID: of.ID, Title: of.Title}
-	return w.write(received{Timestamp: now, Type: eventRecord, Payload: title})
+	title := shownEvent{Type: "thread_name_updated", ThreadID: of.ID, Title: of.Title}
+	return w.write(rolloutRecord{Timestamp: now, Type: eventRecord, Payload: title})
 }
 
 // turn writes the records of a turn.
-func (w *receiver) turn(t *agents.Turn) error {
+func (w *rolloutWriter) turn(t *agents.Turn) error {
 	switch t.By {
 	case agents.BySummary:
 		return w.add(t, "compacted", struct {
 			Message string `json:"message"`
 		}{t.Texts("\n\n")})
 	case agents.ByTool:
-		return w.add(t, itemRecord, receivedOutput{Type: "function_call_output", CallID: t.Call, Output: outputOf(t.Blocks)})
+		return w.add(t, itemRecord, outputItem{Type: "function_call_output", CallID: t.Call, Output: outputOf(t.Blocks)})
 	case agents.ByModel:
 		return w.answer(t)
 	}
@@ -133,7 +133,7 @@ func (w *receiver) turn(t *agents.Turn) error {
 }
 
 // answer writes an item for each text and each call of an answer.
-func (w *receiver) answer(t *agents.Turn) error {
+func (w *rolloutWriter) answer(t *agents.Turn) error {
 	for i := range t.Blocks {
 		err := w.answerBlock(t, &t.Blocks[i])
 		if err != nil {
@@ -143,12 +143,12 @@ func (w *receiver) answer(t *agents.Turn) error {
 	return nil
 }
 
-func (w *receiver) answerBlock(t *agents.Turn, b *agents.TurnBlock) error {
+func (w *rolloutWriter) answerBlock(t *agents.Turn, b *agents.TurnBlock) error {
 	if b.Call != "" {
-		call := receivedCall{Type: "function_call", Name: b.Tool, Arguments: string(b.Arguments), CallID: b.Call}
+		call := callItem{Type: "function_call", Name: b.Tool, Arguments: string(b.Arguments), CallID: b.Call}
 		return w.add(t, itemRecord, call)
 	}
-	err := w.message(t, "assistant", []receivedPart{{Type: "output_text", Text: b.Text}})
+	err := w.message(t, "assistant", []itemPart{{Type: "output_text", Text: b.Text}})
 	if err != nil {
 		return err
 	}
@@ -156,13 +156,13 @@ func (w *receiver) answerBlock(t *agents.Turn, b *agents.TurnBlock) error {
 }
 
 // partsOf returns blocks as parts of a message of the person, or of the output of a tool.
-func partsOf(blocks []agents.TurnBlock, textType string) []receivedPart {
-	var parts []receivedPart
+func partsOf(blocks []agents.TurnBlock, textType string) []itemPart {
+	var parts []itemPart
 	for _, b := range blocks {
 		if b.Data != "" {
-			parts = append(parts, receivedPart{Type: "input_image", ImageURL: "data:" + b.MediaType + ";base64," + b.Data})
+			parts = append(parts, itemPart{Type: "input_image", ImageURL: "data:" + b.MediaType + ";base64," + b.Data})
 		} else {
-			parts = append(parts, receivedPart{Type: textType, Text: b.Text})
+			parts = append(parts, itemPart{Type: textType, Text: b.Text})
 		}
 	}
 	return parts
@@ -180,25 +180,25 @@ func outputOf(blocks []agents.TurnBlock) any {
 }
 
 // message writes an item of words.
-func (w *receiver) message(t *agents.Turn, role string, parts []receivedPart) error {
-	return w.add(t, itemRecord, receivedMessage{Type: "message", Role: role, Content: parts})
+func (w *rolloutWriter) message(t *agents.Turn, role string, parts []itemPart) error {
+	return w.add(t, itemRecord, messageItem{Type: "message", Role: role, Content: parts})
 }
 
 // event writes an event with words, unless there are none.
-func (w *receiver) event(t *agents.Turn, typ, words string) error {
+func (w *rolloutWriter) event(t *agents.Turn, typ, words string) error {
 	if words == "" {
 		return nil
 	}
-	return w.add(t, eventRecord, receivedEvent{Type: typ, Message: words})
+	return w.add(t, eventRecord, shownEvent{Type: typ, Message: words})
 }
 
 // add writes a record at the time of a turn.
-func (w *receiver) add(t *agents.Turn, typ string, payload any) error {
-	return w.write(received{Timestamp: t.Time.UTC().Format(rawjson.TimestampLayout), Type: typ, Payload: payload})
+func (w *rolloutWriter) add(t *agents.Turn, typ string, payload any) error {
+	return w.write(rolloutRecord{Timestamp: t.Time.UTC().Format(rawjson.TimestampLayout), Type: typ, Payload: payload})
 }
 
 // write writes a record.
-func (w *receiver) write(r received) error {
+func (w *rolloutWriter) write(r rolloutRecord) error {
 	line, err := agents.HandoverLine(r)
 	if err != nil {
 		return err

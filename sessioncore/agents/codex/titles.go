@@ -7,8 +7,8 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// facts are found in the records at the beginning of a session.
-type facts struct {
+// titleFacts are found in the records at the beginning of a session.
+type titleFacts struct {
 	home     *Home
 	isTitled bool   // the program's list has the title
 	allMetas int    // number of session_meta

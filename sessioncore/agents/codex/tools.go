@@ -122,7 +122,7 @@ func (c *converter) result(id, name rawjson.Value, o *outcome) {
 	if !ok {
 		return
 	}
-	r := agents.Result{Call: id, Content: o.blocks, IsError: o.failed}
+	r := agents.ToolResult{Call: id, Content: o.blocks, IsError: o.failed}
 	known, isKnown := c.calls[text]
 	if known.events != nil {
 		o = known.events

@@ -24,7 +24,7 @@ var provider = agents.Provider{API: "github-copilot", Name: "github-copilot", Mo
 type converter struct {
 	*agents.Builder
 	callers    callers
-	usage      usage
+	usage      tokenCounts
 	first      rawjson.Value // data of the file's first event, for a subagent's session, which begins later
 	began      rawjson.Value // the time of messages in a document of the first clients
 	id, parent string        // of the session, and of the one that it is a fork of
@@ -297,7 +297,7 @@ func (c *converter) result(call string, data agents.Object) {
 		c.Bash(command, output, data.Member("shellExecution").Member("exitCode"))
 		return
 	}
-	r := agents.Result{Call: data.Member("toolCallId"), IsError: !data.Member("success").IsTrue()}
+	r := agents.ToolResult{Call: data.Member("toolCallId"), IsError: !data.Member("success").IsTrue()}
 	r.Content.Text(text)
 	for part := range result.AnyOf("binaryResultsForLlm", "contents").EachElement {
 		c.addImage(&r.Content, agents.Read(part))

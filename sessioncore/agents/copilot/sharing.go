@@ -11,12 +11,12 @@ import (
 // the file, the images that its messages name, and the event that tells which subagent its call began.
 type sharing struct {
 	callers callers
-	began   map[string]agents.Place // the events that tell that, by call
-	assets  map[string]agents.Place // the last event with an image, by asset
-	given   map[gift]agents.Place   // the last one of these that a subagent has
-	start   *agents.Place           // the first event of the file
-	started map[string]bool         // the subagents that have it
-	uses    map[string]int          // how often subagents named an asset
+	began   map[string]agents.RecordPlace // the events that tell that, by call
+	assets  map[string]agents.RecordPlace // the last event with an image, by asset
+	given   map[gift]agents.RecordPlace   // the last one of these that a subagent has
+	start   *agents.RecordPlace           // the first event of the file
+	started map[string]bool               // the subagents that have it
+	uses    map[string]int                // how often subagents named an asset
 }
 
 // gift is an earlier event that a subagent needs: an image, or the begin of a call.
@@ -29,16 +29,16 @@ type gift struct {
 const maxStart = 4 << 10
 
 // newSharing returns a function for the events of a file.
-func newSharing() func(*agents.Record, agents.Place, agents.Give) {
+func newSharing() func(*agents.Record, agents.RecordPlace, agents.Give) {
 	s := &sharing{
-		callers: callers{}, began: map[string]agents.Place{}, assets: map[string]agents.Place{},
-		given: map[gift]agents.Place{}, uses: map[string]int{}, started: map[string]bool{},
+		callers: callers{}, began: map[string]agents.RecordPlace{}, assets: map[string]agents.RecordPlace{},
+		given: map[gift]agents.RecordPlace{}, uses: map[string]int{}, started: map[string]bool{},
 	}
 	return s.event
 }
 
 // event shares out an event.
-func (s *sharing) event(r *agents.Record, at agents.Place, give agents.Give) {
+func (s *sharing) event(r *agents.Record, at agents.RecordPlace, give agents.Give) {
 	agent, call := s.agentOf(r, at)
 	switch {
 	case r.Member("type").Is("session.start"):
@@ -70,7 +70,7 @@ func (s *sharing) event(r *agents.Record, at agents.Place, give agents.Give) {
 
 // agentOf returns the subagent that has an event, and the call in it. It notes the first event that
 // tells which subagent a call began.
-func (s *sharing) agentOf(r *agents.Record, at agents.Place) (agent, call string) {
+func (s *sharing) agentOf(r *agents.Record, at agents.RecordPlace) (agent, call string) {
 	call, _ = r.Inner.Member("toolCallId").Text()
 	parent, _ := r.Inner.Member("parentToolCallId").Text()
 	if r.Member("type").Is("subagent.started") {
@@ -85,7 +85,7 @@ func (s *sharing) agentOf(r *agents.Record, at agents.Place) (agent, call string
 }
 
 // again gives a subagent an earlier event, unless it has that.
-func (s *sharing) again(what gift, at agents.Place, give agents.Give) {
+func (s *sharing) again(what gift, at agents.RecordPlace, give agents.Give) {
 	if s.given[what] != at {
 		s.given[what] = at
 		give(what.agent, at)

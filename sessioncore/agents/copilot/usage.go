@@ -10,10 +10,10 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// usage counts the tokens of answers. New clients tell those of each call of the model, before its
+// tokenCounts counts the tokens of answers. New clients tell those of each call of the model, before its
 // answer. Old ones tell of an answer only the tokens that it has, and at the end of a run the
 // totals of the session or of the run.
-type usage struct {
+type tokenCounts struct {
 	calls  map[string]agents.Usage // of calls whose answers are to come
 	last   string                  // the call with the answer that was counted last
 	spoken float64                 // the tokens that answers told since the totals before
@@ -25,7 +25,9 @@ type usage struct {
 // output, read from the cache and written to it; and of the requests that are billed.
 type totals [6]float64
 
-func newUsage() usage { return usage{calls: map[string]agents.Usage{}, totals: map[string]totals{}} }
+func newUsage() tokenCounts {
+	return tokenCounts{calls: map[string]agents.Usage{}, totals: map[string]totals{}}
+}
 
 // totalsOf returns the numbers of a usage.
 func totalsOf(usage agents.Object, requests, billed rawjson.Value) (t totals) {
@@ -51,7 +53,7 @@ func (t totals) tokens() agents.Usage {
 }
 
 // note notes an event of any agent in the file.
-func (u *usage) note(typ, agent string, data agents.Object) {
+func (u *tokenCounts) note(typ, agent string, data agents.Object) {
 	switch typ {
 	case "session.usage_record":
 		of := agents.Read(data.Member("usage"))
@@ -67,7 +69,7 @@ func (u *usage) note(typ, agent string, data agents.Object) {
 }
 
 // of returns the tokens that an event adds to the answer of a call.
-func (u *usage) of(agent, call string, data agents.Object) agents.Usage {
+func (u *tokenCounts) of(agent, call string, data agents.Object) agents.Usage {
 	key := agent + " " + call
 	used, ok := u.calls[key]
 	switch {
@@ -83,7 +85,7 @@ func (u *usage) of(agent, call string, data agents.Object) agents.Usage {
 // rest returns the tokens in the totals of the session that no answer has. They are none where
 // calls were told. Totals that are smaller than those before, or are those of the answers since
 // then, began anew.
-func (u *usage) rest(data agents.Object) agents.Usage {
+func (u *tokenCounts) rest(data agents.Object) agents.Usage {
 	now := map[string]totals{}
 	spoken := 0.0
 	for m := range data.Member("modelMetrics").EachMember {

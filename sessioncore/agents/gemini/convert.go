@@ -12,32 +12,32 @@ import (
 // later one with its id (docs/format.md, Gemini CLI).
 type converter struct {
 	*agents.Builder
-	root    *place            // before the first message
-	live    *place            // the last message that the model is sent
-	places  map[string]*place // all, by their ids and those of their copies
-	known   map[uint64]*place // those with a text, by place.all
-	last    *place            // the message made last, in the order of the file
-	done    map[string]bool   // calls that have a result
-	input   int64             // tokens of the last answer's input
-	begins  bool              // copies may follow
-	copying bool              // messages may be copies
+	root    *messagePlace            // before the first message
+	live    *messagePlace            // the last message that the model is sent
+	places  map[string]*messagePlace // all, by their ids and those of their copies
+	known   map[uint64]*messagePlace // those with a text, by messagePlace.all
+	last    *messagePlace            // the message made last, in the order of the file
+	done    map[string]bool          // calls that have a result
+	input   int64                    // tokens of the last answer's input
+	begins  bool                     // copies may follow
+	copying bool                     // messages may be copies
 }
 
-// place is where a message is in the tree.
-type place struct {
-	id     string // of its first entry, or "" if it has none
-	before *place // the message before it that the model is sent
-	jump   *place // one further before it, see above
-	depth  int    // how many messages are before it
-	end    string // the entry on which the next message hangs
-	said   uint64 // saidBy
-	all    uint64 // the hash of all texts up to it
-	failed bool   // it ended with an error
+// messagePlace is where a message is in the tree.
+type messagePlace struct {
+	id     string        // of its first entry, or "" if it has none
+	before *messagePlace // the message before it that the model is sent
+	jump   *messagePlace // one further before it, see above
+	depth  int           // how many messages are before it
+	end    string        // the entry on which the next message hangs
+	said   uint64        // saidBy
+	all    uint64        // the hash of all texts up to it
+	failed bool          // it ended with an error
 }
 
 // behind returns a place behind p.
-func (p *place) behind(id string) *place {
-	next := &place{id: id, before: p, jump: p, depth: p.depth + 1}
+func (p *messagePlace) behind(id string) *messagePlace {
+	next := &messagePlace{id: id, before: p, jump: p, depth: p.depth + 1}
 	if far := p.jump; far != nil && far.jump != nil && p.depth-far.depth == far.depth-far.jump.depth {
 		next.jump = far.jump
 	}
@@ -46,7 +46,7 @@ func (p *place) behind(id string) *place {
 
 // above returns p or the place before it that has a depth, in steps that grow with the logarithm of its own:
 // two jumps of one length are followed by one as long as both and one more.
-func (p *place) above(depth int) *place {
+func (p *messagePlace) above(depth int) *messagePlace {
 	for p.depth > depth {
 		if p.jump.depth >= depth {
 			p = p.jump
@@ -59,14 +59,14 @@ func (p *place) above(depth int) *place {
 
 func newConverter(b *agents.Builder) func(*agents.Record) {
 	b.List = "messages"
-	root := &place{}
+	root := &messagePlace{}
 	c := &converter{
 		Builder: b,
 		root:    root,
 		live:    root,
-		last:    &place{},
-		places:  map[string]*place{},
-		known:   map[uint64]*place{},
+		last:    &messagePlace{},
+		places:  map[string]*messagePlace{},
+		known:   map[uint64]*messagePlace{},
 		done:    map[string]bool{},
 	}
 	return c.record
@@ -137,7 +137,7 @@ func (c *converter) message(r agents.Object) {
 }
 
 // user makes the entries of a message in the person's name.
-func (c *converter) user(r agents.Object, p *place) {
+func (c *converter) user(r agents.Object, p *messagePlace) {
 	u := userOf(r)
 	if u.results {
 		agents.EachPart(u.content, c.lateResult)
@@ -174,7 +174,7 @@ func (c *converter) lateResult(part rawjson.Value) {
 	if id, ok := result.Member("id").Text(); ok && !c.done[id] {
 		c.done[id] = true
 		c.Tool(result.Member("id"), result.Member("name"))
-		shown := agents.Result{Call: result.Member("id")}
+		shown := agents.ToolResult{Call: result.Member("id")}
 		shown.IsError = !result.Member("response").Member("error").Missing()
 		shown.Content.Response(part)
 		c.Result(shown)
@@ -182,7 +182,7 @@ func (c *converter) lateResult(part rawjson.Value) {
 }
 
 // answer makes the entries of an answer and of the results of its calls.
-func (c *converter) answer(r agents.Object, p *place) {
+func (c *converter) answer(r agents.Object, p *messagePlace) {
 	content := r.Member("content")
 	hasThoughts := false
 	hasCalls := false
@@ -239,7 +239,7 @@ func (c *converter) result(call agents.Object) {
 		return
 	}
 	c.done[id] = true
-	shown := agents.Result{Call: call.Member("id"), Time: call.Member("timestamp"), IsError: failed}
+	shown := agents.ToolResult{Call: call.Member("id"), Time: call.Member("timestamp"), IsError: failed}
 	shown.Content.Response(result)
 	if display := call.Member("resultDisplay"); !display.Missing() && !display.Is("") {
 		shown.Details = display

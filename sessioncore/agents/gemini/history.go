@@ -6,7 +6,7 @@ import (
 )
 
 // note notes the hash of a message's text.
-func (c *converter) note(p *place, said uint64) {
+func (c *converter) note(p *messagePlace, said uint64) {
 	p.said = said
 	p.all = p.before.all
 	if said != 0 {
@@ -16,7 +16,7 @@ func (c *converter) note(p *place, said uint64) {
 }
 
 // follow makes the next message one behind p.
-func (c *converter) follow(p *place) {
+func (c *converter) follow(p *messagePlace) {
 	c.live = p
 	c.Hang(p.end)
 }
@@ -70,7 +70,7 @@ func (c *converter) replace(list rawjson.Value) {
 	c.follow(c.root)
 	c.copying = true
 	var summary agents.Object
-	var copies []*place // it and those behind it
+	var copies []*messagePlace // it and those behind it
 	agents.EachPart(list, func(v rawjson.Value) {
 		id, ok := v.Member("id").Text()
 		if p := c.places[id]; !ok || p != nil {
@@ -102,7 +102,7 @@ func (c *converter) replace(list rawjson.Value) {
 
 // compress makes the entry of a compression behind a message. Of the copies behind the summary and
 // the answer to it, the first one tells which message is still sent. Later ones may copy copies.
-func (c *converter) compress(summary agents.Object, old *place, copies []*place) {
+func (c *converter) compress(summary agents.Object, old *messagePlace, copies []*messagePlace) {
 	kept := ""
 	originals := newOriginals(old, len(copies))
 	for i := len(copies) - 1; i > 1; i-- {
@@ -125,14 +125,14 @@ func (c *converter) compress(summary agents.Object, old *place, copies []*place)
 
 // originals are the last messages before a compression, by their texts.
 type originals struct {
-	bySaid map[uint64][]*place // the last one first
-	before int                 // the depth below which the next one is
+	bySaid map[uint64][]*messagePlace // the last one first
+	before int                        // the depth below which the next one is
 }
 
 // newOriginals returns the originals of some copies. They are at the end of the talk: a look further back
 // would take the square of the records' number.
-func newOriginals(last *place, copies int) *originals {
-	o := &originals{bySaid: map[uint64][]*place{}, before: last.depth + 1}
+func newOriginals(last *messagePlace, copies int) *originals {
+	o := &originals{bySaid: map[uint64][]*messagePlace{}, before: last.depth + 1}
 	at := last
 	for range 4*copies + 100 {
 		if at == nil {
@@ -147,7 +147,7 @@ func newOriginals(last *place, copies int) *originals {
 }
 
 // last returns the last message with a text before the one that it returned last; nil if there is none.
-func (o *originals) last(said uint64) *place {
+func (o *originals) last(said uint64) *messagePlace {
 	for len(o.bySaid[said]) > 0 {
 		p := o.bySaid[said][0]
 		o.bySaid[said] = o.bySaid[said][1:]

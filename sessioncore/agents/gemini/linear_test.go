@@ -87,7 +87,7 @@ func TestManyProjects(t *testing.T) {
 // TestAbove: a place before another one is found as by going back one by one, in few steps.
 func TestAbove(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	places := []*place{{}}
+	places := []*messagePlace{{}}
 	for range 5000 {
 		behind := places[max(0, len(places)-1-random.IntN(3))]
 		places = append(places, behind.behind(""))
@@ -115,7 +115,7 @@ func TestAbove(t *testing.T) {
 // TestOriginals: of what a compression copies, the last message with a text before the one found last is
 // meant, and the look back has an end.
 func TestOriginals(t *testing.T) {
-	last := &place{}
+	last := &messagePlace{}
 	for i := range 1000 {
 		last = last.behind(fmt.Sprint(i))
 		last.said = uint64(1 + i%10)
@@ -132,5 +132,5 @@ func TestOriginals(t *testing.T) {
 		require.NotNil(t, o.last(9))
 	}
 	require.Nil(t, o.last(9)) // it is further back than 112 messages
-	require.Nil(t, newOriginals(&place{}, 0).last(0))
+	require.Nil(t, newOriginals(&messagePlace{}, 0).last(0))
 }

@@ -209,7 +209,7 @@ func (c *converter) result(event agents.Object, at int64) {
 	call, _ := event.Member("toolCallId").Text()
 	result := event.Member("result")
 	c.From(id, agents.TimeText(at))
-	shown := agents.Result{
+	shown := agents.ToolResult{
 		Call:    event.Member("toolCallId"),
 		IsError: result.Member("isError").Truthy(),
 		Session: c.sides[call],

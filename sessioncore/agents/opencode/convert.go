@@ -221,7 +221,7 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 	}
 	name, _ := id.Text()
 	c.From(name, agents.TimeText(agents.Count(state.Member("time").Member("end"))))
-	shown := agents.Result{
+	shown := agents.ToolResult{
 		Call:    data.Member("callID"),
 		Details: state.Member("metadata"),
 		IsError: hasFailed || data.Member("tool").Is("invalid"),

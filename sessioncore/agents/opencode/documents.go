@@ -86,13 +86,13 @@ func (d *documents) readSession(name, id string) (*session, error) {
 
 // write writes the text of a session.
 func (d *documents) write(s *session, out io.Writer) error {
-	var lines []*line
+	var lines []*messageLine
 	err := d.each(path.Join(documentsDir, "message", s.id), func(id string, text []byte) error {
 		info := rawjson.Value(text)
-		m := &line{id: id, created: agents.Count(info.Member("time").Member("created")), info: info}
+		m := &messageLine{id: id, created: agents.Count(info.Member("time").Member("created")), info: info}
 		lines = append(lines, m)
 		return d.each(path.Join(documentsDir, "part", id), func(id string, text []byte) error {
-			m.parts = append(m.parts, part{id: id, data: text})
+			m.parts = append(m.parts, messagePart{id: id, data: text})
 			return nil
 		})
 	})

@@ -506,6 +506,6 @@ func (h *home) Converter(about agents.About, _ storage.Object) *agents.Builder {
 }
 
 // byTime orders messages as the client does.
-func byTime(a, b *line) int {
+func byTime(a, b *messageLine) int {
 	return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id))
 }

@@ -22,13 +22,13 @@ const (
 
 // addRemoved adds the messages that the client removed, in their last states, from the log of events.
 // Few sessions have any, so a query by the index of types comes first.
-func addRemoved(conn *sqlite.Conn, id string, known map[string]*line) error {
-	h := history{removed: map[string]*line{}, isSeen: map[string]bool{}}
+func addRemoved(conn *sqlite.Conn, id string, known map[string]*messageLine) error {
+	h := history{removed: map[string]*messageLine{}, isSeen: map[string]bool{}}
 	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND type >= 'message.removed.' AND type < 'message.removed/'"
 	err := conn.EachRow(removals, []string{id}, func(row *sqlite3.Stmt) error {
 		message, _ := agents.ObjectIn(row.ColumnRawText(0)).Member("messageID").Text()
 		if message != "" && known[message] == nil {
-			h.removed[message] = &line{id: message, isRemoved: true}
+			h.removed[message] = &messageLine{id: message, isRemoved: true}
 		}
 		return nil
 	})
@@ -51,7 +51,7 @@ func addRemoved(conn *sqlite.Conn, id string, known map[string]*line) error {
 
 // history follows the events of a session to learn which messages there were when a removed one came.
 type history struct {
-	removed map[string]*line
+	removed map[string]*messageLine
 	isSeen  map[string]bool // messages with an event
 	live    []string        // messages that are there at an event, in the order in which they came
 }
@@ -92,8 +92,8 @@ func (h *history) setInfo(info rawjson.Value) {
 
 // placeFirst places removed messages without one before them behind the last of those that are older
 // than the log.
-func (h *history) placeFirst(known map[string]*line) {
-	var older []*line
+func (h *history) placeFirst(known map[string]*messageLine) {
+	var older []*messageLine
 	for id, m := range known {
 		if !h.isSeen[id] {
 			older = append(older, m)
@@ -113,22 +113,22 @@ func (h *history) placeFirst(known map[string]*line) {
 }
 
 // setPart sets the state of a part of a removed message. The message is nil for others.
-func (m *line) setPart(state rawjson.Value) {
+func (m *messageLine) setPart(state rawjson.Value) {
 	if m == nil {
 		return
 	}
 	id, _ := state.Member("id").Text()
-	at := slices.IndexFunc(m.parts, func(p part) bool { return p.id == id })
+	at := slices.IndexFunc(m.parts, func(p messagePart) bool { return p.id == id })
 	if at < 0 {
 		at = len(m.parts)
-		m.parts = append(m.parts, part{id: id})
+		m.parts = append(m.parts, messagePart{id: id})
 	}
 	m.parts[at].data = bytes.Clone(state)
 }
 
 // dropPart removes a part of a removed message. The message is nil for others.
-func (m *line) dropPart(id string) {
+func (m *messageLine) dropPart(id string) {
 	if m != nil {
-		m.parts = slices.DeleteFunc(m.parts, func(p part) bool { return p.id == id })
+		m.parts = slices.DeleteFunc(m.parts, func(p messagePart) bool { return p.id == id })
 	}
 }

@@ -18,18 +18,18 @@ import (
 	"sessionfs/sessioncore/storage/sqlite"
 )
 
-// line is a message with its parts, as they become a line of a session's text.
-type line struct {
+// messageLine is a message with its parts, as they become a line of a session's text.
+type messageLine struct {
 	id        string
 	created   int64 // ms
 	info      []byte
-	parts     []part
+	parts     []messagePart
 	isRemoved bool   // the client removed it: it is on a branch that was left
 	after     string // the message before a removed one, "" for none
 }
 
-// part is a part of a message.
-type part struct {
+// messagePart is a part of a message.
+type messagePart struct {
 	id   string
 	data []byte
 }
@@ -190,7 +190,7 @@ func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
 // writeRows writes the text of a session in a database, in one transaction, and returns the session as it
 // was in that, nil if it was removed. Where events are not counted, its row does not tell that it changed.
 func writeRows(ctx context.Context, s *session, out io.Writer) (now *session, err error) {
-	var lines []*line
+	var lines []*messageLine
 	err = s.database.Read(ctx, func(conn *sqlite.Conn) error {
 		lines = nil
 		now = s
@@ -218,14 +218,14 @@ func readSession(conn *sqlite.Conn, s *session) (now *session, err error) {
 }
 
 // readMessages returns the messages of a session, in no order, with those that were removed.
-func readMessages(conn *sqlite.Conn, s *session) ([]*line, error) {
+func readMessages(conn *sqlite.Conn, s *session) ([]*messageLine, error) {
 	if !s.tables.hasMessages {
 		return nil, nil
 	}
-	known := map[string]*line{}
+	known := map[string]*messageLine{}
 	const messages = "SELECT id, time_created, data FROM message WHERE session_id = ?1"
 	err := conn.EachRow(messages, []string{s.id}, func(row *sqlite3.Stmt) error {
-		m := &line{id: row.ColumnText(0), created: row.ColumnInt64(1), info: bytes.Clone(row.ColumnRawText(2))}
+		m := &messageLine{id: row.ColumnText(0), created: row.ColumnInt64(1), info: bytes.Clone(row.ColumnRawText(2))}
 		known[m.id] = m
 		return nil
 	})
@@ -236,14 +236,14 @@ func readMessages(conn *sqlite.Conn, s *session) ([]*line, error) {
 	err = conn.EachRow(parts, []string{s.id}, func(row *sqlite3.Stmt) error {
 		m := known[row.ColumnText(0)]
 		if m != nil {
-			m.parts = append(m.parts, part{id: row.ColumnText(1), data: bytes.Clone(row.ColumnRawText(2))})
+			m.parts = append(m.parts, messagePart{id: row.ColumnText(1), data: bytes.Clone(row.ColumnRawText(2))})
 		}
 		return nil
 	})
 	if err == nil && s.tables.hasEvents {
 		err = addRemoved(conn, s.id, known)
 	}
-	var lines []*line
+	var lines []*messageLine
 	for _, m := range known {
 		lines = append(lines, m)
 	}
@@ -251,7 +251,7 @@ func readMessages(conn *sqlite.Conn, s *session) ([]*line, error) {
 }
 
 // write writes the text of a session: a line of its facts, one of each message, and one of its last state.
-func (s *session) write(lines []*line, out io.Writer) error {
+func (s *session) write(lines []*messageLine, out io.Writer) error {
 	slices.SortFunc(lines, byTime)
 	text := s.appendFacts(nil)
 	for _, m := range lines {
@@ -286,12 +286,12 @@ func (s *session) appendFacts(dst []byte) []byte {
 }
 
 // appendTo appends the line of a message, nothing for one that is damaged.
-func (m *line) appendTo(dst []byte) []byte {
+func (m *messageLine) appendTo(dst []byte) []byte {
 	info := agents.ObjectIn(m.info)
 	if info == nil {
 		return dst
 	}
-	slices.SortFunc(m.parts, func(a, b part) int { return strings.Compare(a.id, b.id) })
+	slices.SortFunc(m.parts, func(a, b messagePart) int { return strings.Compare(a.id, b.id) })
 	dst = rawjson.AppendQuoted(append(dst, `{"id":`...), m.id)
 	dst = strconv.AppendBool(append(dst, `,"removed":`...), m.isRemoved)
 	if m.isRemoved {

@@ -244,7 +244,7 @@ func (c *converter) result(outcome, response agents.Object, content rawjson.Valu
 	display := outcome.Member("resultDisplay")
 	c.Tool(response.Member("id"), response.Member("name"))
 	hasError := !response.Member("response").Member("error").Missing()
-	shown := agents.Result{
+	shown := agents.ToolResult{
 		Call:    response.Member("id"),
 		IsError: status.Is("error") || status.Is("cancelled") || status.Missing() && hasError,
 	}

@@ -8,11 +8,11 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// part is a range of a text, from Start up to End. The zero part stands for nothing.
-type part struct{ Start, End uint32 }
+// textRange is a range of a text, from Start up to End. The zero part stands for nothing.
+type textRange struct{ Start, End uint32 }
 
 // Of returns the part of text, nil for the zero part.
-func (p part) Of(text []byte) rawjson.Value {
+func (p textRange) Of(text []byte) rawjson.Value {
 	if p.End == 0 {
 		return nil
 	}
@@ -37,20 +37,20 @@ type LineInfo struct {
 	length uint32 // without the newline
 	number uint32 // lines before it in its chunk
 	CRC    uint32 // CRC-32C of the value's text
-	value  part
+	value  textRange
 	// The members of an entry that the index needs. Of repeated members, the last one counts.
-	Type, ID, Time, Message, Role, Tool part
+	Type, ID, Time, Message, Role, Tool textRange
 	// Parents are parentId and parent_id. The file's header decides which one counts.
-	Parents [spellings]part
+	Parents [spellings]textRange
 	// Cost spans the members of the message about its cost and model, and the text between them.
-	Cost  part
+	Cost  textRange
 	class lineClass
 	Flags rawjson.Flags
 	// IllFormed reports whether the value's text is not valid UTF-8.
 	IllFormed bool
 	Payload   bool // the message has a key providerPayload
 	// The members of a record, as ranges of notes.
-	members, inner part
+	members, inner textRange
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -72,7 +72,7 @@ func (l *LineInfo) noteText(text []byte) {
 
 // rebase makes the offsets of the parts count from start.
 func (l *LineInfo) rebase(start uint32) {
-	for _, p := range [...]*part{
+	for _, p := range [...]*textRange{
 		&l.Type, &l.ID, &l.Parents[CamelCase], &l.Parents[SnakeCase], &l.Time, &l.Message, &l.Role, &l.Tool, &l.Cost,
 	} {
 		if p.End != 0 {
@@ -95,7 +95,7 @@ func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 		out.class = lineLoose
 		return
 	}
-	out.value = part{uint32(start), uint32(end)}
+	out.value = textRange{uint32(start), uint32(end)}
 	out.Flags = s.Flags
 	out.class = lineOther
 	if line[start] != '{' {
@@ -110,16 +110,16 @@ func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 
 // scanText validates the value at text[start], sets the members of an object in out, and returns
 // the offset after the value.
-func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, rawjson.Status) {
+func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, rawjson.ScanStatus) {
 	if text[start] != '{' {
 		return s.SkipValue(text, start)
 	}
-	return s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
+	return s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.ScanStatus) {
 		if string(key) == `"message"` {
 			return scanMessage(s, text, i, out)
 		}
 		end, st := s.SkipValue(text, i)
-		v := part{uint32(i), uint32(end)}
+		v := textRange{uint32(i), uint32(end)}
 		switch string(key) {
 		case `"type"`:
 			out.Type = v
@@ -137,19 +137,19 @@ func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, r
 }
 
 // scanMessage validates the value of an entry's key "message" and sets the fields of out about it.
-func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end int, st rawjson.Status) {
-	out.Role = part{}
-	out.Tool = part{}
-	out.Cost = part{}
+func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end int, st rawjson.ScanStatus) {
+	out.Role = textRange{}
+	out.Tool = textRange{}
+	out.Cost = textRange{}
 	out.Payload = false // of repeated keys, the last one counts
 	if text[start] == '{' {
-		end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
+		end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.ScanStatus) {
 			end, st := s.SkipValue(text, i)
 			switch string(key) {
 			case `"role"`:
-				out.Role = part{uint32(i), uint32(end)}
+				out.Role = textRange{uint32(i), uint32(end)}
 			case `"toolName"`, `"tool_name"`:
-				out.Tool = part{uint32(i), uint32(end)}
+				out.Tool = textRange{uint32(i), uint32(end)}
 			case `"providerPayload"`:
 				out.Payload = true
 			case `"provider"`, `"model"`, `"responseModel"`, `"usage"`:
@@ -163,7 +163,7 @@ func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end
 	} else {
 		end, st = s.SkipValue(text, start)
 	}
-	out.Message = part{uint32(start), uint32(end)}
+	out.Message = textRange{uint32(start), uint32(end)}
 	return end, st
 }
 

@@ -36,8 +36,8 @@ const (
 	reasonGaveUp   = "not JSON by itself, and too much of the file is like it to look further"
 )
 
-// run is the state of reading a value that begins on a loose line.
-type run struct {
+// looseRun is the state of reading a value that begins on a loose line.
+type looseRun struct {
 	l   *loader
 	off int64 // offset of its first line
 
@@ -54,7 +54,7 @@ type run struct {
 // emitLoose emits the value that begins on the line at off, or else the line as skipped text.
 func (l *loader) emitLoose(line, off int64) error {
 	workBefore := l.work
-	r := run{l: l, off: off, text: l.loose[:0]}
+	r := looseRun{l: l, off: off, text: l.loose[:0]}
 	defer r.release()
 	u := Unit{Kind: SkippedUnit, Reason: reasonGaveUp, Line: line, Off: off}
 	var info LineInfo
@@ -96,7 +96,7 @@ func (l *loader) emitLoose(line, off int64) error {
 }
 
 // release keeps the buffer for the next value, or returns that of a long one.
-func (r *run) release() {
+func (r *looseRun) release() {
 	if r.long {
 		longBuffers.put(r.text)
 		longLoose.Release(1)
@@ -106,7 +106,7 @@ func (r *run) release() {
 }
 
 // grow makes room in text for size bytes in all, for which it waits if they are many.
-func (r *run) grow(size int) error {
+func (r *looseRun) grow(size int) error {
 	switch {
 	case size <= cap(r.text):
 		return nil
@@ -130,7 +130,7 @@ func (r *run) grow(size int) error {
 }
 
 // fillLoose sets the fields of u for the value at the start of r's text, which ends at end.
-func (l *loader) fillLoose(u *Unit, info *LineInfo, r *run, end int) {
+func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun, end int) {
 	start := rawjson.SkipSpace(r.text, 0)
 	u.Kind = OtherUnit
 	if r.text[start] == '{' {
@@ -146,7 +146,7 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *run, end int) {
 	}
 	u.Size = int64(end - start)
 	u.Breaks = int64(bytes.Count(r.text[start:end], []byte{'\n'}))
-	info.value = part{uint32(start), uint32(start + len(u.Text))}
+	info.value = textRange{uint32(start), uint32(start + len(u.Text))}
 	info.Flags = l.scan.Flags
 	info.rebase(uint32(start))
 	info.noteText(u.Text)
@@ -160,7 +160,7 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *run, end int) {
 }
 
 // extend doubles the lines, so that repeated scanning costs at most twice a full scan.
-func (r *run) extend() error {
+func (r *looseRun) extend() error {
 	for more := r.lines; more > 0 && !r.final && !r.atEnd; more-- {
 		if err := r.addLine(); err != nil {
 			return err
@@ -170,7 +170,7 @@ func (r *run) extend() error {
 }
 
 // addLine reads one more line, unless it is an object by itself or the limits are reached.
-func (r *run) addLine() error {
+func (r *looseRun) addLine() error {
 	at := r.off + int64(len(r.text))
 	if at >= r.l.size || r.open {
 		r.atEnd = true
@@ -203,7 +203,7 @@ func (r *run) addLine() error {
 }
 
 // addText adds the line at an offset with its newline, up to MaxLine bytes of it.
-func (r *run) addText(off int64) error {
+func (r *looseRun) addText(off int64) error {
 	l := r.l
 	line, ok := l.aheadAt(off)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 
 // scan validates the value at the beginning of the lines, mended where it has control characters in
 // strings.
-func (r *run) scan(info *LineInfo) (end int, st rawjson.Status) {
+func (r *looseRun) scan(info *LineInfo) (end int, st rawjson.ScanStatus) {
 	l := r.l
 	l.work += int64(len(r.text))
 	if r.mended == nil {
@@ -35,7 +35,7 @@ func (r *run) scan(info *LineInfo) (end int, st rawjson.Status) {
 }
 
 // scanLoose validates the value at the beginning of a text.
-func (l *loader) scanLoose(text []byte, info *LineInfo) (end int, st rawjson.Status) {
+func (l *loader) scanLoose(text []byte, info *LineInfo) (end int, st rawjson.ScanStatus) {
 	l.scan.Flags = 0
 	return scanText(&l.scan, text, rawjson.SkipSpace(text, 0), info)
 }

@@ -18,22 +18,22 @@ func (n notes) forget() {
 }
 
 // scanLine validates the value at text[start] and sets out, or, for a record, n.
-func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInfo) (end int, st rawjson.Status) {
+func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInfo) (end int, st rawjson.ScanStatus) {
 	switch {
 	case n == nil:
 		return scanText(s, text, start, out)
 	case text[start] != '{':
 		return s.SkipValue(text, start)
 	}
-	out.members, end, st = scanRecord(s, text, start, &n.members, func(key []byte, i int) (end int, st rawjson.Status) {
+	out.members, end, st = scanRecord(s, text, start, &n.members, func(key []byte, i int) (end int, st rawjson.ScanStatus) {
 		if string(key) != n.key {
 			return s.SkipValue(text, i)
 		}
-		out.inner = (part{})
+		out.inner = (textRange{})
 		if text[i] != '{' { // of a repeated member the last one counts
 			return s.SkipValue(text, i)
 		}
-		out.inner, end, st = scanRecord(s, text, i, &n.inner, func(_ []byte, i int) (int, rawjson.Status) {
+		out.inner, end, st = scanRecord(s, text, i, &n.inner, func(_ []byte, i int) (int, rawjson.ScanStatus) {
 			return s.SkipValue(text, i)
 		})
 		return end, st
@@ -44,15 +44,15 @@ func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInf
 // scanRecord validates the object at text[start] and appends its members to list. scan scans the
 // value of a member.
 func scanRecord(
-	s *rawjson.Scanner, text []byte, start int, list *[]rawjson.Member, scan func(key []byte, i int) (int, rawjson.Status),
-) (members part, end int, st rawjson.Status) {
+	s *rawjson.Scanner, text []byte, start int, list *[]rawjson.Member, scan func(key []byte, i int) (int, rawjson.ScanStatus),
+) (members textRange, end int, st rawjson.ScanStatus) {
 	from := len(*list)
-	end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.Status) {
+	end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.ScanStatus) {
 		end, st := scan(key, i)
 		if st == rawjson.OK {
 			*list = append(*list, rawjson.Member{Key: key, Value: text[i:end]})
 		}
 		return end, st
 	})
-	return part{uint32(from), uint32(len(*list))}, end, st
+	return textRange{uint32(from), uint32(len(*list))}, end, st
 }

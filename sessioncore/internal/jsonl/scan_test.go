@@ -24,7 +24,7 @@ import (
 func TestSkipValue(t *testing.T) {
 	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
 	mixed := strings.Repeat(`{"a":[`, 5_000) + "1" + strings.Repeat("]}", 5_000)
-	for status, texts := range map[rawjson.Status][]string{
+	for status, texts := range map[rawjson.ScanStatus][]string{
 		// A value, a bar and the rest. The zero of 01 is a value.
 		rawjson.OK:    {`{}|`, ` [1, 2 ,{"a":null}]| rest`, `"a\u00e9\n\/"|`, `-0.5e+10|,`, `0|1`, deep + "|", mixed + "|"},
 		rawjson.Short: {``, `{"a":`, `"abc\`, `"abc\u12`, `tru`, `-`, `1e`, deep[:len(deep)-1]},

@@ -81,11 +81,11 @@ func isDelimiters(line []byte) bool {
 var special = [256]bool{'#': true, '`': true, '~': true, '*': true, '-': true, '_': true, '=': true, '+': true, '>': true,
 	'0': true, '1': true, '2': true, '3': true, '4': true, '5': true, '6': true, '7': true, '8': true, '9': true}
 
-// kind is the kind of block that the last line belongs to.
-type kind uint8
+// blockKind is the kind of block that the last line belongs to.
+type blockKind uint8
 
 const (
-	nothing kind = iota // a block that does not continue
+	nothing blockKind = iota // a block that does not continue
 	paragraph
 	fenced
 )
@@ -102,7 +102,7 @@ type copier struct {
 
 	open  []int // the open quotes and list items: the number of columns before an item's text, 0 for a quote
 	empty bool  // the last of them is an item without content so far
-	last  kind
+	last  blockKind
 
 	fence  []byte // the fence that opened the code
 	margin []byte // the margin before each line of the code

@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// Edit replaces text[start:end] by Text, or by a blob's content if Blob is not nil.
-type Edit struct {
+// TextEdit replaces text[start:end] by Text, or by a blob's content if Blob is not nil.
+type TextEdit struct {
 	Start, End int
 	Text       string
 	Blob       *Blob
 }
 
 // Edits is a set of edits of one text. An edit that lies within another has no effect.
-type Edits []Edit
+type Edits []TextEdit
 
 // InOrder sorts the edits, removes those within another, and returns the result. It modifies l.
 func (l Edits) InOrder() Edits {
-	slices.SortStableFunc(l, func(a, b Edit) int {
+	slices.SortStableFunc(l, func(a, b TextEdit) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
 	})
 	at := 0
-	return slices.DeleteFunc(l, func(e Edit) bool {
+	return slices.DeleteFunc(l, func(e TextEdit) bool {
 		inside := e.Start < at
 		at = max(at, e.End)
 		return inside
@@ -57,13 +57,13 @@ func (l Edits) Object(object Value, base int, add string, drop func(Member) bool
 		switch {
 		case !drop(m):
 			if open >= 0 {
-				l = append(l, Edit{Start: base + open, End: base + m.start})
+				l = append(l, TextEdit{Start: base + open, End: base + m.start})
 				open = -1
 			}
 			kept = true
 			keptEnd = m.End
 		case kept:
-			l = append(l, Edit{Start: base + keptEnd, End: base + m.End})
+			l = append(l, TextEdit{Start: base + keptEnd, End: base + m.End})
 			keptEnd = m.End
 		case open < 0:
 			open = m.start
@@ -76,13 +76,13 @@ func (l Edits) Object(object Value, base int, add string, drop func(Member) bool
 		keptEnd = 1
 	}
 	if open >= 0 {
-		l = append(l, Edit{Start: base + open, End: base + keptEnd})
+		l = append(l, TextEdit{Start: base + open, End: base + keptEnd})
 	}
 	if add != "" {
 		if kept {
 			add = "," + add
 		}
-		l = append(l, Edit{Start: base + keptEnd, End: base + keptEnd, Text: add})
+		l = append(l, TextEdit{Start: base + keptEnd, End: base + keptEnd, Text: add})
 	}
 	return l
 }
@@ -119,11 +119,11 @@ type Field struct{ Key, JSON string }
 // SetMembers returns an object with members set, removed, or appended. Of repeated ones it sets the
 // last.
 func SetMembers(object Value, fields []Field) []byte {
-	last := make([]Edit, len(fields)) // of the last member of each field; End is 0 for none
+	last := make([]TextEdit, len(fields)) // of the last member of each field; End is 0 for none
 	for m := range object.EachMember {
 		for i := range fields {
 			if m.KeyIs(fields[i].Key) {
-				last[i] = Edit{Start: m.End - len(m.Value), End: m.End, Text: fields[i].JSON}
+				last[i] = TextEdit{Start: m.End - len(m.Value), End: m.End, Text: fields[i].JSON}
 			}
 		}
 	}

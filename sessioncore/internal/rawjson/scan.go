@@ -11,14 +11,14 @@ import (
 // nesting. It is as strict as JSON.parse (no raw control characters in strings, no bad escapes, no
 // leading zeros), because lines that the client skips must be skipped.
 
-// Status says how a scan of one JSON value ended.
-type Status uint8
+// ScanStatus says how a scan of one JSON value ended.
+type ScanStatus uint8
 
 // The results of a scan.
 const (
-	OK    Status = iota // a complete value was read
-	Bad                 // a byte that is not valid at this point
-	Short               // the text ended inside a value: more text could complete it
+	OK    ScanStatus = iota // a complete value was read
+	Bad                     // a byte that is not valid at this point
+	Short                   // the text ended inside a value: more text could complete it
 )
 
 // Flags are facts about a value that the scan finds in passing, to save later passes.
@@ -61,7 +61,7 @@ func skipBlanks(b []byte, i int) int {
 const BigNumberLen = 309
 
 // SkipNumber validates the number at b[i] and returns the offset after it.
-func (s *Scanner) SkipNumber(b []byte, i int) (int, Status) {
+func (s *Scanner) SkipNumber(b []byte, i int) (int, ScanStatus) {
 	start := i
 	if b[i] == '-' {
 		i++
@@ -112,7 +112,7 @@ func SkipDigits(b []byte, i int) int {
 }
 
 // badOrShort returns Short if the text ends at offset i, and Bad otherwise.
-func badOrShort(b []byte, i int) Status {
+func badOrShort(b []byte, i int) ScanStatus {
 	if i < len(b) {
 		return Bad
 	}
@@ -120,7 +120,7 @@ func badOrShort(b []byte, i int) Status {
 }
 
 // skipLiteral validates true, false or null at b[i].
-func skipLiteral(b []byte, i int) (int, Status) {
+func skipLiteral(b []byte, i int) (int, ScanStatus) {
 	word := "null"
 	switch b[i] {
 	case 't':
@@ -169,7 +169,7 @@ func (c *containers) inObject() bool { return c.near&1 == 1 }
 // SkipValue validates the JSON value at b[i], possibly after white space, and returns the offset
 // after it. Only memory limits the depth, one bit per open container, so that deep nesting neither
 // fails nor overflows a stack (docs/format.md, Loading).
-func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
+func (s *Scanner) SkipValue(b []byte, i int) (int, ScanStatus) {
 	open := containers{deep: s.deep[:0]}
 	end, st := s.skipNested(b, i, &open)
 	s.deep = open.deep[:0]
@@ -177,8 +177,8 @@ func (s *Scanner) SkipValue(b []byte, i int) (int, Status) {
 	return end, st
 }
 
-func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
-	var st Status
+func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, ScanStatus) {
+	var st ScanStatus
 	for {
 		i = SkipSpace(b, i)
 		if i >= len(b) {
@@ -261,7 +261,7 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, Status) {
 }
 
 // skipKey validates a member's key and colon, beginning at the key's opening quote.
-func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
+func (s *Scanner) skipKey(b []byte, i int) (int, ScanStatus) {
 	if b[i] != '"' {
 		return i, Bad
 	}
@@ -282,7 +282,7 @@ func (s *Scanner) skipKey(b []byte, i int) (int, Status) {
 // ScanMembers validates the object at text[i] and returns the offset after it. For each member it
 // calls visit with the key, quoted and with escapes decoded, and the offset of the value. visit
 // must scan the value and return the offset after it.
-func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) (int, Status)) (int, Status) {
+func (s *Scanner) ScanMembers(text []byte, i int, visit func(key []byte, i int) (int, ScanStatus)) (int, ScanStatus) {
 	i = SkipSpace(text, i+1)
 	if i >= len(text) {
 		return i, Short
@@ -363,7 +363,7 @@ const (
 
 // SkipString validates the string whose opening quote is at b[i-1] and returns the offset after its
 // closing quote, or with Bad and Short the offset where it stopped.
-func (s *Scanner) SkipString(b []byte, i int) (int, Status) {
+func (s *Scanner) SkipString(b []byte, i int) (int, ScanStatus) {
 	for n := 0; n < shortWords && i+wordSize <= len(b); n++ {
 		if special := firstSpecial(binary.LittleEndian.Uint64(b[i:])); special != 0 {
 			i += bits.TrailingZeros64(special) >> 3
@@ -378,8 +378,8 @@ func (s *Scanner) SkipString(b []byte, i int) (int, Status) {
 }
 
 // skipLong continues SkipString after the first words.
-func (s *Scanner) skipLong(b []byte, i int) (int, Status) {
-	st := Status(inside)
+func (s *Scanner) skipLong(b []byte, i int) (int, ScanStatus) {
+	st := ScanStatus(inside)
 	for st == inside {
 		i, st = s.skipSpecial(b, s.skipBlocks(b, i))
 		for st == inside && i < len(b) && b[i] == '\\' { // where texts are escaped, \u follows \u
@@ -408,7 +408,7 @@ func (s *Scanner) skipBlocks(b []byte, i int) int {
 }
 
 // skipSpecial skips to the next byte that is not plain ASCII, and over it.
-func (s *Scanner) skipSpecial(b []byte, i int) (int, Status) {
+func (s *Scanner) skipSpecial(b []byte, i int) (int, ScanStatus) {
 	for i+wordSize <= len(b) {
 		if special := firstSpecial(binary.LittleEndian.Uint64(b[i:])); special != 0 {
 			i += bits.TrailingZeros64(special) >> 3
@@ -430,7 +430,7 @@ func (s *Scanner) skipSpecial(b []byte, i int) (int, Status) {
 }
 
 // skipSpecialByte skips the ASCII character at b[i]: an escape, the closing quote, or any other.
-func skipSpecialByte(b []byte, i int) (int, Status) {
+func skipSpecialByte(b []byte, i int) (int, ScanStatus) {
 	c := b[i]
 	switch {
 	case c == '"':

@@ -11,7 +11,7 @@ import (
 )
 
 // skipStringByBytes is SkipString a byte at a time.
-func skipStringByBytes(s *Scanner, b []byte, i int) (int, Status) {
+func skipStringByBytes(s *Scanner, b []byte, i int) (int, ScanStatus) {
 	for i < len(b) {
 		switch c := b[i]; {
 		case c == '"':

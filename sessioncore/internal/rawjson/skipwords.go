@@ -9,14 +9,14 @@ import (
 // branch for each word would be mispredicted. Without blocks prose is skipped a fifth slower, code
 // a third, and texts outside ASCII four times.
 
-// block is the unit of skipBlocksInWords, with one more byte for an escape at its end.
-type block [blockSize + 1]byte
+// wordBlock is the unit of skipBlocksInWords, with one more byte for an escape at its end.
+type wordBlock [blockSize + 1]byte
 
 // skipBlocksInWords skips whole blocks. It stops before a last part of less than a block, before
 // the first block with bytes above 0x7f, and before bytes for skipSpecial.
 func (s *Scanner) skipBlocksInWords(b []byte, i int) int {
 	for i+blockSize < len(b) {
-		p := (*block)(b[i:])
+		p := (*wordBlock)(b[i:])
 		special, high := p.specials()
 		if high && s.Flags&HasHighBytes == 0 {
 			break
@@ -42,7 +42,7 @@ func (s *Scanner) skipBlocksInWords(b []byte, i int) int {
 
 // specials returns a bit for each byte of p but the last: 1 for a quote, a backslash or a control
 // character. high reports bytes above 0x7f.
-func (p *block) specials() (special uint64, high bool) {
+func (p *wordBlock) specials() (special uint64, high bool) {
 	w0 := binary.LittleEndian.Uint64(p[0:])
 	w1 := binary.LittleEndian.Uint64(p[8:])
 	w2 := binary.LittleEndian.Uint64(p[16:])

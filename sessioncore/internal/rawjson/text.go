@@ -191,7 +191,7 @@ func TrimSpace(text string) string {
 }
 
 // EscapeLen returns the length of the escape sequence at the start of b.
-func EscapeLen(b []byte) (int, Status) {
+func EscapeLen(b []byte) (int, ScanStatus) {
 	if len(b) < 2 {
 		return 0, Short
 	}
@@ -278,11 +278,11 @@ func (s *Scanner) noteString(b []byte) {
 	s.Flags |= HasBlob
 }
 
-// Text is a string whose JSON is like the clients', with lone surrogates escaped.
-type Text string
+// JSONText is a string whose JSON is like the clients', with lone surrogates escaped.
+type JSONText string
 
 // MarshalJSON implements json.Marshaler.
-func (t Text) MarshalJSON() ([]byte, error) { return AppendQuoted(nil, string(t)), nil }
+func (t JSONText) MarshalJSON() ([]byte, error) { return AppendQuoted(nil, string(t)), nil }
 
 // AppendLine appends v, made of numbers and texts, as a line of JSON. Characters that could control a
 // terminal are escaped, also those that JSON would leave as they are.

@@ -9,20 +9,20 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// node is a name in the catalogue: a file if it has a row, otherwise a directory. A directory
+// catalogueNode is a name in the catalogue: a file if it has a row, otherwise a directory. A directory
 // exists as long as a row is below it.
-type node struct {
-	parent   *node
+type catalogueNode struct {
+	parent   *catalogueNode
 	name     string // in parent
 	row      *row
-	children map[string]*node
+	children map[string]*catalogueNode
 	inode    uint64
 	modified int64 // of a directory, nanoseconds since the epoch
 	changed  int64
 }
 
-// facts are the columns of a row, without its content.
-type facts struct {
+// rowFacts are the columns of a row, without its content.
+type rowFacts struct {
 	path    string
 	version string // xmin
 	size    int64  // bytes
@@ -31,20 +31,20 @@ type facts struct {
 }
 
 // targets are where the columns of a row are scanned to.
-func (f *facts) targets() []any {
+func (f *rowFacts) targets() []any {
 	return []any{&f.path, &f.version, &f.size, &f.mtime, &f.title.text, &f.title.source, &f.title.updated}
 }
 
 // row is one object: a row of the table until it is written anew. Appends and titles leave it the
 // same object. Its content is kept in content.go.
 type row struct {
-	facts
+	rowFacts
 	inode   uint64
 	changed int64
 	stored  int64 // Storage.clock when facts were stored
 	gone    bool  // it is not in the table any more: only the kept content can be read
 
-	content content
+	content rowContent
 }
 
 // changeAge is the least age that the last change of a file is given. The version tells states
@@ -59,9 +59,9 @@ func nextChange(before, modified int64) int64 {
 func (r *row) modified() int64 { return r.mtime * int64(time.Millisecond) }
 
 // newRow returns a row that is new to the catalogue. Callers must hold s.mu.
-func (s *Storage) newRow(f facts) *row {
+func (s *Storage) newRow(f rowFacts) *row {
 	s.inodes++
-	r := &row{facts: f, inode: s.inodes}
+	r := &row{rowFacts: f, inode: s.inodes}
 	r.changed = nextChange(0, r.modified())
 	r.content.row = r
 	r.content.s = s
@@ -80,7 +80,7 @@ func (r *row) name() string {
 }
 
 // find returns the node of a name, nil if there is none. Callers must hold s.mu.
-func (s *Storage) find(name string) *node {
+func (s *Storage) find(name string) *catalogueNode {
 	n := s.root
 	if name == "" {
 		return n
@@ -99,7 +99,7 @@ func (s *Storage) find(name string) *node {
 
 // enter returns the node of a row's name, and makes it and its directories if they are missing.
 // Callers must hold s.mu.
-func (s *Storage) enter(name, path string) *node {
+func (s *Storage) enter(name, path string) *catalogueNode {
 	n := s.root
 	if dir := storage.Dir(name); dir != "" {
 		for part := range strings.SplitSeq(dir, "/") {
@@ -109,13 +109,13 @@ func (s *Storage) enter(name, path string) *node {
 	return s.enterIn(n, path[strings.LastIndexByte(path, '/')+1:]) // the base of both, without a copy
 }
 
-func (s *Storage) enterIn(n *node, name string) *node {
+func (s *Storage) enterIn(n *catalogueNode, name string) *catalogueNode {
 	child := n.children[name]
 	if child == nil {
 		s.inodes++
-		child = &node{parent: n, name: name, inode: s.inodes}
+		child = &catalogueNode{parent: n, name: name, inode: s.inodes}
 		if n.children == nil {
-			n.children = map[string]*node{}
+			n.children = map[string]*catalogueNode{}
 		}
 		n.children[name] = child
 		n.touch(time.Now().UnixNano())
@@ -125,13 +125,13 @@ func (s *Storage) enterIn(n *node, name string) *node {
 }
 
 // touch gives a directory a new token. Callers must hold Storage.mu.
-func (n *node) touch(at int64) {
+func (n *catalogueNode) touch(at int64) {
 	n.modified = max(n.modified, at)
 	n.changed = nextChange(n.changed, n.modified)
 }
 
 // prune removes a node and the directories above it that became empty. Callers must hold s.mu.
-func (s *Storage) prune(n *node) {
+func (s *Storage) prune(n *catalogueNode) {
 	for n.parent != nil && n.row == nil && len(n.children) == 0 {
 		delete(n.parent.children, n.name)
 		n.parent.touch(time.Now().UnixNano())
@@ -142,7 +142,7 @@ func (s *Storage) prune(n *node) {
 // put stores a row's facts, read at time asked of the clock or later. A known row stays the same
 // object unless it is certainly another one. It returns false, and stores nothing, if other facts
 // were stored since: the newer of the two is not known then. Callers must hold s.mu.
-func (s *Storage) put(f facts, asked int64) bool {
+func (s *Storage) put(f rowFacts, asked int64) bool {
 	r := s.rows[f.path]
 	switch {
 	case r == nil:
@@ -152,7 +152,7 @@ func (s *Storage) put(f facts, asked int64) bool {
 	case r.stored > asked:
 		return false
 	case r.version != f.version && f.size >= r.size && f.size >= r.content.length.Load():
-		r.facts = f
+		r.rowFacts = f
 		r.changed = nextChange(r.changed, r.modified())
 	default:
 		s.replace(r, f)
@@ -197,7 +197,7 @@ func (s *Storage) add(r *row) {
 }
 
 // replace makes the name of a row stand for another object. Callers must hold s.mu.
-func (s *Storage) replace(old *row, f facts) *row {
+func (s *Storage) replace(old *row, f rowFacts) *row {
 	old.gone = true
 	r := s.newRow(f)
 	r.changed = nextChange(old.changed, r.modified())
@@ -233,7 +233,7 @@ func (s *Storage) rowStat(r *row) storage.Stat {
 }
 
 // statOf returns the state of a node. Callers must hold s.mu.
-func (s *Storage) statOf(n *node) storage.Stat {
+func (s *Storage) statOf(n *catalogueNode) storage.Stat {
 	if n.row != nil {
 		return s.rowStat(n.row)
 	}
@@ -248,7 +248,7 @@ func (s *Storage) statOf(n *node) storage.Stat {
 func missing(op, name string) error { return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist} }
 
 // lookUp returns the node of a name; "" is the root. Callers must hold s.mu.
-func (s *Storage) lookUp(op, name string) (*node, error) {
+func (s *Storage) lookUp(op, name string) (*catalogueNode, error) {
 	if name != "" {
 		if err := storage.CheckName(name); err != nil {
 			return nil, err

@@ -32,8 +32,8 @@ const (
 	contentTries = 3
 )
 
-// content is the kept beginning of a row's content.
-type content struct {
+// rowContent is the kept beginning of a row's content.
+type rowContent struct {
 	s   *Storage
 	row *row
 
@@ -116,21 +116,21 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // facts returns the row's facts, and whether it is gone.
-func (c *content) facts() (facts, bool) {
+func (c *rowContent) facts() (rowFacts, bool) {
 	c.s.mu.RLock()
 	defer c.s.mu.RUnlock()
-	return c.row.facts, c.row.gone
+	return c.row.rowFacts, c.row.gone
 }
 
 // name returns the name of the row.
-func (c *content) name() string {
+func (c *rowContent) name() string {
 	c.s.mu.RLock()
 	defer c.s.mu.RUnlock()
 	return c.row.name()
 }
 
 // read fills p. The row's facts say that it has these bytes.
-func (c *content) read(p []byte, off int64) error {
+func (c *rowContent) read(p []byte, off int64) error {
 	for range contentTries {
 		if isKept, err := c.copy(p, off); isKept {
 			return err
@@ -143,7 +143,7 @@ func (c *content) read(p []byte, off int64) error {
 }
 
 // copy fills p if these bytes are kept, with the title of the columns in place of that in the slot.
-func (c *content) copy(p []byte, off int64) (isKept bool, err error) {
+func (c *rowContent) copy(p []byte, off int64) (isKept bool, err error) {
 	f, _ := c.facts()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +166,7 @@ func (c *content) copy(p []byte, off int64) (isKept bool, err error) {
 }
 
 // head returns the first n kept bytes, or fewer.
-func (c *content) head(n int64) ([]byte, error) {
+func (c *rowContent) head(n int64) ([]byte, error) {
 	head := make([]byte, min(n, c.length.Load()))
 	if len(head) == 0 {
 		return nil, nil
@@ -176,7 +176,7 @@ func (c *content) head(n int64) ([]byte, error) {
 }
 
 // renew brings the kept content up to date.
-func (c *content) renew() error {
+func (c *rowContent) renew() error {
 	f, gone := c.facts()
 	n := c.length.Load()
 	switch {
@@ -190,7 +190,7 @@ func (c *content) renew() error {
 
 // fetch reads the row to its end, or its head if that has want bytes, unless these are kept in the
 // row's current state. The error wraps ErrStale if it is another object now.
-func (c *content) fetch(want int64) error {
+func (c *rowContent) fetch(want int64) error {
 	c.fetching.Lock()
 	defer c.fetching.Unlock()
 	asked := c.s.now()
@@ -216,7 +216,7 @@ func (c *content) fetch(want int64) error {
 
 // fetchRest adds the bytes behind the kept ones. f are the row's facts at time asked. Callers must
 // hold c.fetching.
-func (c *content) fetchRest(f facts, asked int64) error {
+func (c *rowContent) fetchRest(f rowFacts, asked int64) error {
 	text := c.text
 	if text == nil {
 		text = c.s.kept.texts.New()
@@ -248,7 +248,7 @@ const secondsOfMiB = 1
 // readRest adds the bytes behind text, with which the row began in state c.version, and reports
 // whether it still does. The error is pgx.ErrNoRows if there is no row. Callers must hold
 // c.fetching.
-func (c *content) readRest(text *budget.Text, f facts) (now facts, same bool, err error) {
+func (c *rowContent) readRest(text *budget.Text, f rowFacts) (now rowFacts, same bool, err error) {
 	n := text.Size()
 	limit := readLimit + time.Duration(f.size>>20)*secondsOfMiB*time.Second
 	err = c.s.try(limit, func(ctx context.Context, conn conn) error {
@@ -291,13 +291,13 @@ func hasSum(text *budget.Text, n int64, sum []byte) (bool, error) {
 }
 
 // keepHead keeps the head of the row, which was read at time asked. Callers must hold c.fetching.
-func (c *content) keepHead(now beginning, asked int64) error {
+func (c *rowContent) keepHead(now beginning, asked int64) error {
 	known, err := c.head(headSize)
 	if err != nil {
 		return err
 	}
-	if c.isLost(now.facts) || !bytes.HasPrefix(now.head, known) {
-		return c.replaceRow(now.facts)
+	if c.isLost(now.rowFacts) || !bytes.HasPrefix(now.head, known) {
+		return c.replaceRow(now.rowFacts)
 	}
 	text := c.text
 	if text == nil {
@@ -307,12 +307,12 @@ func (c *content) keepHead(now beginning, asked int64) error {
 	if _, err := text.Write(now.head[len(known):]); err != nil {
 		return err
 	}
-	c.keep(text, now.facts, asked)
+	c.keep(text, now.rowFacts, asked)
 	return nil
 }
 
 // keep keeps a text with which the row begins. now are its facts, read at time asked.
-func (c *content) keep(text *budget.Text, now facts, asked int64) {
+func (c *rowContent) keep(text *budget.Text, now rowFacts, asked int64) {
 	c.mu.Lock()
 	n := text.Size()
 	c.text = text
@@ -328,13 +328,13 @@ func (c *content) keep(text *budget.Text, now facts, asked int64) {
 
 // isLost reports whether the text was evicted and the row has changed since: then it may begin with
 // another text. Callers must hold c.fetching.
-func (c *content) isLost(now facts) bool {
+func (c *rowContent) isLost(now rowFacts) bool {
 	return c.text == nil && c.version != "" && c.version != now.version
 }
 
 // evict frees the kept text. It returns false while a goroutine works with it. The text of an open
 // row moves from memory to a file, as long as there are not too many files.
-func (c *content) evict(inMemory bool) (evicted, moved bool) {
+func (c *rowContent) evict(inMemory bool) (evicted, moved bool) {
 	if !c.fetching.TryLock() {
 		return false, false
 	}
@@ -357,7 +357,7 @@ func (c *content) evict(inMemory bool) (evicted, moved bool) {
 }
 
 // removeRow removes the row from the catalogue, and returns ErrStale.
-func (c *content) removeRow() error {
+func (c *rowContent) removeRow() error {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if c.s.rows[c.row.path] == c.row {
@@ -367,7 +367,7 @@ func (c *content) removeRow() error {
 }
 
 // replaceRow makes the name stand for another object, and returns ErrStale.
-func (c *content) replaceRow(now facts) error {
+func (c *rowContent) replaceRow(now rowFacts) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.s.mu.Lock()
@@ -383,7 +383,7 @@ func (c *content) replaceRow(now facts) error {
 
 // keepAppended adds appended data to the text, if that is the whole row of before and is not being
 // fetched.
-func (c *content) keepAppended(before facts, data []byte, after facts) {
+func (c *rowContent) keepAppended(before rowFacts, data []byte, after rowFacts) {
 	if !c.fetching.TryLock() {
 		return
 	}
@@ -405,7 +405,7 @@ func (c *content) keepAppended(before facts, data []byte, after facts) {
 
 // beginning has a row's facts and its first headSize bytes.
 type beginning struct {
-	facts
+	rowFacts
 	head []byte
 }
 
@@ -440,7 +440,7 @@ func (s *Storage) ReadAhead(names []string) {
 	}
 	s.refresh()
 	var paths []string
-	of := map[string]*content{}
+	of := map[string]*rowContent{}
 	s.mu.RLock()
 	for _, name := range names {
 		path := s.PathOf(name)

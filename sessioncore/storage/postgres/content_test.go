@@ -148,7 +148,7 @@ func TestContentIsBounded(t *testing.T) {
 func TestEvicted(t *testing.T) {
 	for _, before := range []string{lines(10), lines(5000)} {
 		table, s := openTable(t, Options{Temporary: t.TempDir()})
-		evict := func(from *contents) {
+		evict := func(from *rowContents) {
 			s.kept.mu.Lock()
 			defer s.kept.mu.Unlock()
 			require.True(t, s.kept.evict(from))
@@ -189,7 +189,7 @@ func TestNameOfGrowingRow(t *testing.T) {
 	put := func(size int64) *row {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.put(facts{path: prefix + "a.jsonl", version: fmt.Sprint(size), size: size}, s.clock)
+		s.put(rowFacts{path: prefix + "a.jsonl", version: fmt.Sprint(size), size: size}, s.clock)
 		return s.rows[prefix+"a.jsonl"]
 	}
 	r := put(0)

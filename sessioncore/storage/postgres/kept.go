@@ -22,22 +22,22 @@ type kept struct {
 	texts budget.Room
 
 	mu            sync.Mutex // guards the fields below
-	memory, files *contents
+	memory, files *rowContents
 }
 
-// contents are contents by their last use.
-type contents = simplelru.LRU[*content, struct{}]
+// rowContents are contents by their last use.
+type rowContents = simplelru.LRU[*rowContent, struct{}]
 
 func newKept(limit *budget.Budget, dir string) *kept {
 	k := &kept{texts: budget.Room{Limit: limit, Memory: limit.Kept().AtMost(maxMemory), Most: maxInMemory, Dir: dir}}
-	k.memory, _ = simplelru.NewLRU[*content, struct{}](math.MaxInt, nil)
-	k.files, _ = simplelru.NewLRU[*content, struct{}](math.MaxInt, nil)
+	k.memory, _ = simplelru.NewLRU[*rowContent, struct{}](math.MaxInt, nil)
+	k.files, _ = simplelru.NewLRU[*rowContent, struct{}](math.MaxInt, nil)
 	limit.OnFull(k.evictIdle)
 	return k
 }
 
 // use records that a content was read or has grown.
-func (k *kept) use(c *content, inFile bool) {
+func (k *kept) use(c *rowContent, inFile bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	in := k.memory
@@ -66,7 +66,7 @@ func (k *kept) reserve(t *budget.Text, n int64) {
 
 // evict evicts the least recently used of some contents that no goroutine works with. It returns
 // false if there is none. Callers must hold k.mu.
-func (k *kept) evict(from *contents) bool {
+func (k *kept) evict(from *rowContents) bool {
 	for range from.Len() {
 		c, _, _ := from.RemoveOldest()
 		evicted, moved := c.evict(from == k.memory)

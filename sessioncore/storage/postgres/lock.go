@@ -120,7 +120,7 @@ func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f facts
+	var f rowFacts
 	var batch pgx.Batch
 	s.beginWrite(&batch, path)
 	batch.Queue(s.sql.lockRow, path)

@@ -134,7 +134,7 @@ func (s *Storage) lookNow(ctx context.Context) error {
 
 // changeSet is the result of a look.
 type changeSet struct {
-	rows     []facts
+	rows     []rowFacts
 	gone     []string // paths of rows that are not in the table
 	count    int      // of rows in the table, -1 where changes are noted
 	horizon  string   // look.seen
@@ -181,7 +181,7 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 // scan reads the answer to queries.changed or queries.noted.
 func (now *changeSet) scan(rows pgx.Rows) error {
 	var path *string // of a changed row, "" for all rows; nil without a change
-	var f facts
+	var f rowFacts
 	targets := append([]any{&now.count, &now.horizon, &now.server, &now.trigger, &path}, f.targets()...)
 	_, err := pgx.ForEachRow(rows, targets, func() error {
 		switch {

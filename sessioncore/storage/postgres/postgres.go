@@ -32,7 +32,7 @@ type Options struct {
 
 // Storage implements storage.Storage with the rows of a table. Use Open to create one.
 //
-// Lock order: look.turn, look.mu, content.fetching, content.mu, Storage.mu, kept.mu. An eviction,
+// Lock order: look.turn, look.mu, rowContent.fetching, rowContent.mu, Storage.mu, kept.mu. An eviction,
 // which has kept.mu, only tries the others.
 type Storage struct {
 	opts   Options
@@ -58,7 +58,7 @@ type Storage struct {
 	working sync.WaitGroup // goroutines of work
 
 	mu            sync.RWMutex // guards the fields below, nodes, and rows without their content
-	root          *node
+	root          *catalogueNode
 	rows          map[string]*row // by path
 	inodes        uint64
 	clock         int64            // counts the facts that were stored in rows
@@ -94,7 +94,7 @@ func newStorage(o Options) *Storage {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Storage{
-		opts: o, root: &node{inode: 2}, rows: map[string]*row{}, inodes: 2, held: map[string]*lock{},
+		opts: o, root: &catalogueNode{inode: 2}, rows: map[string]*row{}, inodes: 2, held: map[string]*lock{},
 		onLost: func(error) {}, onBack: func() {},
 	}
 	s.ctx, s.close = context.WithCancel(context.Background())
@@ -151,7 +151,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	}
 	var st storage.Stat
 	state := func() (storage.Stat, error) { return st, nil }
-	item := func(name string, child *node) bool {
+	item := func(name string, child *catalogueNode) bool {
 		st = s.statOf(child)
 		return f(storage.Item{Name: name, Kind: st.Kind, State: state})
 	}

@@ -17,7 +17,7 @@ type queries struct {
 }
 
 const (
-	// factColumns are the columns of a row's facts, in the order of facts.targets.
+	// factColumns are the columns of a row's facts, in the order of rowFacts.targets.
 	factColumns = `path, xmin::text AS version, octet_length(content)::bigint AS size, mtime_ms,
 			title, title_source, title_updated_at`
 	contentUTF8 = `convert_to(content, 'UTF8')`

@@ -16,8 +16,8 @@ type title struct {
 
 const slotSize = names.SlotSize
 
-// slot is a title slot as it is read.
-type slot struct {
+// titleSlot is a title slot as it is read.
+type titleSlot struct {
 	Type    string  `json:"type"`
 	Version float64 `json:"v"`
 	Title   *string `json:"title"`
@@ -32,7 +32,7 @@ func parseSlot(content []byte) (t title, ok bool) {
 	if len(content) < slotSize || content[slotSize-1] != '\n' || bytes.IndexByte(content[:slotSize-1], '\n') >= 0 {
 		return title{}, false
 	}
-	var s slot
+	var s titleSlot
 	if json.Unmarshal(content[:slotSize], &s) != nil || s.Type != "title" || s.Version != 1 ||
 		s.Title == nil || s.Updated == nil || s.Pad == nil {
 		return title{}, false

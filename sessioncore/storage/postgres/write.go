@@ -29,8 +29,8 @@ const (
 	maxContent = 1<<30 - 1<<20
 )
 
-// change is a statement that writes a row, with the facts by which its success can be seen later.
-type change struct {
+// rowChange is a statement that writes a row, with the facts by which its success can be seen later.
+type rowChange struct {
 	path    string
 	version string // of the row that it changes, "" if there is none
 	sql     string
@@ -59,12 +59,12 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 
 // extend appends data to a row that is as before, and gives it a title unless that is nil. As in
 // the client, a title goes into the columns alone.
-func (s *Storage) extend(name string, r *row, before facts, data []byte, t *title) (storage.Stat, error) {
+func (s *Storage) extend(name string, r *row, before rowFacts, data []byte, t *title) (storage.Stat, error) {
 	text := string(data)
 	if err := checkText(text, before.size); err != nil {
 		return storage.Stat{}, err
 	}
-	c := change{
+	c := rowChange{
 		path: before.path, version: before.version, sql: s.sql.append,
 		args: []any{nowMs(), text, before.size}, at: before.size, data: text, title: t,
 	}
@@ -146,7 +146,7 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 		return storage.Stat{}, err
 	}
 	t, _ := parseSlot([]byte(text[:min(len(text), slotSize)]))
-	c := change{
+	c := rowChange{
 		path: s.PathOf(name), version: before.version, sql: s.sql.update,
 		args: []any{mtimeOf(o), text, t.text, t.source, t.updated}, data: text,
 	}
@@ -165,31 +165,31 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 
 // expected returns the facts of a row that has a token. For a zero token there must be no row, and
 // the facts are zero.
-func (s *Storage) expected(name string, token storage.Token) (facts, error) {
+func (s *Storage) expected(name string, token storage.Token) (rowFacts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if token != (storage.Token{}) {
 		if err := s.checkParent("replace", name); err != nil {
-			return facts{}, err
+			return rowFacts{}, err
 		}
 	}
 	n := s.find(name)
 	switch {
 	case n == nil && token == storage.Token{}:
 		if err := s.checkPath(name); err != nil {
-			return facts{}, err
+			return rowFacts{}, err
 		}
-		return facts{}, s.mayHold(storage.Dir(name))
+		return rowFacts{}, s.mayHold(storage.Dir(name))
 	case n == nil:
-		return facts{}, fmt.Errorf("%w: %s is gone", storage.ErrStale, name)
+		return rowFacts{}, fmt.Errorf("%w: %s is gone", storage.ErrStale, name)
 	case token == storage.Token{}:
-		return facts{}, fmt.Errorf("%w: %s: %w", storage.ErrStale, name, fs.ErrExist)
+		return rowFacts{}, fmt.Errorf("%w: %s: %w", storage.ErrStale, name, fs.ErrExist)
 	case n.row == nil:
-		return facts{}, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
+		return rowFacts{}, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
 	case s.rowStat(n.row).Token != token:
-		return facts{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+		return rowFacts{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	default:
-		return n.row.facts, nil
+		return n.row.rowFacts, nil
 	}
 }
 
@@ -230,7 +230,7 @@ func checkText(data string, size int64) error {
 
 // write carries out a change, once. The error wraps ErrStale if the row's state was another one.
 // asked is the clock before that.
-func (s *Storage) write(name string, c change) (after facts, asked int64, err error) {
+func (s *Storage) write(name string, c rowChange) (after rowFacts, asked int64, err error) {
 	s.mu.RLock()
 	l := s.held[name]
 	s.mu.RUnlock()
@@ -263,15 +263,15 @@ func (s *Storage) write(name string, c change) (after facts, asked int64, err er
 		s.look.good = time.Time{}
 		s.look.slow = false
 		s.look.mu.Unlock()
-		return facts{}, asked, fmt.Errorf("%w: %s", storage.ErrStale, name)
+		return rowFacts{}, asked, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
-	return facts{}, asked, saidError(err)
+	return rowFacts{}, asked, saidError(err)
 }
 
 // run sends the statement with its COMMIT and, unless the row is locked, the beginning of a
 // transaction, in one request. The error is pgx.ErrNoRows if the row's state is another one.
-func (s *Storage) run(ctx context.Context, conn conn, c change) (facts, error) {
-	var f facts
+func (s *Storage) run(ctx context.Context, conn conn, c rowChange) (rowFacts, error) {
+	var f rowFacts
 	var batch pgx.Batch
 	if conn.PgConn().TxStatus() == 'I' {
 		s.beginWrite(&batch, c.path)
@@ -280,7 +280,7 @@ func (s *Storage) run(ctx context.Context, conn conn, c change) (facts, error) {
 	at := batch.Len()
 	batch.Queue(`COMMIT`)
 	if err := answer(conn.SendBatch(ctx, &batch), at, f.targets()...); err != nil {
-		return facts{}, err
+		return rowFacts{}, err
 	}
 	return f, nil
 }
@@ -302,7 +302,7 @@ func answer(results pgx.BatchResults, nth int, targets ...any) error {
 }
 
 // settle repeats settleOnce until the server answers, for settleLimit.
-func (s *Storage) settle(c change, lost error) (after facts, err error) {
+func (s *Storage) settle(c rowChange, lost error) (after rowFacts, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
 	pause := firstPause
@@ -315,7 +315,7 @@ func (s *Storage) settle(c change, lost error) (after facts, err error) {
 			return after, err
 		}
 		if !storage.Sleep(ctx, pause) {
-			return facts{}, s.checkReachable(fmt.Errorf("%w; whether it was written is not known", unreachable(lost)))
+			return rowFacts{}, s.checkReachable(fmt.Errorf("%w; whether it was written is not known", unreachable(lost)))
 		}
 		pause = min(2*pause, time.Second)
 	}
@@ -323,8 +323,8 @@ func (s *Storage) settle(c change, lost error) (after facts, err error) {
 
 // settleOnce carries out a change whose answer was lost, unless the server did so. It cannot happen
 // twice, even if the server still works on the first: that changes the state of the row.
-func (s *Storage) settleOnce(ctx context.Context, conn conn, c change) (facts, error) {
-	var is facts
+func (s *Storage) settleOnce(ctx context.Context, conn conn, c rowChange) (rowFacts, error) {
+	var is rowFacts
 	var done bool
 	sum := sha256.Sum256([]byte(c.data))
 	var batch pgx.Batch
@@ -334,17 +334,17 @@ func (s *Storage) settleOnce(ctx context.Context, conn conn, c change) (facts, e
 	gone := errors.Is(err, pgx.ErrNoRows)
 	switch {
 	case err != nil && !gone:
-		return facts{}, err
+		return rowFacts{}, err
 	case gone && c.version == "", !gone && is.version == c.version:
 		return s.run(ctx, conn, c)
 	case gone, !done, c.title != nil && !reflect.DeepEqual(is.title, *c.title):
-		return facts{}, pgx.ErrNoRows
+		return rowFacts{}, pgx.ErrNoRows
 	}
 	return is, nil
 }
 
 // written stores the facts of a row after a write, and returns its state.
-func (s *Storage) written(r *row, after facts, asked int64) storage.Stat {
+func (s *Storage) written(r *row, after rowFacts, asked int64) storage.Stat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rows[r.path] == r {
@@ -355,7 +355,7 @@ func (s *Storage) written(r *row, after facts, asked int64) storage.Stat {
 }
 
 // writtenAnew is written for a row that is another object now.
-func (s *Storage) writtenAnew(after facts, asked int64) storage.Stat {
+func (s *Storage) writtenAnew(after rowFacts, asked int64) storage.Stat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.rows[after.path]
@@ -365,7 +365,7 @@ func (s *Storage) writtenAnew(after facts, asked int64) storage.Stat {
 		return s.rowStat(r)
 	}
 	if old.stored > asked && old.version != after.version { // another program wrote since
-		after = old.facts
+		after = old.rowFacts
 	}
 	return s.rowStat(s.replace(old, after))
 }
