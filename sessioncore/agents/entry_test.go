@@ -22,13 +22,16 @@ func TestTitlesAreShort(t *testing.T) {
 		"a part":         func(text string) string { return Name(text[:5]) },
 		"a long title":   Name,
 	} {
-		text := strings.Clone("title\n" + strings.Repeat("x", 1<<20))
-		memory := weak.Make(unsafe.StringData(text))
-		title := cut(text)
+		title, memory := cutOfLong(cut)
 		require.True(t, strings.HasPrefix(title, "title"), name)
-		text = ""
 		runtime.GC()
 		require.Nil(t, memory.Value(), name)
 		runtime.KeepAlive(title)
 	}
+}
+
+// cutOfLong returns what is cut of a long text, and a pointer to the text that does not keep it.
+func cutOfLong(cut func(text string) string) (title string, memory weak.Pointer[byte]) {
+	text := strings.Clone("title\n" + strings.Repeat("x", 1<<20))
+	return cut(text), weak.Make(unsafe.StringData(text))
 }
