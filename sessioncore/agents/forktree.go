@@ -91,8 +91,23 @@ func (t *RecordTree) ByParent(at int) (above int, ok bool) {
 	return above, ok
 }
 
-// Last returns the index of the last record of a fork. The error is a ForkError if there is none.
-func (t *RecordTree) Last(request *ForkRequest) (int, error) {
+// Path returns the records of a fork, as indexes, in order: those from the root to the last one, with all
+// that make no entry, and those of the entries on the path beside them, such as the results of parallel
+// calls. The error is a ForkError if the client could not go on from them.
+func (t *RecordTree) Path(request *ForkRequest) ([]int, error) {
+	last, err := t.last(request)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := t.ancestors(last)
+	if err != nil {
+		return nil, err
+	}
+	return t.withEntries(chain, request), nil
+}
+
+// last returns the index of the last record of a fork.
+func (t *RecordTree) last(request *ForkRequest) (int, error) {
 	end := slices.Max(request.Last().Lines)
 	at, ok := t.byLine[end]
 	if !ok || request.Last().File != "" {
@@ -101,8 +116,8 @@ func (t *RecordTree) Last(request *ForkRequest) (int, error) {
 	return at, nil
 }
 
-// Ancestors returns a record and those above it, as indexes, the first one first.
-func (t *RecordTree) Ancestors(at int) ([]int, error) {
+// ancestors returns a record and those above it, as indexes, the first one first.
+func (t *RecordTree) ancestors(at int) ([]int, error) {
 	chain := []int{at}
 	visited := map[int]bool{at: true}
 	for parent := t.Records[at].Parent; parent != ""; parent = t.Records[at].Parent {
@@ -124,9 +139,8 @@ func (t *RecordTree) Ancestors(at int) ([]int, error) {
 	return chain, nil
 }
 
-// WithEntries returns a chain of records with those of the entries on the path that it lacks, such as
-// the results of parallel calls.
-func (t *RecordTree) WithEntries(chain []int, request *ForkRequest) []int {
+// withEntries returns a chain of records with those of the entries on the path that it lacks.
+func (t *RecordTree) withEntries(chain []int, request *ForkRequest) []int {
 	isChosen := map[int]bool{}
 	for _, at := range chain {
 		isChosen[at] = true

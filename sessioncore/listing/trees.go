@@ -270,6 +270,7 @@ func (l *Listing) TreeFind(ctx context.Context, v KeyTable, dir, name string, kn
 	return e, nil
 }
 
+// errNotInTree is the error of a name that is not in a directory of a tree.
 func errNotInTree(dir, name string) error {
 	return fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
 }

@@ -44,11 +44,7 @@ func (a Format) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPla
 	if err != nil {
 		return place, err
 	}
-	last, err := file.Last(request)
-	if err != nil {
-		return place, err
-	}
-	chain, err := file.Ancestors(last)
+	chosen, err := file.Path(request)
 	if err != nil {
 		return place, err
 	}
@@ -56,7 +52,7 @@ func (a Format) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPla
 		file: file, out: out, id: request.ID,
 		origin: strings.TrimSuffix(base, ending),
 	}
-	for _, at := range file.moveKept(file.WithEntries(chain, request)) {
+	for _, at := range file.moveKept(chosen) {
 		if err := w.write(at); err != nil {
 			return place, err
 		}

@@ -43,16 +43,12 @@ func (f Format) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPla
 	if err != nil {
 		return place, err
 	}
-	last, err := tree.Last(request)
-	if err != nil {
-		return place, err
-	}
-	chain, err := tree.Ancestors(last)
+	chosen, err := tree.Path(request)
 	if err != nil {
 		return place, err
 	}
 	w := forkWriter{out: out, tree: tree, request: request, origin: origin}
-	for _, at := range tree.WithEntries(chain, request) {
+	for _, at := range chosen {
 		err := w.write(at)
 		if err != nil {
 			return place, err
