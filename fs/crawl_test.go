@@ -101,7 +101,8 @@ func TestLongBranch(t *testing.T) {
 func TestListingRendersNothing(t *testing.T) {
 	m := mountForTest(t, big(t))
 	dir := m.session("chain")
-	require.Contains(t, names(t, dir), "transcript.md") // indexed now
+	require.Contains(t, names(t, dir), "transcript.md")
+	require.NotEmpty(t, names(t, m.session("chain", "branches"))) // indexed now
 	read := func() int { return m.procNumber("io", "rchar") }
 	before := read()
 	require.Contains(t, run(t, "ls", dir), "transcript.md\ntree\nusage.json\n")

@@ -40,7 +40,7 @@ var notRun = map[string]map[string]string{
 		`sessionfs bundle -o blobs=postgres -s 'postgres://me@db.example/team' 'by-id/*' > team.tar   # the old version`: "it needs an earlier version",
 	},
 	"docs/sessionfs.1.md":     {"systemctl --user enable --now sessionfs": "it changes what the user's machine starts; TestUnit has the unit"},
-	"docs/cookbook.md":        {"sessionfs demo ~/try-sessions": "the test's home is made by it", "sessionfs resume --in codex 7b0e2a54": "it starts an agent", "sessionfs resume --in claude 019e1c4d#l11": "the same", "tail -f \"$A/by-id/019d3d9/transcript.md\"": "it never ends; the page follow has it"},
+	"docs/cookbook.md":        {"sessionfs demo ~/try-sessions": "the test's home is made by it", "sessionfs resume --in codex 7b0e2a54": "it starts an agent", "tail -f \"$A/by-id/019d3d9/transcript.md\"": "it never ends; the page follow has it"},
 	"docs/troubleshooting.md": {"journalctl -t sessionfs": "a machine may have no journal"},
 }
 
@@ -50,7 +50,7 @@ func readDocument(t *testing.T, name, text string) []block {
 	blocks, err := readBlocks(text)
 	require.NoError(t, err, name)
 	for _, b := range blocks {
-		require.Contains(t, []string{"sh", "console", "sql", "text", "json"}, b.language, "%s line %d", name, b.line)
+		require.Contains(t, []string{"sh", "console", "sql", "text", "json", "go"}, b.language, "%s line %d", name, b.line)
 		require.NotEmpty(t, b.text, "%s line %d", name, b.line)
 	}
 	return blocks

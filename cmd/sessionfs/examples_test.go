@@ -14,13 +14,12 @@ import (
 
 // notTried are the examples of help that no test types, and why.
 var notTried = map[string]string{
-	"sessionfs keep --timer": "it changes what the user's machine starts; keep_timer has a systemctl of its own",
-	"sessionfs keep --to 'postgres://me@db.example/team' --timer": "it needs a database; keep_import has one",
-	"sessionfs mcp --install":                                     "a program in a directory for temporary files is refused; TestAgentInstall has it",
-	"sessionfs nfs":                                               "it serves until it is ended; nfs_test.go has it",
-	"sessionfs nfs --port 20490 all":                              "it serves until it is ended; nfs_test.go has it",
-	"sessionfs pick --resume":                                     "it needs a terminal; pick_resume has it",
-	"sessionfs resume --in claude 019d3d9":                        "it needs a directory of that agent; handover has it",
+	"sessionfs keep --timer":               "it changes what the user's machine starts; keep_timer has a systemctl of its own",
+	"sessionfs mcp --install":              "a program in a directory for temporary files is refused; TestAgentInstall has it",
+	"sessionfs nfs":                        "it serves until it is ended; nfs_test.go has it",
+	"sessionfs nfs --port 20490 all":       "it serves until it is ended; nfs_test.go has it",
+	"sessionfs pick --resume":              "it needs a terminal; pick_resume has it",
+	"sessionfs resume --in claude 019d3d9": "it needs a directory of that agent; handover has it",
 }
 
 // TestExamplesOfHelp: each example of a command's help works as it is typed in the home that sessionfs demo lays out, and so
