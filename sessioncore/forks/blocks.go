@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -156,33 +158,25 @@ func (r *blockReader) addImage(data rawjson.Value) {
 	r.addText("[An image could not be handed over: " + why + ".]")
 }
 
-// imageKinds are the kinds of images that services take, by their first bytes.
-var imageKinds = []struct{ begin, mediaType string }{
-	{"\x89PNG\r\n\x1a\n", "image/png"},
-	{"\xff\xd8\xff", "image/jpeg"},
-	{"GIF87a", "image/gif"},
-	{"GIF89a", "image/gif"},
-	{"RIFF", "image/webp"},
-}
+// imageTypes are the types of images that services take.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// mediaTypeOf returns the type of an image in base64, "" for other data and other kinds. Records may name
-// a wrong one, which services refuse.
+// mediaTypeOf returns the type of an image in base64 by its first bytes, "" for other data and other types.
+// Records may name a wrong one, which services refuse.
 func mediaTypeOf(data string) string {
 	const most = 16 // of the first bytes
 	in := base64.NewDecoder(base64.StdEncoding, strings.NewReader(data))
 	head := make([]byte, most)
 	n, _ := io.ReadFull(in, head)
-	rest, err := io.Copy(io.Discard, in)
-	if err != nil || rest+int64(n) == 0 || strings.ContainsAny(data, "\r\n") {
+	_, err := io.Copy(io.Discard, in)
+	if err != nil || strings.ContainsAny(data, "\r\n") {
 		return ""
 	}
-	for _, kind := range imageKinds {
-		isKind := bytes.HasPrefix(head[:n], []byte(kind.begin))
-		if isKind && (kind.begin != "RIFF" || bytes.HasPrefix(head[8:n], []byte("WEBP"))) {
-			return kind.mediaType
-		}
+	mediaType := http.DetectContentType(head[:n])
+	if !slices.Contains(imageTypes, mediaType) {
+		return ""
 	}
-	return ""
+	return mediaType
 }
 
 // addOther adds the content of a message of another role, and returns its speaker.
