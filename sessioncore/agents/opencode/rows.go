@@ -192,15 +192,16 @@ func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
 func writeRows(ctx context.Context, s *session, out io.Writer) (now *session, err error) {
 	var lines []*messageLine
 	err = s.database.Read(ctx, func(conn *sqlite.Conn) error {
+		var failed error // of this transaction, not of one before
 		lines = nil
 		now = s
 		if s.tables.hasCounts {
-			now, err = readSession(conn, s)
+			now, failed = readSession(conn, s)
 		}
-		if err == nil && now != nil {
-			lines, err = readMessages(conn, now)
+		if failed == nil && now != nil {
+			lines, failed = readMessages(conn, now)
 		}
-		return err
+		return failed
 	})
 	if err != nil || now == nil {
 		return nil, err
