@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessionfs/fs"
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
 	"sessionfs/source"
@@ -66,20 +67,30 @@ func (p *picker) fork(at source.NamedSession, title string) (string, error) {
 
 // entryID returns the id of an entry, or of the leaf if none is named.
 func (p *picker) entryID(at source.NamedSession) (string, error) {
-	snap, err := p.src.Snapshot(p.cmd.Context(), at.Dir)
+	snap, end, err := p.endOf(at)
 	if err != nil {
 		return "", err
 	}
 	defer snap.Release()
-	end, err := source.EndOf(snap, at.Entry)
-	if err != nil {
-		return "", err
-	}
 	id, ok := snap.ID(end)
 	if !ok {
 		return "", refuse(exitFailure, "%s: %s has no entry yet", p.cmd.Name(), names.Visible(at.Dir))
 	}
 	return id, nil
+}
+
+// endOf returns a session and an entry of it, the leaf if none is named. Callers must release the session.
+func (p *picker) endOf(at source.NamedSession) (*sessioncore.Snapshot, sessioncore.Entry, error) {
+	snap, err := p.src.Snapshot(p.cmd.Context(), at.Dir)
+	if err != nil {
+		return nil, sessioncore.NoEntry, err
+	}
+	end, err := source.EndOf(snap, at.Entry)
+	if err != nil {
+		snap.Release()
+		return nil, sessioncore.NoEntry, err
+	}
+	return snap, end, nil
 }
 
 // labelField returns a text as a field of a line, with the escapes of the file labels.

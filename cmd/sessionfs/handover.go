@@ -81,15 +81,11 @@ func (p *picker) handOver(to mountopts.AgentDir, at source.NamedSession, cwd str
 	if err != nil {
 		return "", err
 	}
-	snap, err := p.src.Snapshot(p.cmd.Context(), at.Dir)
+	snap, end, err := p.endOf(at)
 	if err != nil {
 		return "", err
 	}
 	defer snap.Release()
-	end, err := source.EndOf(snap, at.Entry)
-	if err != nil {
-		return "", err
-	}
 	id, notes, err := p.src.HandOver(p.cmd.Context(), &fs.HandoverRequest{Dir: at.Dir, Snapshot: snap, Entry: end, CWD: cwd, To: to})
 	switch {
 	case errors.Is(err, sessioncore.ErrReadOnly):

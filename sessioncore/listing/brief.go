@@ -124,7 +124,7 @@ func (l *Listing) readStarts(ctx context.Context) error {
 			files = append(files, f)
 		}
 	}
-	starts, err := l.starts(ctx, files, false)
+	starts, err := l.starts(ctx, files, l.readPlace)
 	for i, f := range files {
 		f.start = starts[i]
 	}
@@ -132,16 +132,40 @@ func (l *Listing) readStarts(ctx context.Context) error {
 	return err
 }
 
-// starts reads no more of sessions than their place, or with named their name. It returns nil for those
-// of which more must be read.
-func (l *Listing) starts(ctx context.Context, files []*sessionFile, named bool) ([]*Info, error) {
+// starts reads less of sessions than a list needs, by a function. It returns nil for those of which that is
+// not enough.
+func (l *Listing) starts(ctx context.Context, files []*sessionFile, read func(*sessionFile) *Info) ([]*Info, error) {
 	starts := make([]*Info, len(files))
 	err := parallel(len(files), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
-		starts[i] = l.readStart(files[i], named)
+		starts[i] = read(files[i])
 		return ctx.Err()
 	})
 	return starts, err
 }
+
+// readBriefly reads less of sessions than a list needs, by a function, and of the others what it needs. It
+// returns the Infos of those of which less was enough. Callers must hold l.mu.
+func (l *Listing) readBriefly(ctx context.Context, files []*sessionFile, read func(*sessionFile) *Info) (infos []*Info, err error) {
+	starts, err := l.starts(ctx, files, read)
+	if err != nil {
+		return nil, err
+	}
+	var rest []*sessionFile
+	for i, f := range files {
+		if starts[i] != nil {
+			infos = append(infos, starts[i])
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	return infos, l.readPrefixes(ctx, rest)
+}
+
+// readPlace reads the place of a session.
+func (l *Listing) readPlace(f *sessionFile) *Info { return l.readStart(f, false) }
+
+// readName reads the name of a session.
+func (l *Listing) readName(f *sessionFile) *Info { return l.readStart(f, true) }
 
 // readStart reads the place of a session of which nothing is known, or with named its name. It returns
 // nil if more must be read for it.
@@ -186,21 +210,7 @@ func (l *Listing) readStart(f *sessionFile, named bool) *Info {
 // messages. It reads no more of a session than that needs.
 func (l *Listing) NewestNamed(ctx context.Context) iter.Seq2[*Info, error] {
 	return l.inBatches(ctx, func(batch []timedFile) ([]*Info, error) {
-		stale := staleIn(batch)
-		starts, err := l.starts(ctx, stale, true)
-		if err != nil {
-			return nil, err
-		}
-		var infos []*Info
-		var rest []*sessionFile
-		for i, f := range stale {
-			if starts[i] != nil {
-				infos = append(infos, starts[i])
-			} else {
-				rest = append(rest, f)
-			}
-		}
-		err = l.readPrefixes(ctx, rest)
+		infos, err := l.readBriefly(ctx, staleIn(batch), l.readName)
 		return append(infos, listedIn(batch)...), err
 	})
 }

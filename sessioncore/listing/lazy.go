@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -39,24 +38,7 @@ func (l *Listing) Headers(ctx context.Context) ([]*Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	headers := make([]*Info, len(stale))
-	err = parallel(len(stale), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
-		headers[i] = l.readHeader(stale[i])
-		return ctx.Err()
-	})
-	if err != nil {
-		return nil, err
-	}
-	var rest []*sessionFile
-	var infos []*Info
-	for i, f := range stale {
-		if headers[i] == nil {
-			rest = append(rest, f)
-		} else {
-			infos = append(infos, headers[i])
-		}
-	}
-	err = l.readPrefixes(ctx, rest)
+	infos, err := l.readBriefly(ctx, stale, l.readHeader)
 	if err != nil {
 		return nil, err
 	}
