@@ -15,7 +15,7 @@ import (
 	"sessionfs/sessioncore/transfer"
 )
 
-// HandoverRequest is a branch of a session with which another agent is to go on.
+// HandoverRequest is a branch of a session for another agent.
 type HandoverRequest struct {
 	// Dir is the directory of the session in the mount, without links.
 	Dir string

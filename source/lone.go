@@ -45,7 +45,7 @@ func (f *loneFile) name() string {
 	return f.agent.Name
 }
 
-// base returns the name of the file, of a compressed one that of its text.
+// base returns the name of the file, without the ending of a compressed one.
 func (f *loneFile) base() string {
 	plain, _ := gzip.Packed(filepath.Base(f.path))
 	return plain

@@ -114,7 +114,7 @@ func (p *picker) mayTell(agent string, at source.NamedSession) error {
 	})
 }
 
-// strangeness returns the reason for which another person may have written a session, "" for none.
+// strangeness returns a sign of another person as the writer of a session, "" for none.
 func (p *picker) strangeness(at source.NamedSession) string {
 	of := p.agent(at.Dir)
 	isOwn := func(a mountopts.AgentDir) bool { return source.IsSame(a.Source, of.Source) }

@@ -79,7 +79,7 @@ type resumption struct {
 	command []string // program and arguments
 	program string   // the path of the program, set by startable
 	home    string   // an assignment of the environment for an unusual agent directory, or ""
-	// isUnmade says that the command line is that of a session which is to be made of that of the id.
+	// isUnmade says that the session of the command line does not exist yet, and id is its original.
 	isUnmade bool
 }
 
@@ -120,7 +120,7 @@ func (p *picker) resumption(session string) (*resumption, error) {
 	return p.resumptionBy(p.agent(session), h.ID, h.CWD)
 }
 
-// resumptionBy returns the command line with which an agent goes on with the session of an id.
+// resumptionBy returns an agent's command line for the session of an id.
 func (p *picker) resumptionBy(of mountopts.AgentDir, id, cwd string) (*resumption, error) {
 	command, ok := resumeCommand(of.Name, id)
 	if !ok {

@@ -334,8 +334,8 @@ func (b *Builder) Directory(cwd rawjson.Value) {
 	}
 }
 
-// maxFact bounds the texts of a header, as a list holds those of all sessions: the longest path that
-// the system knows, with each byte escaped.
+// maxFact bounds the texts of a header, as a list holds all sessions': the longest path of the system,
+// with each byte escaped.
 const maxFact = 6 * 4096
 
 // factOf is textOf for a header: it returns nil for a very long text too.

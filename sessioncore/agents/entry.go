@@ -55,11 +55,11 @@ func (e *Entry) AppendTo(dst []byte) []byte {
 // maxTitle bounds a title from a prompt, in bytes.
 const maxTitle = 200
 
-// maxName bounds a title that a person or the agent gave, in bytes: a list holds those of all sessions.
+// maxName bounds a given title, in bytes: a list holds all sessions'.
 const maxName = 4 << 10
 
-// Name returns a title that was given, without the end of a very long one. It keeps no memory of a
-// text from which the title was cut.
+// Name returns a given title, without the end of a very long one. It keeps no memory of a longer
+// text around the title.
 func Name(title string) string {
 	if len(title) > maxName {
 		return strings.ToValidUTF8(title[:maxName], "") + "…"

@@ -16,7 +16,7 @@ import (
 type RecordTree struct {
 	// Records are those with a uuid, in the order of the file.
 	Records []TreeRecord
-	// Above returns the index of the record on which one hangs. It is ByParent at first.
+	// Above returns the index of a record's parent. It is ByParent at first.
 	Above func(at int) (above int, ok bool)
 
 	obj       storage.Object
@@ -28,7 +28,7 @@ type RecordTree struct {
 // TreeRecord is a record of a RecordTree.
 type TreeRecord struct {
 	UUID   string
-	Parent string // uuid of the record on which it hangs, "" for none
+	Parent string // uuid of its parent, "" for none
 	Line   int64  // number of its line, from 1
 
 	off, size int64
@@ -72,7 +72,7 @@ func (t *RecordTree) addUnit(u *jsonl.Unit, add AddTreeRecord) {
 	add(t, r, members)
 }
 
-// Append adds a record. Of several with one uuid the last one is what others hang on.
+// Append adds a record. Of several with one uuid the last one has the children.
 func (t *RecordTree) Append(r TreeRecord) {
 	t.byUUID[r.UUID] = len(t.Records)
 	t.byLine[r.Line] = len(t.Records)
@@ -91,8 +91,8 @@ func (t *RecordTree) ByParent(at int) (above int, ok bool) {
 	return above, ok
 }
 
-// Path returns the records of a fork, as indexes, in order: those from the root to the last one, with all
-// that make no entry, and those of the entries on the path beside them, such as the results of parallel
+// Path returns the records of a fork, as indexes, in order: all from the root to the last one, also those
+// without an entry, and the others of the entries on the path, such as the results of parallel
 // calls. The error is a ForkError if the client could not go on from them.
 func (t *RecordTree) Path(request *ForkRequest) ([]int, error) {
 	last, err := t.last(request)
@@ -139,7 +139,7 @@ func (t *RecordTree) ancestors(at int) ([]int, error) {
 	return chain, nil
 }
 
-// withEntries returns a chain of records with those of the entries on the path that it lacks.
+// withEntries returns a chain of records, with the missing ones of the entries on the path.
 func (t *RecordTree) withEntries(chain []int, request *ForkRequest) []int {
 	isChosen := map[int]bool{}
 	for _, at := range chain {
@@ -197,8 +197,8 @@ func (t *RecordTree) Read(at int, buffer []byte) (rawjson.Value, error) {
 	return text, nil
 }
 
-// ForkedFrom returns the member by which a copied record of a fork names the session of the original,
-// and the record. That of a copy of a copy names the first one.
+// ForkedFrom returns the member of a copied record with the ids of the original's session and record. A
+// copy of a copy names the first record.
 func ForkedFrom(record rawjson.Value, session string) rawjson.Field {
 	uuid := record.Member("forkedFrom").Member("messageUuid")
 	if !uuid.IsString() || uuid.Is("") {

@@ -17,7 +17,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// blockReader makes the blocks of a turn of those of a message.
+// blockReader makes the blocks of a turn from a message.
 type blockReader struct {
 	conversation *conversation
 	call         int  // the number of the next call
@@ -33,7 +33,7 @@ const (
 	maxOdd = 4 << 10
 )
 
-// The beginnings of texts that say what they are of.
+// The beginnings of texts that name their kind.
 const (
 	summaryBegin = "This conversation goes on from an earlier one. Its summary:\n\n"
 	branchBegin  = "Summary of another branch of this conversation:\n\n"
@@ -124,7 +124,7 @@ func argumentsOf(v rawjson.Value) rawjson.Value {
 	return compact
 }
 
-// replaceSurrogates replaces the escapes of lone surrogates in a JSON text by that of U+FFFD.
+// replaceSurrogates replaces the escapes of lone surrogates in a JSON text by the escape of U+FFFD.
 func replaceSurrogates(text []byte) {
 	for at := 0; at < len(text); at++ {
 		if text[at] != '\\' {
@@ -204,10 +204,10 @@ func (r *blockReader) addOther(role string, message rawjson.Value) agents.Speake
 			r.addFile(file)
 		}
 	}
-	return agents.ByProgram // what has no case here is an instruction, or not known
+	return agents.ByProgram // an instruction, or an unknown role
 }
 
-// addSummary adds a summary, and says of what it is.
+// addSummary adds a summary with its beginning.
 func (r *blockReader) addSummary(role, summary string) agents.Speaker {
 	begin := branchBegin
 	by := agents.ByProgram

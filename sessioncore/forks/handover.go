@@ -14,7 +14,7 @@ import (
 	"sessionfs/sessioncore/document"
 )
 
-// Given is the end of a branch of another agent's session, whose conversation is handed over.
+// Given is a branch of another agent's session, for a handover.
 type Given struct {
 	Snapshot *sessioncore.Snapshot
 	Entry    sessioncore.Entry

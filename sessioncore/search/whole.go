@@ -13,7 +13,7 @@ import (
 // A search keeps the beginnings of texts, so that the hits of a long line need little memory. This file
 // reads the entry of a hit again for the whole line.
 
-// ellipsis marks an end at which a line is cut.
+// ellipsis marks the cut end of a line.
 const ellipsis = "…"
 
 // isCut reports whether a text of the hit may be cut. A text that has an ellipsis of its own looks so too.

@@ -177,13 +177,13 @@ func (a Format) Part(name string, obj storage.Object) storage.Object {
 	return a.Projects.inside.Part(path.Join(parts[0], parts[1]+ending), about.Chain, obj)
 }
 
-// Words of records with more for About than those of the conversation have.
+// Words of records with facts for About, beside the conversation.
 var (
-	// parentWords name the session from which a record was copied.
+	// parentWords name the original session of a copied record.
 	parentWords = []agents.Word{agents.NewWord(`"forkedFrom"`, 'F'), agents.NewWord(`"session_id"`, '_')}
-	// asideWords are those of the client's own records.
+	// asideWords stand in the client's own records.
 	asideWords = []string{`-title"`, `"summary"`, `"derived-from"`}
-	// moveWords are those of records with another working directory.
+	// moveWords stand in records with another working directory.
 	moveWords = []string{`"relocated"`, `"worktree-state"`}
 )
 

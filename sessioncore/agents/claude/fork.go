@@ -104,7 +104,7 @@ func (f *forkFile) above(at int) (above int, ok bool) {
 	return above, ok
 }
 
-// isBoundary reports whether a record is that of a compaction.
+// isBoundary reports whether a record is a compaction's boundary.
 func (f *forkFile) isBoundary(at int) bool {
 	_, ok := f.boundaries[at]
 	return ok

@@ -56,7 +56,7 @@ func projectOf(cwd string) string {
 	return name.String()
 }
 
-// receiver writes the records of a handover, each of which hangs on the one before it.
+// receiver writes the records of a handover. Each one is the parent of the next.
 type receiver struct {
 	handover *agents.Handover
 	out      io.Writer

@@ -64,7 +64,7 @@ func addFirst(tree *agents.RecordTree, r agents.TreeRecord, _ agents.Object) {
 	}
 }
 
-// forkWriter writes the records of a fork, each of which hangs on the one before it.
+// forkWriter writes the records of a fork. Each one is the parent of the next.
 type forkWriter struct {
 	out     io.Writer
 	tree    *agents.RecordTree

@@ -62,7 +62,7 @@ func (c *chunk) recycle() {
 	}
 }
 
-// release returns the buffer of a long line, to which the members of its record refer.
+// release returns the buffer of a long line, and forgets the members of its record.
 func (c *chunk) release() {
 	if c.free != nil {
 		c.buf = nil
