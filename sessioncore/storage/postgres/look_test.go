@@ -69,17 +69,32 @@ func TestLookDuringTransactions(t *testing.T) {
 	}
 }
 
+// setFresh sets the option Fresh of s when no look is under way: a look reads it at its end.
+func setFresh(s opened, fresh time.Duration) {
+	for {
+		s.look.mu.Lock()
+		running := s.look.running
+		if running == nil {
+			s.opts.Fresh = fresh
+			s.look.mu.Unlock()
+			return
+		}
+		s.look.mu.Unlock()
+		<-running
+	}
+}
+
 // TestLookRests: the whole table is not read all the time, what is noted may be; and over a slow line nobody waits for that.
 func TestLookRests(t *testing.T) {
 	table, s := openTable(t, Options{Fresh: time.Hour})
 	require.Equal(t, time.Hour, s.look.good.Sub(s.look.at))
-	s.opts.Fresh = time.Nanosecond
+	setFresh(s, time.Nanosecond)
 	began := time.Now()
 	require.NoError(t, s.lookNow(t.Context()))
 	took := s.look.good.Sub(s.look.at) / rest
 	require.Positive(t, took)
 	require.LessOrEqual(t, took, time.Since(began))
-	s.opts.Fresh = time.Hour
+	setFresh(s, time.Hour)
 	installTrigger(t, table)
 	require.NoError(t, s.lookNow(t.Context()))
 	require.Equal(t, freshNoted, s.look.good.Sub(s.look.at))

@@ -114,7 +114,7 @@ func TestNotedAlways(t *testing.T) {
 			}
 		}
 	}
-	s.opts.Fresh = 0
+	setFresh(s, 0)
 	want := inTable(t, table)
 	require.NotEmpty(t, want)
 	require.Equal(t, want, shown(s))
