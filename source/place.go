@@ -1,6 +1,8 @@
 package source
 
 import (
+	"errors"
+	iofs "io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -60,6 +62,7 @@ var candidates = []func(Request) (*Place, error){
 	around,       // the mount or the agent directory in which an argument lies
 	sharedMount,  // a mount of all agents that has the default, for AnyWords
 	severalFound, // all agents of this user if there are several, unless the command is for one
+	missingFile,  // refuses a session file that is not there, as the default would be refused in its place
 }
 
 // Find returns the place that a command line means. Callers must discard it.
@@ -190,6 +193,28 @@ func severalFound(r Request) (*Place, error) {
 		return nil, nil
 	}
 	return of(mountopts.All), nil
+}
+
+// missingFile refuses an argument that names a session file by its ending where neither that is there nor the
+// default SOURCE, in which it may be a path.
+func missingFile(r Request) (*Place, error) {
+	if r.Kind != Sessions && r.Kind != Paths {
+		return nil, nil
+	}
+	var usual mountopts.Options
+	setUsual(&usual, os.Getenv)
+	if IsDir(usual.Source) {
+		return nil, nil
+	}
+	for _, arg := range r.Args {
+		file := beforeEntry(arg)
+		hasEnding := func(ending string) bool { return strings.HasSuffix(file, ending) }
+		_, err := os.Stat(file)
+		if slices.ContainsFunc(loneEndings, hasEnding) && errors.Is(err, iofs.ErrNotExist) {
+			return nil, fs.Refuse(fs.ErrSource, "%s does not exist", file)
+		}
+	}
+	return nil, nil
 }
 
 // clean returns the path in the tree for one that was typed.

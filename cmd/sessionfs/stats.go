@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
+	iofs "io/fs"
 	"os"
 	"strings"
 	"time"
@@ -153,8 +155,13 @@ func blocksIn(getenv func(string) string) []string {
 // maybeSource accepts no arguments, or a file or directory that is SOURCE.
 func maybeSource(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
-		if _, err := os.Stat(args[0]); err == nil {
+		_, err := os.Stat(args[0])
+		if err == nil {
 			return nil
+		}
+		isPath := strings.ContainsAny(args[0], "/.")
+		if isPath && errors.Is(err, iofs.ErrNotExist) {
+			return fs.Refuse(fs.ErrSource, "%s does not exist", args[0])
 		}
 	}
 	return noArgs(cmd, args)
