@@ -153,6 +153,12 @@ func (o *opener) openForeign(p *place) error {
 		return err
 	}
 	raw := agents.Shown{Files: opened.Files, Format: opened.Format}
+	if _, isComposed := opened.Files.(agents.Composed); isComposed {
+		_, err := raw.Stat("") // which reads the database, and its list is kept
+		if err != nil && !storage.IsMissing(err) {
+			return err
+		}
+	}
 	converted := agents.NewFiles(raw, opened.Format, o.memory, temporaryDir())
 	p.files = converted
 	p.raw = raw

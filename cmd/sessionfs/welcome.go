@@ -14,6 +14,7 @@ import (
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage/sqlite"
 	"sessionfs/sessioncore/transfer"
 	"sessionfs/source"
 )
@@ -25,7 +26,8 @@ const countLimit = 2 * time.Second
 type clientHome struct {
 	mountopts.AgentDir
 	transfer.Census
-	isEmpty bool // certainly
+	isEmpty bool  // certainly
+	failure error // the sessions cannot be read at all
 }
 
 // countHomes counts the sessions of the agents of this user that are read.
@@ -38,9 +40,11 @@ func countHomes(getenv func(string) string) (homes []clientHome) {
 		}
 		count, err := transfer.Count(ctx, a.Source, agents.Find(a.Name))
 		isElsewhere := source.IsDir(fs.PiSessions(a.Source, a.Source, getenv))
-		homes = append(homes, clientHome{
-			AgentDir: a, Census: count, isEmpty: err == nil && count.Sessions == 0 && !isElsewhere,
-		})
+		h := clientHome{AgentDir: a, Census: count, isEmpty: err == nil && count.Sessions == 0 && !isElsewhere}
+		if errors.Is(err, sqlite.ErrUnreadable) {
+			h.failure = err
+		}
+		homes = append(homes, h)
 	}
 	return homes
 }
@@ -51,7 +55,10 @@ func nothingAsked() error {
 	var found, empty strings.Builder
 	for _, h := range homes {
 		to := &found
-		if h.isEmpty {
+		switch {
+		case h.failure != nil:
+			continue // it is one of those that are not read
+		case h.isEmpty:
 			to = &empty
 		}
 		fmt.Fprintf(to, "  %-8s %s\n", h.Name, names.Visible(h.Source))
@@ -67,7 +74,7 @@ func nothingAsked() error {
 		said += "there are no sessions yet of:\n" + empty.String()
 	}
 	return refuse(exitUsage, "%s%s%s%sTo look without a mount, type:\n  sessionfs pick%s\n  sessionfs ls%[5]s recent\n"+
-		"'sessionfs --help' lists all commands.", said, notRead(), deletedSoon(homes), howToMount(homes, demo), demo)
+		"'sessionfs --help' lists all commands.", said, notRead(homes), deletedSoon(homes), howToMount(homes, demo), demo)
 }
 
 // howToMount returns lines with the command that mounts the sessions, or that shows them where they
@@ -119,8 +126,8 @@ func deletedSoon(homes []clientHome) string {
 		"To keep copies of them, type (--timer: each day):\n  sessionfs keep\n"
 }
 
-// notRead returns lines with the agents of this user that are not read, "" for none.
-func notRead() string {
+// notRead returns lines with the agents of this user that are not read, or cannot be, "" for none.
+func notRead(homes []clientHome) string {
 	var lines strings.Builder
 	add := func(title, dir string) {
 		fmt.Fprintf(&lines, "  %s, %s\n", title, names.Visible(dir))
@@ -133,6 +140,11 @@ func notRead() string {
 			add("an agent that is not known", a.Source)
 		}
 	}
+	for _, h := range homes {
+		if h.failure != nil {
+			add(agents.Find(h.Name).Title, h.Source+": "+h.failure.Error())
+		}
+	}
 	if lines.Len() == 0 {
 		return ""
 	}
@@ -141,6 +153,7 @@ func notRead() string {
 
 // writeAgents tells about agents that are not read, and of sessions that will be deleted.
 func writeAgents(out io.Writer) error {
-	_, err := io.WriteString(out, notRead()+deletedSoon(countHomes(os.Getenv)))
+	homes := countHomes(os.Getenv)
+	_, err := io.WriteString(out, notRead(homes)+deletedSoon(homes))
 	return err
 }

@@ -57,7 +57,10 @@ func (c *converter) begin(session agents.Object) {
 	}
 	unread := agents.Count(session.Member("unread"))
 	if unread > 0 {
-		h.Problems = []string{fmt.Sprintf("%d messages in the table %s, of a newer client, are not read", unread, laterMessages)}
+		h.Problems = append(h.Problems, fmt.Sprintf("%d messages in the table %s, of a newer client, are not read", unread, laterMessages))
+	}
+	if session.Member("damaged").Truthy() {
+		h.Problems = append(h.Problems, "the database is damaged: what can be read of the session is shown")
 	}
 	if c.Side {
 		h.Subagent = agents.Quoted("subagent")

@@ -67,6 +67,7 @@ type session struct {
 	created, updated int64            // ms
 	count            int64            // of its events: it changes with the session
 	unread           int64            // its messages in a table that is not read
+	isDamaged        bool             // a part of its rows cannot be read
 	database         *sqlite.Database // nil for documents
 	tables           *schema          // of the database
 }
@@ -104,7 +105,8 @@ func newHome(source agents.Source, name, database string) *home {
 	return h
 }
 
-// sessions returns all sessions. It reads them again when a database or the documents changed.
+// sessions returns all sessions. It reads them again when a database or the documents changed. Where a
+// database cannot be read then, the sessions are the last ones that were.
 func (h *home) sessions() (*list, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,6 +125,11 @@ func (h *home) sessions() (*list, error) {
 	l := &list{sessions: map[string]*session{}, top: map[string][]string{}, below: map[string][]string{}}
 	for _, d := range h.databases {
 		err := readSessions(d, l)
+		if errors.Is(err, sqlite.ErrUnreadable) && h.list != nil {
+			h.state = state // it is tried again after the next change
+			h.at = at
+			return h.list, nil
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}

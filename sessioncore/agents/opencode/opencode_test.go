@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/sqlite"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -385,6 +387,79 @@ func TestLater(t *testing.T) {
 	require.NoError(t, d.conn.Exec("ALTER TABLE session RENAME TO session_v2"))
 	_, err := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode").Stat("")
 	require.ErrorContains(t, err, "session_v2")
+}
+
+// TestLastKnown: while the database cannot be read, its last sessions are shown; without any it is refused.
+func TestLastKnown(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.session("ses_1", "Herons", 1)
+	require.NoError(t, d.conn.Exec("PRAGMA wal_checkpoint(TRUNCATE)"))
+	source := agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}
+	home := newHome(source, "opencode", "opencode")
+	_, err := home.Stat("-srv-pond/ses_1.jsonl")
+	require.NoError(t, err)
+	file := filepath.Join(d.Dir, "opencode.db")
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte("no database"), 0o600))
+	items, err := storage.List(home, "-srv-pond")
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	_, err = newHome(source, "opencode", "opencode").Stat("")
+	require.ErrorIs(t, err, sqlite.ErrUnreadable)
+	require.NoError(t, os.WriteFile(file, whole, 0o600))
+	d.session("ses_2", "Frogs", 1)
+	items, err = storage.List(home, "-srv-pond")
+	require.NoError(t, err)
+	require.Len(t, items, 2)
+}
+
+// breakPage breaks the page of a database on which a text begins. The client has written all to it.
+func (d *database) breakPage(text string) {
+	require.NoError(d.T, d.conn.Exec("PRAGMA wal_checkpoint(TRUNCATE)"))
+	file := filepath.Join(d.Dir, "opencode.db")
+	content, err := os.ReadFile(file)
+	require.NoError(d.T, err)
+	at := bytes.Index(content, []byte(text))
+	require.Positive(d.T, at)
+	const pageSize = 4096
+	content[at-at%pageSize] = 0xff // no kind of page
+	require.NoError(d.T, os.WriteFile(file, content, 0o600))
+}
+
+// TestDamagedPages: all sessions are shown, with the messages on the pages that can be read, and the damage is told.
+func TestDamagedPages(t *testing.T) {
+	const sessions = 200
+	problem := "the database is damaged"
+	for _, counts := range []string{"", "DROP TABLE event_sequence; DROP TABLE event; "} {
+		d := newDatabase(t, tables+counts+"CREATE INDEX of_messages ON message (session_id); CREATE INDEX of_parts ON part (session_id)")
+		for i := range sessions {
+			id := fmt.Sprintf("ses_%03d", i)
+			d.session(id, fmt.Sprintf("Pond %03d", i)+strings.Repeat(" and more", 20), 5000)
+			for _, n := range []int{1, 2, 3} {
+				text := fmt.Sprintf("words %d of %03d", n, i)
+				d.message(id, fmt.Sprintf("msg_%03d%d", i, n), 1000*n, "user", text+strings.Repeat(".", 1900))
+			}
+		}
+		require.NotContains(t, d.Read("-srv-pond/ses_100.jsonl"), problem)
+		d.breakPage("Pond 100")
+		d.breakPage("words 2 of 050")
+		home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+		l, err := home.sessions()
+		require.NoError(t, err)
+		require.Len(t, l.sessions, sessions)
+		require.Equal(t, int64(3000), l.sessions["ses_100"].updated)
+		lost := d.Read(nameOfDirectory("") + "/ses_100.jsonl")
+		require.Contains(t, lost, problem)
+		require.Contains(t, lost, "words 3 of 100")
+		part := d.Read("-srv-pond/ses_050.jsonl")
+		require.Contains(t, part, problem)
+		require.NotContains(t, part, "words 2 of 050")
+		require.Equal(t, 1, strings.Count(part, "words 1 of 050")+strings.Count(part, "words 3 of 050"), "on the page are two texts")
+		whole := d.Read("-srv-pond/ses_199.jsonl")
+		require.NotContains(t, whole, problem)
+		require.Contains(t, whole, "words 3 of 199")
+	}
 }
 
 // TestCircle: sessions whose callers form a circle, or are very many, are shown.

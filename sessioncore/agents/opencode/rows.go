@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,9 +52,10 @@ func readSessions(d *sqlite.Database, l *list) error {
 	}
 	unnumbered := int64(hashOf(fmt.Sprint(token)) % nanoseconds) // a session may change with anything
 	var found []*session
+	tables := &schema{}
 	err = d.Read(context.Background(), func(conn *sqlite.Conn) error {
 		found = nil
-		tables, err := readSchema(conn)
+		tables, err = readSchema(conn)
 		if err != nil {
 			return err
 		}
@@ -62,19 +64,62 @@ func readSessions(d *sqlite.Database, l *list) error {
 			return err
 		}
 		tables.sessions = query
-		return conn.EachRow(query, nil, func(row *sqlite3.Stmt) error {
-			s := sessionOf(row, d, tables)
-			if !tables.hasCounts {
-				s.count = unnumbered
-			}
-			found = append(found, s)
-			return nil
+		isDamaged, err := eachIntact(conn, query, nil, func(row *sqlite3.Stmt) {
+			found = append(found, sessionOf(row, d, tables))
 		})
+		if isDamaged && tables.hasMessages {
+			var lost []*session
+			lost, err = readLost(conn, d, tables)
+			found = append(found, lost...)
+		}
+		return err
 	})
+	if !tables.hasCounts {
+		for _, s := range found {
+			s.count = unnumbered
+		}
+	}
 	for _, s := range found {
 		l.add(s)
 	}
 	return err
+}
+
+// eachIntact calls f for each row of a query of one table; where pages of that are damaged, for those before
+// the first and behind the last one. f may see a row twice.
+func eachIntact(conn *sqlite.Conn, query string, arguments []string, f func(row *sqlite3.Stmt)) (isDamaged bool, err error) {
+	use := func(row *sqlite3.Stmt) error {
+		f(row)
+		return nil
+	}
+	err = conn.EachRow(query, arguments, use)
+	if !sqlite.IsDamage(err) {
+		return false, err
+	}
+	err = conn.EachRow(query+" ORDER BY rowid DESC", arguments, use)
+	if sqlite.IsDamage(err) {
+		err = nil
+	}
+	return true, err
+}
+
+// readLost returns the sessions of all messages, as those of which the row is damaged are known by them alone.
+// Of their facts the times are known.
+func readLost(conn *sqlite.Conn, d *sqlite.Database, tables *schema) ([]*session, error) {
+	byID := map[string]*session{}
+	const messages = "SELECT session_id, time_created FROM message"
+	_, err := eachIntact(conn, messages, nil, func(row *sqlite3.Stmt) {
+		id := row.ColumnText(0)
+		at := row.ColumnInt64(1)
+		s := byID[id]
+		if s == nil {
+			s = &session{id: id, created: at, updated: at, isDamaged: true, database: d, tables: tables}
+			byID[id] = s
+		}
+		s.created = min(s.created, at)
+		s.updated = max(s.updated, at)
+	})
+	return slices.Collect(maps.Values(byID)), err
 }
 
 const (
@@ -195,11 +240,18 @@ func writeRows(ctx context.Context, s *session, out io.Writer) (now *session, er
 		var failed error // of this transaction, not of one before
 		lines = nil
 		now = s
-		if s.tables.hasCounts {
+		if s.tables.hasCounts && !s.isDamaged {
 			now, failed = readSession(conn, s)
 		}
-		if failed == nil && now != nil {
-			lines, failed = readMessages(conn, now)
+		if failed != nil || now == nil {
+			return failed
+		}
+		isDamaged := false
+		lines, isDamaged, failed = readMessages(conn, now)
+		if isDamaged {
+			damaged := *now // another reader may have s
+			damaged.isDamaged = true
+			now = &damaged
 		}
 		return failed
 	})
@@ -218,37 +270,55 @@ func readSession(conn *sqlite.Conn, s *session) (now *session, err error) {
 	return now, err
 }
 
-// readMessages returns the messages of a session, in no order, with those that were removed.
-func readMessages(conn *sqlite.Conn, s *session) ([]*messageLine, error) {
+// readMessages returns the messages of a session, in no order, with those that were removed, and whether some
+// cannot be read.
+func readMessages(conn *sqlite.Conn, s *session) (lines []*messageLine, isDamaged bool, err error) {
 	if !s.tables.hasMessages {
-		return nil, nil
+		return nil, false, nil
 	}
 	known := map[string]*messageLine{}
 	const messages = "SELECT id, time_created, data FROM message WHERE session_id = ?1"
-	err := conn.EachRow(messages, []string{s.id}, func(row *sqlite3.Stmt) error {
+	isDamaged, err = eachIntact(conn, messages, []string{s.id}, func(row *sqlite3.Stmt) {
 		m := &messageLine{id: row.ColumnText(0), created: row.ColumnInt64(1), info: bytes.Clone(row.ColumnRawText(2))}
 		known[m.id] = m
-		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	const parts = "SELECT message_id, id, data FROM part WHERE session_id = ?1"
-	err = conn.EachRow(parts, []string{s.id}, func(row *sqlite3.Stmt) error {
+	lacksParts, err := eachIntact(conn, parts, []string{s.id}, func(row *sqlite3.Stmt) {
 		m := known[row.ColumnText(0)]
 		if m != nil {
 			m.parts = append(m.parts, messagePart{id: row.ColumnText(1), data: bytes.Clone(row.ColumnRawText(2))})
 		}
-		return nil
 	})
+	if lacksParts {
+		isDamaged = true
+		for _, m := range known {
+			m.dropCopies()
+		}
+	}
 	if err == nil && s.tables.hasEvents {
 		err = addRemoved(conn, s.id, known)
 	}
-	var lines []*messageLine
+	if sqlite.IsDamage(err) {
+		isDamaged = true
+		err = nil
+	}
 	for _, m := range known {
 		lines = append(lines, m)
 	}
-	return lines, err
+	return lines, isDamaged, err
+}
+
+// dropCopies leaves one of each part.
+func (m *messageLine) dropCopies() {
+	isSeen := map[string]bool{}
+	m.parts = slices.DeleteFunc(m.parts, func(p messagePart) bool {
+		before := isSeen[p.id]
+		isSeen[p.id] = true
+		return before
+	})
 }
 
 // write writes the text of a session: a line of its facts, one of each message, and one of its last state.
@@ -282,6 +352,9 @@ func (s *session) appendFacts(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `,"created":`...), s.created, 10)
 	if s.unread > 0 {
 		dst = strconv.AppendInt(append(dst, `,"unread":`...), s.unread, 10)
+	}
+	if s.isDamaged {
+		dst = append(dst, `,"damaged":true`...)
 	}
 	return append(dst, "}}\n"...)
 }

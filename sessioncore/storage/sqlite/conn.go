@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"errors"
+
 	"github.com/ncruces/go-sqlite3"
 )
 
@@ -51,6 +53,10 @@ func (c *Conn) EachRow(query string, arguments []string, f func(row *sqlite3.Stm
 	isDone = err == nil
 	return err
 }
+
+// IsDamage reports whether an error of EachRow tells that a page of the table is damaged. Other pages of it
+// may be read.
+func IsDamage(err error) bool { return errors.Is(err, sqlite3.CORRUPT) }
 
 // closePrepared closes the statements, without which the connection would stay open.
 func (c *Conn) closePrepared() {
