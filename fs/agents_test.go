@@ -2,6 +2,7 @@ package fs_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/mountopts"
+	"sessionfs/nodes"
+	"sessionfs/sessioncore/storage/sqlite"
 	"sessionfs/testdata"
 )
 
@@ -72,4 +75,11 @@ func TestForeignOpens(t *testing.T) {
 	for _, name := range secrets {
 		require.NotContains(t, string(events[:n]), name+"\x00")
 	}
+}
+
+// TestErrnosOfDatabases: a database that cannot be read is an error of input and output, one that takes too much an error
+// of memory.
+func TestErrnosOfDatabases(t *testing.T) {
+	require.Equal(t, syscall.EIO, nodes.Errno(fmt.Errorf("a list: %w", sqlite.ErrUnreadable)))
+	require.Equal(t, syscall.ENOMEM, nodes.Errno(fmt.Errorf("a list: %w", sqlite.ErrNoMemory)))
 }

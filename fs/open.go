@@ -21,6 +21,7 @@ import (
 	"sessionfs/sessioncore/clients"
 	"sessionfs/sessioncore/forks"
 	"sessionfs/sessioncore/history"
+	"sessionfs/sessioncore/history/promptdb"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/dir"
 	"sessionfs/sessioncore/storage/gzip"
@@ -66,7 +67,7 @@ func (o *opener) openDir(p *place) error {
 	p.blobs = &blobfs.Store{Storage: blobs}
 	p.shared = onDisk.Shared()
 	p.program = sessioncore.NewProgramRoot(source, o.Source, source.Path()).Program
-	p.prompts = func(files storage.Files) history.History { return history.New(files) }
+	p.prompts = func(files storage.Files) history.History { return promptdb.New(files) }
 	p.writer = writer.Options{
 		Journal: onDisk,
 		Crumbs:  terminals,

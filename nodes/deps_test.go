@@ -3,6 +3,7 @@ package nodes
 import (
 	"go/build"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ var imports = map[string][]string{
 		"github.com/hanwen/go-fuse/v2/fuse",
 		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/kernel", "sessionfs/nodes/nfs", "sessionfs/nodes/layout",
 		"sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/forks",
-		"sessionfs/sessioncore/history", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/report",
+		"sessionfs/sessioncore/history", "sessionfs/sessioncore/history/promptdb", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/report",
 		"sessionfs/sessioncore/storage", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/agents/all",
 		"sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/gzip",
 		"sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/secrets",
@@ -50,7 +51,7 @@ var imports = map[string][]string{
 	"cmd/sessionfs": {"sessionfs/fs", "sessionfs/mcp", "sessionfs/source", "sessionfs/nodes/direct", "sessionfs/mountopts", "sessionfs/nodes/layout", "sessionfs/sessioncore",
 		"sessionfs/sessioncore/agents", "sessionfs/sessioncore/blame", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/names",
 		"sessionfs/sessioncore/report", "sessionfs/sessioncore/search", "sessionfs/sessioncore/storage", "sessionfs/sessioncore/storage/postgres",
-		"sessionfs/sessioncore/secrets", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer",
+		"sessionfs/sessioncore/storage/sqlite", "sessionfs/sessioncore/secrets", "sessionfs/sessioncore/transfer", "sessionfs/sessioncore/view", "sessionfs/sessioncore/writer",
 		"sessionfs/testdata"},
 }
 
@@ -72,6 +73,17 @@ func TestImports(t *testing.T) {
 			require.Contains(t, imports, "nodes/"+item.Name())
 		}
 	}
+}
+
+// TestDatabasesAreRegistered: the nodes and their tests are built without SQLite, which the program brings.
+func TestDatabasesAreRegistered(t *testing.T) {
+	list := exec.Command("go", "list", "-test", "-deps", ".")
+	var problems strings.Builder
+	list.Stderr = &problems
+	names, err := list.Output()
+	require.NoError(t, err, problems.String())
+	require.Contains(t, string(names), "sessionfs/sessioncore/history\n")
+	require.NotContains(t, string(names), "sqlite")
 }
 
 // TestFuseHasOneDoor: beside package kernel, only the file that starts a server knows FUSE.

@@ -29,7 +29,6 @@ import (
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/postgres"
-	"sessionfs/sessioncore/storage/sqlite"
 	"sessionfs/sessioncore/writer"
 )
 
@@ -95,8 +94,6 @@ var writeErrors = []struct {
 	{history.ErrTooBig, syscall.EFBIG, ""},
 	{history.ErrTooSlow, syscall.EIO, ""},
 	{history.ErrUnreadable, syscall.EIO, ""},
-	{sqlite.ErrUnreadable, syscall.EIO, ""},
-	{sqlite.ErrNoMemory, syscall.ENOMEM, "more memory than"},
 	{search.ErrQuery, syscall.EINVAL, ""},
 	{postgres.ErrUnreachable, syscall.EIO, ""},
 	{postgres.ErrPassword, syscall.EIO, ""}, // the command ends

@@ -16,6 +16,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
+// maxFileBytes bounds the size of the files together. That is some 100,000 prompts.
+const maxFileBytes = 64 << 20
+
 // Prompt is a text that somebody typed, in the files of an agent.
 type Prompt struct {
 	Text         string
@@ -84,7 +87,7 @@ func parseLines(_ string, text []byte) (all []Prompt) {
 func (h Files) State() (all State, err error) {
 	missing := fs.ErrNotExist
 	for _, name := range h.Names() {
-		s, err := stateOf(h.Files, name)
+		s, err := StateOf(h.Files, name)
 		st := &all.database
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -115,7 +118,7 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 	if size > maxFileBytes {
 		return r, fmt.Errorf("%w: the prompts have %d MiB, and may have %d", ErrTooBig, size>>20, maxFileBytes>>20)
 	}
-	words := wordsOf(match)
+	words := WordsOf(match)
 	if match != "" && len(words) == 0 {
 		return r, fmt.Errorf("%w: %q", ErrQuery, match)
 	}
@@ -128,21 +131,21 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 	if err != nil {
 		return r, err
 	}
-	out := &jsonLines{hold: hold}
+	out := &Text{Hold: hold}
 	for _, p := range found {
-		v := promptRow{ID: p.id, Prompt: p.Text, Cwd: p.Cwd}
+		v := Row{ID: p.id, Prompt: p.Text, Cwd: p.Cwd}
 		if !p.Untimed {
-			v.CreatedAt = created(p.At)
+			v.CreatedAt = Created(p.At)
 		}
 		if p.Session != nil {
 			id := any(*p.Session)
 			v.SessionID = &id
 		}
-		if err := out.put(&v); err != nil {
+		if err := out.Put(&v); err != nil {
 			return r, err
 		}
 	}
-	return Rendering{out.text.Bytes(), state, state.Stat().Token.Settling(at) == 0}, nil
+	return Rendering{out.Bytes(), state, state.Stat().Token.Settling(at) == 0}, nil
 }
 
 // find returns the prompts that have all words, newest first.
@@ -160,7 +163,7 @@ func (h Files) find(ctx context.Context, words []string) (found []Prompt, err er
 			if p.id == 0 {
 				p.id = number
 			}
-			if containsAll([]byte(strings.ToLower(p.Text)), words) {
+			if HasWords([]byte(strings.ToLower(p.Text)), words) {
 				found = append(found, p)
 			}
 			if ctx.Err() != nil {

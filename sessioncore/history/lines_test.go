@@ -26,6 +26,13 @@ const (
 	codexLine  = `{"session_id":"r","ts":1767225601,"text":"Äpfel zählen"}`
 )
 
+// refuses requires that a query has no answer, for a reason.
+func refuses(t *testing.T, h History, match string, want error) {
+	t.Helper()
+	_, err := h.Render(context.Background(), match, nil)
+	require.ErrorIs(t, err, want)
+}
+
 func show(t *testing.T, h History, match string) []string {
 	r, err := h.Render(context.Background(), match, nil)
 	require.NoError(t, err, match)
@@ -67,7 +74,7 @@ func TestSeveral(t *testing.T) {
 	_, claude := typed(t, claudeLine, strings.Replace(claudeLine, "1767225601999", "1767225605000", 1))
 	dir, codex := typed(t, codexLine, strings.Replace(codexLine, "1767225601", "1767225603", 1))
 	_, none := typed(t)
-	database := open(t, database(t, schema18, "INSERT INTO history(id, prompt, created_at) VALUES (1, 'old', 1), (2, 'parse it', 1767225604)"))
+	_, database := typed(t, `{"display":"old","timestamp":1000}`, `{"display":"parse it","timestamp":1767225604000}`)
 	all := Several{{"omp", database}, {"none", none}, {"claude", claude}, {"codex", codex}}
 	var got []string
 	for _, line := range show(t, all, "") {

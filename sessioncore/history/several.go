@@ -64,7 +64,7 @@ func (h Several) State() (State, error) {
 // Render implements History. A query that some of them cannot parse is no error if another one can.
 func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r Rendering, err error) {
 	defer closeAfter(&err, hold)
-	out := &jsonLines{hold: hold}
+	out := &Text{Hold: hold}
 	state, err := h.State()
 	if err != nil {
 		return r, err
@@ -111,7 +111,7 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		}
 	}
 	now, err := h.State()
-	return Rendering{out.text.Bytes(), state, settled && now == state}, err
+	return Rendering{out.Bytes(), state, settled && now == state}, err
 }
 
 // timeOf returns the first line's time, or "~", which sorts as newest, for another form.

@@ -64,17 +64,6 @@ type Limits struct {
 	Value  int   // bytes of a value
 }
 
-// With calls use with a connection to a database in a file system. The connection ends with ctx. The
-// error is one of use, of the library, ErrNoMemory, or tells of damage.
-func With(ctx context.Context, files vfs.VFS, name string, bounds Limits, use func(*sqlite3.Conn) error) error {
-	c, err := open(files, name, bounds)
-	if err != nil {
-		return err
-	}
-	defer c.close()
-	return c.use(ctx, use)
-}
-
 // connection is a connection to a database in a file system of its own.
 type connection struct {
 	conn   *sqlite3.Conn

@@ -30,8 +30,8 @@ const (
 	maxTime = time.Minute
 )
 
-// bounds are the limits of a connection to a database in place. The log's index takes 8 bytes a frame.
-var bounds = Limits{Memory: 256 << 20, Value: 64 << 20}
+// usual are the limits of a connection to a database without its own. The log's index takes 8 bytes a frame.
+var usual = Limits{Memory: 256 << 20, Value: 64 << 20}
 
 // ErrUnreadable means that a database cannot be read: it is damaged, its program was killed within a
 // transaction, or it changes all the time.
@@ -44,6 +44,8 @@ var errChanged = errors.New("the database changed")
 type Database struct {
 	Files storage.Files
 	Name  string
+	// Limits bound each connection. Zero: 256 MiB, and values of 64 MiB.
+	Limits Limits
 
 	mu   sync.Mutex // guards idle
 	idle []*reader  // of the last transactions, the latest last
@@ -155,6 +157,13 @@ func (d *Database) reader(ctx context.Context) (*reader, error) {
 	return d.newReader(ctx)
 }
 
+// Close closes what is kept for later transactions.
+func (d *Database) Close() {
+	for r := d.takeIdle(); r != nil; r = d.takeIdle() {
+		r.close()
+	}
+}
+
 // takeIdle returns the idle reader of the last transaction, or nil.
 func (d *Database) takeIdle() *reader {
 	d.mu.Lock()
@@ -176,6 +185,10 @@ func (d *Database) newReader(ctx context.Context) (*reader, error) {
 	if err != nil {
 		files.close()
 		return nil, err
+	}
+	bounds := d.Limits
+	if bounds == (Limits{}) {
+		bounds = usual
 	}
 	c, err := open(fileSystem{files}, d.Name, bounds)
 	if err != nil {

@@ -1,4 +1,4 @@
-package history
+package promptdb
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -49,7 +50,7 @@ func check(t testing.TB, files memoryFiles, searches ...string) (lines []int) {
 	for _, match := range searches {
 		got, err := h.Render(context.Background(), match, nil)
 		if err != nil {
-			known := errors.Is(err, ErrUnreadable) || errors.Is(err, ErrTooBig) || errors.Is(err, ErrQuery) && match != ""
+			known := errors.Is(err, history.ErrUnreadable) || errors.Is(err, history.ErrTooBig) || errors.Is(err, history.ErrQuery) && match != ""
 			require.True(t, known, "%q: %v", match, err)
 			continue
 		}
@@ -98,8 +99,8 @@ func damaged(files memoryFiles, seed int64) memoryFiles {
 
 // resum makes the checksums of a log right again, so that what it has is read (SQLite's file format, section 4.2).
 func resum(wal []byte) {
-	const frameHeader, page = 24, 4096
-	if len(wal) < walHeaderSize {
+	const header, frameHeader, page = 32, 24, 4096
+	if len(wal) < header {
 		return
 	}
 	var sum [2]uint32
@@ -117,7 +118,7 @@ func resum(wal []byte) {
 	copy(wal, []byte{0x37, 0x7f, 0x06, 0x82, 0, 0x2d, 0xe2, 0x18, 0, 0, page >> 8, 0})
 	add(wal[:24])
 	put(wal[24:])
-	for frame := wal[walHeaderSize:]; len(frame) >= frameHeader+page; frame = frame[frameHeader+page:] {
+	for frame := wal[header:]; len(frame) >= frameHeader+page; frame = frame[frameHeader+page:] {
 		copy(frame[8:16], wal[16:24])
 		add(frame[:8])
 		add(frame[frameHeader:][:page])
@@ -137,7 +138,7 @@ func FuzzSearch(f *testing.F) {
 	}
 	files := sound(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		if answers := check(t, files, text); len(wordsOf(text)) > 0 && len(answers) != 1 {
+		if answers := check(t, files, text); len(history.WordsOf(text)) > 0 && len(answers) != 1 {
 			t.Fatalf("%q has words and no answer", text)
 		}
 	})

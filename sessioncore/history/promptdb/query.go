@@ -1,18 +1,17 @@
-package history
+package promptdb
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"math"
 	"strings"
-	"unicode"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/storage/sqlite"
 )
 
@@ -26,55 +25,43 @@ const (
 	maxValue = 16 << 20
 )
 
-// queryWithin writes the result of a query on copied files to out. It doubles the connection's
-// memory until it suffices.
-func queryWithin(ctx context.Context, c *fileCopies, match string, out *jsonLines) error {
-	hold := out.hold.Another()
-	defer hold.Close()
-	size := int64(firstMemory)
-	for {
-		if err := hold.Resize(size); err != nil {
-			return err
-		}
-		out.text.Reset()
-		err := query(ctx, c, match, out, size)
-		if size >= maxMemory || out.full || !errors.Is(err, budget.ErrNoMemory) {
-			return err
-		}
-		size *= 2
-	}
-}
-
-// query writes the result of a query on copied files to out, with a connection of that much memory.
-func query(ctx context.Context, c *fileCopies, match string, out *jsonLines, memory int64) error {
-	var failed error // already an error of this package
-	bounds := sqlite.Limits{Memory: memory, Value: maxValue}
-	err := sqlite.With(ctx, copiesVFS{c}, databaseName, bounds, func(conn *sqlite3.Conn) error {
-		err := fts5.Register(conn)
+// query writes the result of a query to out, with a connection of that much memory. Errors are of this package, of
+// the storage, or of ctx.
+func (h *Database) query(ctx context.Context, match string, out *history.Text, memory int64) error {
+	d := sqlite.Database{Files: h.files, Name: databaseName, Limits: sqlite.Limits{Memory: memory, Value: maxValue}}
+	defer d.Close()
+	var failed error // of the last transaction
+	err := d.Read(ctx, func(conn *sqlite.Conn) error {
+		out.Reset()
+		err := fts5.Register(conn.Conn)
 		if err != nil {
 			return err
 		}
-		failed = selectPrompts(conn, match, out)
+		failed = selectPrompts(conn.Conn, match, out)
 		return nil
 	})
 	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case failed != nil:
+		return failed
 	case errors.Is(err, sqlite.ErrNoMemory):
 		return noMemory(memory)
-	case err != nil:
-		return readError(err)
+	case errors.Is(err, sqlite.ErrUnreadable):
+		return fmt.Errorf("%w: %v", history.ErrUnreadable, err)
 	}
-	return failed
+	return err
 }
 
 // readError wraps an error of the library as text: its errno could be mistaken for one of ours.
 func readError(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.TOOBIG):
-		return fmt.Errorf("%w: a value of more than %d bytes", ErrTooBig, maxValue)
+		return fmt.Errorf("%w: a value of more than %d bytes", history.ErrTooBig, maxValue)
 	case errors.Is(err, sqlite3.NOMEM):
 		return noMemory(maxMemory)
 	}
-	return fmt.Errorf("%w: %v", ErrUnreadable, err)
+	return fmt.Errorf("%w: %v", history.ErrUnreadable, err)
 }
 
 // noMemory returns the error for a read that takes more memory than a connection has.
@@ -83,7 +70,7 @@ func noMemory(bytes int64) error {
 }
 
 // selectPrompts writes the matching prompts, or all, in the order of the client's own searches.
-func selectPrompts(conn *sqlite3.Conn, match string, out *jsonLines) error {
+func selectPrompts(conn *sqlite3.Conn, match string, out *history.Text) error {
 	found, err := findTables(conn)
 	if err != nil || !found.history {
 		return err // the client has created the file but nothing in it yet
@@ -93,18 +80,18 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *jsonLines) error {
 	if match == "" {
 		return readRows(conn, sql, nil, out)
 	}
-	words := wordsOf(match)
+	words := history.WordsOf(match)
 	if len(words) > 0 {
-		if err := selectWords(conn, found, sql, words, out); err != nil || out.text.Len() > 0 {
+		if err := selectWords(conn, found, sql, words, out); err != nil || !out.IsEmpty() {
 			return err
 		}
 	}
 	var ids map[int64]bool
-	if err = fmt.Errorf("%w: %q", ErrQuery, match); found.index {
+	if err = fmt.Errorf("%w: %q", history.ErrQuery, match); found.index {
 		ids, err = matching(conn, match)
 	}
 	switch {
-	case errors.Is(err, ErrQuery) && len(words) > 0:
+	case errors.Is(err, history.ErrQuery) && len(words) > 0:
 		return nil // match is words, and no prompt has them
 	case err != nil:
 		return err
@@ -113,7 +100,7 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *jsonLines) error {
 }
 
 // selectWords writes the prompts with all words, as beginnings of indexed words or anywhere.
-func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *jsonLines) (err error) {
+func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *history.Text) (err error) {
 	var ids map[int64]bool
 	if found.index { // which ignores accents
 		ids, err = matching(conn, `"`+strings.Join(words, `"* "`)+`"*`)
@@ -122,7 +109,7 @@ func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, o
 		}
 	}
 	return readRows(conn, sql, func(row *sqlite3.Stmt) bool {
-		return ids[row.ColumnInt64(0)] || containsAll(row.ColumnRawText(1), words)
+		return ids[row.ColumnInt64(0)] || history.HasWords(row.ColumnRawText(1), words)
 	}, out)
 }
 
@@ -160,26 +147,9 @@ func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) er
 	case err == nil:
 		return nil
 	case match != "" && errors.As(err, &code) && code == sqlite3.ExtendedErrorCode(sqlite3.ERROR):
-		return fmt.Errorf("%w: %q: %v", ErrQuery, match, err) // damage has other codes
+		return fmt.Errorf("%w: %q: %v", history.ErrQuery, match, err) // damage has other codes
 	}
 	return readError(err)
-}
-
-// wordsOf splits a text like the client's search: runs of letters and digits, in lower case.
-func wordsOf(text string) []string {
-	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
-	return strings.FieldsFunc(strings.ToLower(text), isSeparator)
-}
-
-// containsAll reports whether a prompt contains all words, ignoring ASCII case like SQLite's LIKE.
-func containsAll(prompt []byte, words []string) bool {
-	lower := bytes.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, prompt)
-	return !slices.ContainsFunc(words, func(word string) bool { return !bytes.Contains(lower, []byte(word)) })
 }
 
 // tables holds the client's tables that the database has, and the columns that older versions lack.
@@ -201,7 +171,7 @@ WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`
 			strings.Contains(sql, " using fts5"):
 			found.index = true
 		default:
-			return fmt.Errorf("%w: %s is not what the client makes: %.100q", ErrUnreadable, name, sql)
+			return fmt.Errorf("%w: %s is not what the client makes: %.100q", history.ErrUnreadable, name, sql)
 		}
 		return nil
 	})
@@ -212,7 +182,7 @@ WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`
 	const columns = "SELECT lower(name), hidden FROM pragma_table_xinfo('history')"
 	err = eachRow(conn, columns, "", func(row *sqlite3.Stmt) error {
 		if row.ColumnInt(1) != 0 {
-			return fmt.Errorf("%w: history has a generated column", ErrUnreadable)
+			return fmt.Errorf("%w: history has a generated column", history.ErrUnreadable)
 		}
 		if name := row.ColumnText(0); name == "session_id" || name == "use_count" {
 			found.columns = append(found.columns, name)
@@ -223,11 +193,45 @@ WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`
 }
 
 // readRows writes the rows for which matches returns true, or all if it is nil.
-func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, out *jsonLines) error {
+func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, out *history.Text) error {
 	return eachRow(conn, sql, "", func(row *sqlite3.Stmt) error {
 		if matches != nil && !matches(row) {
 			return nil
 		}
-		return out.add(row)
+		return out.Put(rowOf(row))
 	})
+}
+
+// rowOf returns a statement's row: id, prompt, created_at, cwd, perhaps session_id and use_count.
+func rowOf(row *sqlite3.Stmt) *history.Row {
+	v := history.Row{
+		ID: value(row, 0), Prompt: value(row, 1), CreatedAt: history.Created(value(row, 2)), Cwd: value(row, 3),
+	}
+	for column := 4; column < row.ColumnCount(); column++ {
+		value := value(row, column)
+		switch row.ColumnName(column) {
+		case "session_id":
+			v.SessionID = &value
+		case "use_count":
+			v.UseCount = &value
+		}
+	}
+	return &v
+}
+
+// value returns a column for package json, which replaces invalid UTF-8 by U+FFFD.
+func value(row *sqlite3.Stmt, column int) any {
+	switch row.ColumnType(column) {
+	case sqlite3.INTEGER:
+		return row.ColumnInt64(column)
+	case sqlite3.FLOAT:
+		if f := row.ColumnFloat(column); !math.IsInf(f, 0) {
+			return f
+		}
+	case sqlite3.TEXT:
+		return string(row.ColumnRawText(column))
+	case sqlite3.BLOB:
+		return string(row.ColumnRawBlob(column))
+	}
+	return nil
 }

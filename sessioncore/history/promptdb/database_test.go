@@ -1,4 +1,4 @@
-package history
+package promptdb
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/ncruces/go-sqlite3/ext/fts5"
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
@@ -77,12 +78,12 @@ func age(t testing.TB, dir string) {
 }
 
 // open returns the history in dir.
-func open(t testing.TB, dir string) *PromptDatabase {
+func open(t testing.TB, dir string) *Database {
 	return New(sessiontest.OpenDir(t, dir))
 }
 
 // render returns the answer to a query.
-func render(t testing.TB, h History, match string) string {
+func render(t testing.TB, h history.History, match string) string {
 	t.Helper()
 	got, err := h.Render(context.Background(), match, nil)
 	require.NoError(t, err)
@@ -90,7 +91,7 @@ func render(t testing.TB, h History, match string) string {
 }
 
 // refuses requires that a query has no answer, for a reason.
-func refuses(t testing.TB, h History, match string, want error, about ...any) {
+func refuses(t testing.TB, h history.History, match string, want error, about ...any) {
 	t.Helper()
 	_, err := h.Render(context.Background(), match, nil)
 	require.ErrorIs(t, err, want, about...)
@@ -179,7 +180,7 @@ func TestSearch(t *testing.T) {
 			require.Equal(t, want, ids(t, render(t, h, match)), "%q", match)
 		}
 		for _, match := range []string{`"`, "*", "(", ":", "'", ";", strings.Repeat("(", 255), " ", "\x01", "^", "++", "--", "\xff\"", "…\""} {
-			refuses(t, h, match, ErrQuery, "%q", match)
+			refuses(t, h, match, history.ErrQuery, "%q", match)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package history
+package promptdb
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -93,6 +94,29 @@ func TestOnlyAFileIsADatabase(t *testing.T) {
 	}
 }
 
+// TestNothingStaysOpen: after an answer and after a refusal each file is closed that was opened.
+func TestNothingStaysOpen(t *testing.T) {
+	opened := 0
+	count := func(c storagetest.Call, err error) error {
+		switch {
+		case c.Op == "Open" && err == nil:
+			opened++
+		case c.Op == "Close":
+			opened--
+		}
+		return err
+	}
+	dir := database(t, schema18, rows)
+	h := New(&storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), After: count})
+	render(t, h, "")
+	require.Zero(t, opened)
+	refuses(t, h, "*", history.ErrQuery)
+	require.Zero(t, opened)
+	require.NoError(t, os.Truncate(filepath.Join(dir, databaseName), 5000))
+	refuses(t, h, "", history.ErrUnreadable)
+	require.Zero(t, opened)
+}
+
 // TestState: what a stat shows is of the database file, and the times are of what changed last.
 func TestState(t *testing.T) {
 	dir := database(t, schema18, rows)
@@ -121,7 +145,7 @@ func TestHotJournal(t *testing.T) {
 	run(t, conn, "PRAGMA journal_mode=DELETE; PRAGMA cache_size=1; BEGIN; UPDATE history SET prompt = hex(zeroblob(90000)) || id")
 	h := open(t, dir)
 	before := picture(t, dir)
-	refuses(t, h, "", ErrUnreadable)
+	refuses(t, h, "", history.ErrUnreadable)
 	require.Equal(t, before, picture(t, dir))
 	run(t, conn, "ROLLBACK")
 	require.Equal(t, "2 5 3 1", ids(t, render(t, h, "")))

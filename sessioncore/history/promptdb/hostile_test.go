@@ -1,4 +1,4 @@
-package history
+package promptdb
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -32,12 +33,12 @@ func TestHostileSchema(t *testing.T) {
 		list   error
 		search error
 	}{
-		"a view":           {[]string{"CREATE VIEW history AS " + endless}, ErrUnreadable, ErrUnreadable},
-		"another module":   {[]string{"CREATE VIRTUAL TABLE history USING fts5(id, prompt, created_at, cwd)"}, ErrUnreadable, ErrUnreadable},
-		"an index as view": {[]string{table, "CREATE VIEW history_fts AS " + endless}, ErrUnreadable, ErrUnreadable},
+		"a view":           {[]string{"CREATE VIEW history AS " + endless}, history.ErrUnreadable, history.ErrUnreadable},
+		"another module":   {[]string{"CREATE VIRTUAL TABLE history USING fts5(id, prompt, created_at, cwd)"}, history.ErrUnreadable, history.ErrUnreadable},
+		"an index as view": {[]string{table, "CREATE VIEW history_fts AS " + endless}, history.ErrUnreadable, history.ErrUnreadable},
 		"no index":         {[]string{table}, nil, nil}, // words are found without
 		"other columns": {[]string{"CREATE TABLE history(a, b);" + strings.Replace(fullText, "new.id, new.prompt", "new.a, new.b", 1)},
-			ErrUnreadable, ErrUnreadable},
+			history.ErrUnreadable, history.ErrUnreadable},
 		"no content": {[]string{table, "CREATE VIRTUAL TABLE history_fts USING fts5(prompt, content='nowhere')",
 			"INSERT INTO history VALUES (1, 'fix', 1, '')"}, nil, nil},
 		"a view as content": {[]string{table, "CREATE VIEW v AS " + endless,
@@ -45,21 +46,21 @@ func TestHostileSchema(t *testing.T) {
 		"triggers": {[]string{table + fullText, "CREATE TRIGGER more AFTER INSERT ON history BEGIN UPDATE history SET prompt = 'x'; END",
 			"INSERT INTO history VALUES (1, 'fix', 1, '')"}, nil, nil},
 		"a generated prompt": {[]string{"CREATE TABLE history(id INTEGER PRIMARY KEY, prompt AS (upper(cwd)), created_at, cwd);" + fullText,
-			"INSERT INTO history VALUES (1, 1, 'fix')"}, ErrUnreadable, ErrUnreadable},
-		"a value too long": {[]string{table + fullText, "INSERT INTO history VALUES (1, 'fix', 1, zeroblob(17000000))"}, ErrTooBig, ErrTooBig},
+			"INSERT INTO history VALUES (1, 1, 'fix')"}, history.ErrUnreadable, history.ErrUnreadable},
+		"a value too long": {[]string{table + fullText, "INSERT INTO history VALUES (1, 'fix', 1, zeroblob(17000000))"}, history.ErrTooBig, history.ErrTooBig},
 		"too much": {[]string{table + fullText + "CREATE INDEX idx_history_created_at ON history(created_at DESC)", numbers(12) +
-			"INSERT INTO history SELECT i, 'fix', i, replace(hex(zeroblob(500000)), '0', char(1)) FROM n"}, ErrTooBig, ErrTooBig},
+			"INSERT INTO history SELECT i, 'fix', i, replace(hex(zeroblob(500000)), '0', char(1)) FROM n"}, history.ErrTooBig, history.ErrTooBig},
 		"in no order": {[]string{"CREATE TABLE history(id, prompt, created_at, cwd);" + fullText, // sorted in memory
 			numbers(4) + "INSERT INTO history SELECT i, 'fix', 1, zeroblob(15000000) FROM n"}, budget.ErrNoMemory, budget.ErrNoMemory},
 		"deep expressions": {[]string{"CREATE TABLE history(id INTEGER PRIMARY KEY, prompt, created_at, cwd DEFAULT (1" +
-			strings.Repeat("+1", 500) + "));" + fullText}, ErrUnreadable, ErrUnreadable},
+			strings.Repeat("+1", 500) + "));" + fullText}, history.ErrUnreadable, history.ErrUnreadable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := open(t, database(t, c.sql...))
 			began := time.Now()
 			for query, want := range map[string]error{"": c.list, "fix": c.search} {
 				_, err := h.Render(context.Background(), query, nil)
-				if want == ErrTooBig && errors.Is(err, ErrTooSlow) {
+				if want == history.ErrTooBig && errors.Is(err, history.ErrTooSlow) {
 					continue // on a slow machine the time is over before the answer is too big
 				}
 				require.ErrorIs(t, err, want)
@@ -82,12 +83,12 @@ func TestTooSlow(t *testing.T) {
 	}
 	h := New(&storagetest.Hooked{Storage: sessiontest.OpenDir(t, database(t, schema18, fill(500))), Before: slow})
 	h.limit = 100 * time.Millisecond
-	refuses(t, h, "", ErrTooSlow)
+	refuses(t, h, "", history.ErrTooSlow)
 	require.Less(t, reads, 10, "none after the limit")
 
 	h = open(t, database(t, schema18, fill(3000)))
 	h.limit = 2 * time.Millisecond
-	refuses(t, h, "", ErrTooSlow)
+	refuses(t, h, "", history.ErrTooSlow)
 	require.Empty(t, h.turn, "a read keeps its turn")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -96,26 +97,14 @@ func TestTooSlow(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// TestTooLarge: files that are not copied are refused with a reason.
-func TestTooLarge(t *testing.T) {
-	for _, name := range []string{databaseName, walName} {
-		dir := database(t, schema18, rows)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, walName), nil, 0o644))
-		require.NoError(t, os.Truncate(filepath.Join(dir, name), maxFileBytes+1))
-		_, err := open(t, dir).Render(t.Context(), "", nil)
-		require.ErrorIs(t, err, ErrTooBig, name)
-		require.ErrorContains(t, err, "64 MiB", name)
-	}
-}
-
 // TestNotADatabase: files that are none are said to be none.
 func TestNotADatabase(t *testing.T) {
 	for _, content := range []string{"x", "SQLite format 3\x00", strings.Repeat("\x00", 5000), strings.Repeat("SQLite format 3\x00", 1000)} {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, databaseName), []byte(content), 0o644))
 		h := open(t, dir)
-		refuses(t, h, "", ErrUnreadable, "%.20q", content)
-		refuses(t, h, `"`, ErrUnreadable, "%.20q", content)
+		refuses(t, h, "", history.ErrUnreadable, "%.20q", content)
+		refuses(t, h, `"`, history.ErrUnreadable, "%.20q", content)
 	}
 }
 
@@ -124,13 +113,11 @@ func TestNoRoom(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	dir := database(t, schema18, fill(5000))
 	h := open(t, dir)
-	info, err := os.Stat(filepath.Join(dir, databaseName))
-	require.NoError(t, err)
 	b := budget.New(2 * budget.Min)
 	hold, other := b.Hold(), b.Hold()
-	require.NoError(t, other.Resize(b.Limit()-info.Size()-firstMemory-1<<20))
+	require.NoError(t, other.Resize(b.Limit()-firstMemory-1<<20))
 	before := b.Held()
-	_, err = h.Render(t.Context(), "", &hold)
+	_, err := h.Render(t.Context(), "", &hold)
 	require.ErrorIs(t, err, budget.ErrNoMemory)
 	require.Equal(t, before, b.Held())
 	got, err := h.Render(t.Context(), "1999*", &hold)
