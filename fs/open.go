@@ -221,15 +221,13 @@ func KeptDir() (string, error) {
 // write follows that agent's rules and locks. The ways to find a session only read all places.
 func (o *opener) openAll(p *place) error {
 	var failed error
-	leftOut := slices.Clip(o.LeftOut)
 	for _, a := range o.Agents {
 		agent := *o
 		agent.Options = o.For(a)
 		part, err := agent.open(a.Name)
 		if err != nil {
 			why := fmt.Errorf("%s: %w", a.Source, err)
-			o.log.Error("an agent is left out", "agent", a.Name, "why", why) // for commands
-			leftOut = append(leftOut, a.Name+" is left out: "+why.Error())
+			p.refused = append(p.refused, a.Name+" is left out: "+why.Error())
 			if failed == nil {
 				failed = why
 			}
@@ -252,7 +250,7 @@ func (o *opener) openAll(p *place) error {
 			agent := nodes.ShownAgent{Name: part.name, View: part.view, Files: part.listed()}
 			p.view.Agents = append(p.view.Agents, agent)
 		}
-		for _, out := range leftOut {
+		for _, out := range append(slices.Clip(o.LeftOut), p.refused...) {
 			p.view.LeaveOut(out)
 		}
 	}

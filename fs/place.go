@@ -51,6 +51,7 @@ type place struct {
 	prompts func(storage.Files) history.History // of source; nil if there is none
 	archive *place                              // the archived sessions, nil for none
 	parts   []*place                            // of the agents, if there are several
+	refused []string                            // why other agents have no part, with their names
 	shared  bool                                // other machines may write to the sessions
 	space   func() (nodes.Space, error)         // answers statfs
 	// names returns the names of the root that a redacted mount does not have: they cannot be

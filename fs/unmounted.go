@@ -53,6 +53,9 @@ func (u *Unmounted) Sessions(ctx context.Context) ([]*listing.Info, error) {
 // LeftOut says that the last list left out files which no known agent wrote, "" for none.
 func (u *Unmounted) LeftOut() string { return u.tree.leftOut(u.tree.view.Listing.Strangers()) }
 
+// Refused says of each agent that could not be opened, of several, why it is left out.
+func (u *Unmounted) Refused() []string { return u.tree.refused }
+
 // Snapshot returns the session of a directory in the mount, without links. Callers must release it.
 func (u *Unmounted) Snapshot(ctx context.Context, dir string) (*sessioncore.Snapshot, error) {
 	snap, _, _, err := u.acquire(ctx, dir)

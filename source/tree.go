@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"sessionfs/fs"
 	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
+	"sessionfs/sessioncore/names"
 )
 
 // Tree is the tree that a mount of SOURCE shows, for a command without a mount.
@@ -50,6 +52,9 @@ func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, 
 	}
 	if err != nil {
 		return nil, err
+	}
+	for _, out := range files.Refused() {
+		fmt.Fprintln(stderr, "sessionfs: warning:", names.Visible(out))
 	}
 	t = &Tree{Unmounted: files, Place: p, kind: kind}
 	t.Use(ctx)
