@@ -36,11 +36,13 @@ func checkCommand() *cobra.Command {
 
 // runCheck checks the sessions below paths of the tree, and tells of each.
 func runCheck(cmd *cobra.Command, src *tree, args []string, asJSON bool) error {
+	unseen := false
 	if len(args) == 0 {
 		args = []string{"sessions"}
+		leftOut := len(src.Options.LeftOut) + len(src.Refused())
+		unseen = leftOut > 0 // a warning named the agents
 	}
 	out := bufio.NewWriter(cmd.OutOrStdout())
-	unseen := false
 	depth := 2 // sessions/PROJECT/
 	if len(src.Agents) > 0 {
 		depth = 3 // sessions/AGENT/PROJECT/
