@@ -64,7 +64,7 @@ type Agent struct {
 	// NamesAreIDs says that the name of a session in Store.Files is its id, whatever its records say.
 	NamesAreIDs bool
 
-	// Keeps says that sessionfs keep copies the agent's sessions. Deletes is the age at which the
+	// Keeps says that sessionfs keep copies the agent's sessions, the texts of Composed ones into KeptTexts. Deletes is the age at which the
 	// agent deletes unused sessions by default; 0 for never. DeletesBy is the agent's setting of it.
 	Keeps     bool
 	Deletes   time.Duration
@@ -87,6 +87,9 @@ type Agent struct {
 	// Nil: no such command is known.
 	AddServer, RemoveServer []string
 }
+
+// KeptTexts is the directory of the texts of Composed sessions that sessionfs keep copied.
+const KeptTexts = "texts"
 
 // Program stands for a program in a command line of an Agent.
 const Program = "PROGRAM"

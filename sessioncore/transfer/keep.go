@@ -66,8 +66,8 @@ func KeptIn(dir, agent, from string) string {
 	}
 }
 
-// Keep copies the files in the Dirs of an agent's directory from, which may be links, to KeptIn:
-// those that are new or longer than their copy. Nothing is removed: a file that became shorter, or
+// Keep copies the files in the Dirs of an agent's directory from, which may be links, to KeptIn, or the texts of
+// its Composed sessions: those that are new or longer than their copy. Nothing is removed: a file that became shorter, or
 // was written anew, is kept beside its copy, as X.1.jsonl. The error is that of the first file that
 // is not kept.
 func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k Kept, err error) {
@@ -90,12 +90,19 @@ func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k
 	}
 	defer os.RemoveAll(copies.parts)
 	copies.work.SetLimit(keepsAtOnce)
-	var failed error
-	for _, dir := range agent.Dirs {
+	store, composed, failed := composedIn(agent, from, copies.parts)
+	dirs := agent.Dirs
+	if store.Files != nil || failed != nil {
+		dirs = nil
+	}
+	for _, dir := range dirs {
 		err := copies.keepDir(ctx, from, dir)
 		if failed == nil {
 			failed = err
 		}
+	}
+	for _, name := range composed {
+		copies.keepComposed(ctx, store.Files, name)
 	}
 	err = copies.work.Wait()
 	if failed != nil {
@@ -139,6 +146,93 @@ func (k *keeper) keepDir(ctx context.Context, from, name string) (failed error) 
 		return nil
 	})
 	return failed
+}
+
+// keepComposed has the text of a session kept, and those of its subagents.
+func (k *keeper) keepComposed(ctx context.Context, files storage.Files, name string) {
+	keep := func(name, _ string) error {
+		k.walked++
+		storage.Progress(ctx, k.walked, 0)
+		k.work.Go(func() error { return k.keepText(ctx, files, name) })
+		return nil
+	}
+	_ = keep(name, "")
+	_ = eachArtifact(files, strings.TrimSuffix(name, ".jsonl"), "", keep) // without a directory there are none
+}
+
+// keepText keeps the text of a session, unless a copy has its time.
+func (k *keeper) keepText(ctx context.Context, files storage.Files, name string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	to := filepath.Join(k.Dir, agents.KeptTexts, filepath.FromSlash(name))
+	obj, err := files.Open(name)
+	if storage.IsMissing(err) { // it was removed meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer obj.Close()
+	brief, isBrief := obj.(agents.Brief)
+	if isBrief && isKeptAt(to, brief.State().ModTime()) {
+		k.count(keptFile{to: to}, to, 0, true)
+		return nil
+	}
+	text, err := os.CreateTemp(k.parts, "text-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(text.Name())
+	defer text.Close()
+	st, err := obj.Stat()
+	if err == nil {
+		_, err = io.Copy(text, io.NewSectionReader(obj, 0, st.Size))
+	}
+	if storage.IsMissing(err) {
+		return nil
+	}
+	if err == nil {
+		_, err = text.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		err = os.Chtimes(text.Name(), st.ModTime(), st.ModTime())
+	}
+	if err != nil {
+		return err
+	}
+	info, err := text.Stat()
+	if err != nil {
+		return err
+	}
+	at, isSame, err := k.place(text, info, to)
+	if err != nil {
+		return err
+	}
+	k.count(keptFile{to: to}, at, st.Size, isSame)
+	return nil
+}
+
+// isKeptAt reports whether a copy, or one that is kept beside it, has a time.
+func isKeptAt(to string, at time.Time) bool {
+	for n := 0; ; n++ {
+		info, err := os.Lstat(versionOf(to, n))
+		if err != nil {
+			return false
+		}
+		if info.Mode().IsRegular() && info.ModTime().Equal(at) {
+			return true
+		}
+	}
+}
+
+// versionOf returns the path of the nth copy that is kept beside the first, number 0.
+func versionOf(to string, n int) string {
+	if n == 0 {
+		return to
+	}
+	ext := filepath.Ext(to)
+	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(to, ext), n, ext)
 }
 
 // keptFile is a file that is to be kept. Until it is opened, anything may be put into its place.
@@ -226,21 +320,28 @@ func (k *keeper) keep(ctx context.Context, file keptFile) error {
 	if err != nil {
 		return err
 	}
+	k.count(file, at, info.Size(), same)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if file.isSession && isSoonDeleted(k.agent, info.ModTime()) {
 		k.Soon++
 	}
+	return nil
+}
+
+// count counts a file that is kept at a path, of so many bytes; same says that it was before.
+func (k *keeper) count(file keptFile, at string, size int64, same bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if same {
 		k.Unchanged++
-		return nil
+		return
 	}
 	k.Copied++
 	if at != file.to {
 		k.Beside++
 	}
-	k.Bytes += info.Size()
-	return nil
+	k.Bytes += size
 }
 
 // place copies a file to a path, over an earlier copy if it goes on from that, else beside it. same
@@ -248,11 +349,7 @@ func (k *keeper) keep(ctx context.Context, file keptFile) error {
 func (k *keeper) place(in *os.File, info fs.FileInfo, to string) (path string, same bool, err error) {
 	made := ""
 	for n := 0; ; n++ {
-		path = to
-		ext := filepath.Ext(to)
-		if n > 0 {
-			path = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(to, ext), n, ext)
-		}
+		path = versionOf(to, n)
 		kept, err := os.Lstat(path)
 		isNew := errors.Is(err, fs.ErrNotExist)
 		switch {
@@ -273,7 +370,7 @@ func (k *keeper) place(in *os.File, info fs.FileInfo, to string) (path string, s
 		}
 		if isNew {
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
-		} else if kept.Size() == info.Size() || ext != ".json" { // an object that grew was written anew
+		} else if kept.Size() == info.Size() || filepath.Ext(to) != ".json" { // an object that grew was written anew
 			if goesOn, err := beginsLike(made, path, kept.Size()); err != nil {
 				return "", false, err
 			} else if !goesOn {

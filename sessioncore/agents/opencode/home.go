@@ -39,6 +39,7 @@ type home struct {
 	files     storage.Files
 	databases []*sqlite.Database
 	documents *documents
+	kept      *texts
 	texts     budget.Room
 
 	mu    sync.Mutex // guards the fields below
@@ -70,6 +71,7 @@ type session struct {
 	isDamaged        bool             // a part of its rows cannot be read
 	database         *sqlite.Database // nil for documents
 	tables           *schema          // of the database
+	text             string           // the name of a kept text, "" for none
 }
 
 // state returns the time in ns at which the session changed, in which the count stands for what the
@@ -91,6 +93,7 @@ func newHome(source agents.Source, name, database string) *home {
 		name:      name,
 		files:     source.Files,
 		documents: &documents{files: source.Files},
+		kept:      &texts{files: source.Files},
 		texts:     budget.Room{Limit: source.Memory, Memory: source.Memory.Kept(), Most: inMemory, Free: small, Dir: source.Temporary},
 		sizes:     map[string]textSize{},
 		forks:     map[string]string{},
@@ -111,7 +114,7 @@ func (h *home) sessions() (*list, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at := time.Now().UnixNano()
-	state := h.documents.state()
+	state := h.documents.state().With(h.kept.state())
 	for _, d := range h.databases {
 		token, err := d.State()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -135,6 +138,10 @@ func (h *home) sessions() (*list, error) {
 		}
 	}
 	h.documents.readSessions(l)
+	err := h.kept.readSessions(l)
+	if err != nil {
+		return nil, err
+	}
 	l.sort()
 	h.list = l
 	h.state = state
@@ -419,10 +426,13 @@ func (h *home) makeText(s *session) (*session, *budget.Text, error) {
 	text := h.texts.New()
 	var err error
 	now := s
-	if s.database == nil {
-		err = h.documents.write(s, text)
-	} else {
+	switch {
+	case s.database != nil:
 		now, err = writeRows(context.Background(), s, text)
+	case s.text != "":
+		err = h.kept.write(s, text)
+	default:
+		err = h.documents.write(s, text)
 	}
 	if err == nil && now == nil {
 		err = agents.Missing(s.id)

@@ -24,7 +24,8 @@ func register(name, title, dir, database string) {
 		Dirs:  []string{documentsDir},
 		Detect: func(dir string) bool {
 			return agents.HasFile(dir, database+databaseEnding) || agents.HasFile(dir, database+"-") ||
-				path.Base(dir) == database && agents.HasDir(dir, documentsDir, sessionDir)
+				path.Base(dir) == database && agents.HasDir(dir, documentsDir, sessionDir) ||
+				strings.HasPrefix(path.Base(dir), database) && agents.HasDir(dir, textsDir)
 		},
 		Open: func(source agents.Source) (agents.Store, error) {
 			h := newHome(source, name, database)
@@ -34,6 +35,7 @@ func register(name, title, dir, database string) {
 		Wrote:       func(v rawjson.Value) bool { return wrote(v) && name == "opencode" },
 		Alone:       alone,
 		NamesAreIDs: true,
+		Keeps:       true,
 		Resume:      []string{name, "--session="},
 		IsID:        func(id string) bool { return strings.HasPrefix(id, idPrefix) && len(id) > len(idPrefix) },
 	})

@@ -349,6 +349,10 @@ func (s *session) appendFacts(dst []byte) []byte {
 	dst = rawjson.AppendQuoted(dst, s.id)
 	dst = rawjson.AppendQuoted(append(dst, `,"directory":`...), s.directory)
 	dst = rawjson.AppendQuoted(append(dst, `,"version":`...), s.version)
+	dst = rawjson.AppendQuoted(append(dst, `,"title":`...), s.title)
+	if s.parent != "" {
+		dst = rawjson.AppendQuoted(append(dst, `,"parent":`...), s.parent)
+	}
 	dst = strconv.AppendInt(append(dst, `,"created":`...), s.created, 10)
 	if s.unread > 0 {
 		dst = strconv.AppendInt(append(dst, `,"unread":`...), s.unread, 10)
