@@ -215,15 +215,16 @@ func (k *keeper) keepText(ctx context.Context, files storage.Files, name string)
 
 // isKeptAt reports whether a copy, or one that is kept beside it, has a time.
 func isKeptAt(to string, at time.Time) bool {
-	for n := 0; ; n++ {
-		info, err := os.Lstat(versionOf(to, n))
-		if err != nil {
-			return false
-		}
+	n := 0
+	info, err := os.Lstat(to)
+	for err == nil {
 		if info.Mode().IsRegular() && info.ModTime().Equal(at) {
 			return true
 		}
+		n++
+		info, err = os.Lstat(versionOf(to, n))
 	}
+	return false
 }
 
 // versionOf returns the path of the nth copy that is kept beside the first, number 0.

@@ -159,7 +159,11 @@ func (d *Database) reader(ctx context.Context) (*reader, error) {
 
 // Close closes what is kept for later transactions.
 func (d *Database) Close() {
-	for r := d.takeIdle(); r != nil; r = d.takeIdle() {
+	for {
+		r := d.takeIdle()
+		if r == nil {
+			return
+		}
 		r.close()
 	}
 }
