@@ -35,7 +35,8 @@ func check(hash string) error {
 
 // Size returns a blob's size in bytes, or fs.ErrNotExist.
 func (s *Store) Size(hash string) (int64, error) {
-	if err := check(hash); err != nil {
+	err := check(hash)
+	if err != nil {
 		return 0, err
 	}
 	st, err := s.Storage.Stat(hash)
@@ -56,7 +57,8 @@ func (s *Store) State() (storage.Token, error) {
 
 // Open opens a blob without verifying its content, or returns fs.ErrNotExist.
 func (s *Store) Open(hash string) (storage.Object, error) {
-	if err := check(hash); err != nil {
+	err := check(hash)
+	if err != nil {
 		return nil, err
 	}
 	return s.Storage.Open(hash)
@@ -74,7 +76,8 @@ func (s *Store) verify(hash string) (bool, error) {
 		return false, err
 	}
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(obj, 0, st.Size)); err != nil {
+	_, err = io.Copy(sum, io.NewSectionReader(obj, 0, st.Size))
+	if err != nil {
 		return false, err
 	}
 	return hex.EncodeToString(sum.Sum(nil)) == hash, nil
@@ -110,7 +113,8 @@ func (s *Store) Put(data []byte, ending string) (hash string, err error) {
 // Copy is Put for content that is read twice and not held in memory. It fails if the hash differs.
 func (s *Store) Copy(hash string, from io.ReaderAt, size int64) error {
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(from, 0, size)); err != nil {
+	_, err := io.Copy(sum, io.NewSectionReader(from, 0, size))
+	if err != nil {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != hash {
@@ -134,10 +138,8 @@ func (s *Store) store(hash string, write func(io.Writer) error) error {
 }
 
 func (s *Store) link(hash, ending string) {
-	disk, ok := s.Storage.(interface {
-		HardLink(name, second string) error
-	})
-	if !ok {
+	disk, canLink := s.Storage.(storage.HardLinker)
+	if !canLink {
 		return
 	}
 	err := disk.HardLink(hash, hash+"."+ending)
@@ -150,8 +152,10 @@ func (s *Store) link(hash, ending string) {
 const putTries = 3
 
 func (s *Store) put(hash string, write func(io.Writer) error) error {
-	if disk, ok := s.Storage.(interface{ Touch(name string) error }); ok {
-		if err := disk.Touch(hash); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	disk, canTouch := s.Storage.(storage.Toucher)
+	if canTouch {
+		err := disk.Touch(hash)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			slog.Debug("a blob keeps its time", "blob", hash, "err", err)
 		}
 	}
@@ -164,7 +168,8 @@ func (s *Store) put(hash string, write func(io.Writer) error) error {
 	case st.Kind != storage.KindFile:
 		return storage.ErrNotRegular
 	default:
-		if complete, err := s.verify(hash); err != nil {
+		complete, err := s.verify(hash)
+		if err != nil {
 			return err
 		} else if complete {
 			return s.Storage.Sync(hash)

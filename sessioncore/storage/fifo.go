@@ -31,7 +31,10 @@ type FIFOMutex struct {
 func (g *FIFOMutexes) Lock(ctx context.Context, name string) (in *FIFOMutex, leave func(), err error) {
 	in = g.enter(name)
 	if ctx.Err() == nil {
-		leave = func() { <-in.slot; g.forget(name, in) }
+		leave = func() {
+			<-in.slot
+			g.forget(name, in)
+		}
 		select {
 		case in.slot <- struct{}{}:
 			return in, leave, nil
@@ -80,7 +83,8 @@ func WithLimit(ctx context.Context) (limited context.Context, cancel context.Can
 // WaitError returns ErrLocked for a context that WithLimit ended, else an error that wraps
 // ctx.Err().
 func WaitError(ctx context.Context) error {
-	if cause := context.Cause(ctx); errors.Is(cause, ErrLocked) {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrLocked) {
 		return cause
 	}
 	return fmt.Errorf("waiting for a lock: %w", ctx.Err())
@@ -151,7 +155,10 @@ func (w *Waiters) Join(ctx context.Context) (leave func()) {
 		}
 	})
 	stop := context.AfterFunc(ctx, left)
-	return func() { stop(); left() }
+	return func() {
+		stop()
+		left()
+	}
 }
 
 // Count returns the number of waiting callers.
@@ -182,10 +189,9 @@ func (w *Waiters) Work() (ctx context.Context, done func()) {
 // StatUntil is obj.Stat for a caller that can give up. It uses the object's method of this name, if
 // any, which ends when ctx is done.
 func StatUntil(ctx context.Context, obj Object) (Stat, error) {
-	if o, ok := obj.(interface {
-		StatUntil(ctx context.Context) (Stat, error)
-	}); ok {
-		return o.StatUntil(ctx)
+	slow, isSlow := obj.(StatUntilObject)
+	if isSlow {
+		return slow.StatUntil(ctx)
 	}
 	return obj.Stat()
 }

@@ -55,8 +55,8 @@ type Object interface {
 
 // IsPacked reports whether an open file is compressed, so that its end is not cheap.
 func IsPacked(obj Object) bool {
-	_, ok := obj.(interface{ Packed() int64 })
-	return ok
+	_, isPacked := obj.(PackedObject)
+	return isPacked
 }
 
 // Item is a name in a directory.
@@ -78,7 +78,9 @@ func List(files Files, dir string) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(items, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(items, func(a, b Item) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	return items, nil
 }
 
@@ -89,7 +91,11 @@ func ListOnly(files Files, dir string, only []string, f func(Item) bool) error {
 		if IsMissing(err) {
 			continue
 		}
-		if err != nil || !f(Item{Name: name, Kind: st.Kind, State: func() (Stat, error) { return st, nil }}) {
+		if err != nil || !f(Item{
+			Name:  name,
+			Kind:  st.Kind,
+			State: func() (Stat, error) { return st, nil },
+		}) {
 			return err
 		}
 	}
@@ -165,10 +171,12 @@ func SameBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, 
 		n := min(int64(len(x)), size-done)
 		x = x[:n]
 		y = y[:n]
-		if err := ReadFull(a, x, from+done); err != nil {
+		err := ReadFull(a, x, from+done)
+		if err != nil {
 			return false, err
 		}
-		if err := ReadFull(b, y, at+done); err != nil {
+		err = ReadFull(b, y, at+done)
+		if err != nil {
 			return false, err
 		}
 		if !bytes.Equal(x, y) {
@@ -180,7 +188,8 @@ func SameBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, 
 
 // RecoverTo stores a panic in err: no file may crash the process (docs/design.md section 7).
 func RecoverTo(err *error) {
-	if r := recover(); r != nil {
+	r := recover()
+	if r != nil {
 		*err = fmt.Errorf("panic while reading: %v", r)
 	}
 }
@@ -189,7 +198,8 @@ func RecoverTo(err *error) {
 func Guarded(f func()) func() {
 	return func() {
 		defer func() {
-			if r := recover(); r != nil {
+			r := recover()
+			if r != nil {
 				slog.Error("a bug: what is done besides panicked", "panic", r, "stack", string(debug.Stack()))
 			}
 		}()
