@@ -68,9 +68,13 @@ func (d *BranchIDsDir) Find(_ context.Context, snap *sessioncore.Snapshot, it It
 	if err != nil {
 		return Child{}, err
 	}
-	return Child{Kind: storage.KindDir, Attr: d.view.branchAttr(snap, e), Make: func() Node {
-		return &BranchDir{branchDir{d.part(it.Name), branch(it.Name)}}
-	}}, nil
+	return Child{
+		Kind: storage.KindDir,
+		Attr: d.view.branchAttr(snap, e),
+		Make: func() Node {
+			return &BranchDir{branchDir{d.part(it.Name), branch(it.Name)}}
+		},
+	}, nil
 }
 
 // branch is a branch's name in .by-id/: that of its last entry's file, without the suffix.
@@ -168,7 +172,10 @@ func (d *BranchDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Ite
 	if err == nil && it.Name == entriesName {
 		var state sessioncore.EntryState
 		state, err = snap.Branch(e).EntriesState(ctx)
-		c.Content, c.Make = state.Sum, func() Node { return newEntriesFile(d, state) }
+		c.Content = state.Sum
+		c.Make = func() Node {
+			return newEntriesFile(d, state)
+		}
 	}
 	return c, err
 }
@@ -258,7 +265,8 @@ func (f *EntriesFile) find(ctx context.Context, snap *sessioncore.Snapshot) (ses
 
 // render makes a version of the file.
 func (f *EntriesFile) render(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (s rendering, err error) {
-	if _, err := f.find(ctx, snap); err != nil {
+	_, err = f.find(ctx, snap)
+	if err != nil {
 		return s, err
 	}
 	end, isLonger, err := f.branch.end(snap, extended)
@@ -266,7 +274,8 @@ func (f *EntriesFile) render(ctx context.Context, snap *sessioncore.Snapshot, ex
 		return s, err
 	}
 	b := snap.Branch(end)
-	if err := snap.Confirm(ctx, b.Entries()...); err != nil { // doors keep it
+	err = snap.Confirm(ctx, b.Entries()...)
+	if err != nil { // doors keep it
 		return s, err
 	}
 	var state sessioncore.EntryState

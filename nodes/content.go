@@ -143,7 +143,12 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 			return privateText(text, sessions.Stat()), hold.Resize(int64(len(text)))
 		}}
 	}
-	return Name{Name: name, Kind: storage.KindFile, Make: makeNode, Is: hidden[*Directory]()}
+	return Name{
+		Name: name,
+		Kind: storage.KindFile,
+		Make: makeNode,
+		Is:   hidden[*Directory](),
+	}
 }
 
 //go:embed readme.txt
@@ -213,12 +218,16 @@ func (d *SessionDir) hasOwner(context.Context) Presence {
 // LastResultName is last-result: the answers to the last written lines, for doors through which an
 // open file is not read back.
 func LastResultName(last func() []byte) Name {
-	return Name{Name: "last-result", Kind: storage.KindFile, Make: func(d *Directory) Node {
-		return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
-			st, err := d.view.rootStat()
-			return privateText(last(), st), err
-		}}
-	}}
+	return Name{
+		Name: "last-result",
+		Kind: storage.KindFile,
+		Make: func(d *Directory) Node {
+			return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
+				st, err := d.view.rootStat()
+				return privateText(last(), st), err
+			}}
+		},
+	}
 }
 
 // HistoryDir is history/: the client's prompt history. Without one it is an empty directory with
@@ -230,9 +239,13 @@ type HistoryDir struct {
 
 // HistoryName is the directory of the prompt history.
 func HistoryName(prompts func() history.History) Name {
-	return Name{Name: "history", Kind: storage.KindDir, Make: func(d *Directory) Node {
-		return &HistoryDir{d.below("history"), prompts()}
-	}}
+	return Name{
+		Name: "history",
+		Kind: storage.KindDir,
+		Make: func(d *Directory) Node {
+			return &HistoryDir{d.below("history"), prompts()}
+		},
+	}
 }
 
 var historyNames = fixedNames[*HistoryDir]{
@@ -317,7 +330,8 @@ func newPromptsFile(dir *Directory, prompts history.History, match string) *Cont
 		if err != nil {
 			return content{}, err
 		}
-		if k := last.Load(); k != nil && k.state == state {
+		k := last.Load()
+		if k != nil && k.state == state {
 			return content{size: k.size, stat: state.Stat(), private: true}, nil
 		}
 		return render(ctx, hold)

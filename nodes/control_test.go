@@ -165,6 +165,38 @@ func write(h *controlHandle, text string) syscall.Errno {
 	return errno
 }
 
+// TestSingleLine: a file of one line takes that in any number of writes, and refuses more. Empty lines
+// before it are ignored.
+func TestSingleLine(t *testing.T) {
+	for _, c := range []struct {
+		writes  []string
+		applied []string
+		refusal string
+	}{
+		{writes: []string{"a\n"}, applied: []string{"a"}},
+		{writes: []string{"a", "b\n"}, applied: []string{"ab"}},
+		{writes: []string{"\na\n"}, applied: []string{"a"}},
+		{writes: []string{"\na", "\n"}, applied: []string{"a"}},
+		{writes: []string{"a\nb\n"}, refusal: "line 2: "},
+		{writes: []string{"a\nb"}, refusal: "line 2: "},
+		{writes: []string{"a\n", "b"}, applied: []string{"a"}, refusal: "line 2: "},
+	} {
+		f := newFake(nil)
+		f.single = true
+		h := f.open()
+		for _, text := range c.writes {
+			_ = write(h, text)
+		}
+		require.Equal(t, c.applied, f.applied, "%q", c.writes)
+		if c.refusal == "" {
+			require.Empty(t, f.lastError(), "%q", c.writes)
+		} else {
+			require.Contains(t, f.lastError(), c.refusal, "%q", c.writes)
+		}
+		h.Close()
+	}
+}
+
 // TestAnswersGivenBack: who read more than he wanted goes back, and reads or writes on from there.
 func TestAnswersGivenBack(t *testing.T) {
 	var a answers

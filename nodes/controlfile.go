@@ -59,13 +59,19 @@ type sessionCommand func(d *SessionDir, ctx context.Context, line string) (resul
 func (d *SessionDir) control(name string, do sessionCommand, r render) *ControlFile {
 	f := &ControlFile{of: d.session.Name(), name: name}
 	f.probe = func(ctx context.Context) (storage.Stat, error) {
-		return retryIfMoved(ctx, d, func(d *SessionDir) (storage.Stat, error) { return d.session.Probe(ctx) })
+		return retryIfMoved(ctx, d, func(d *SessionDir) (storage.Stat, error) {
+			return d.session.Probe(ctx)
+		})
 	}
 	f.do = oneByOne(func(ctx context.Context, line string) (string, error) {
-		return retryIfMoved(ctx, d, func(d *SessionDir) (string, error) { return do(d, ctx, line) })
+		return retryIfMoved(ctx, d, func(d *SessionDir) (string, error) {
+			return do(d, ctx, line)
+		})
 	})
 	f.makeDurable = func(ctx context.Context) error {
-		_, err := retryIfMoved(ctx, d, func(d *SessionDir) (any, error) { return nil, d.view.Writer.Sync(d.session) })
+		_, err := retryIfMoved(ctx, d, func(d *SessionDir) (any, error) {
+			return nil, d.view.Writer.Sync(d.session)
+		})
 		return err
 	}
 	f.init(&d.Directory, r)
@@ -108,8 +114,11 @@ func (f *ControlFile) Stat(ctx context.Context) (Attr, error) {
 // seek, as some programs require (Python's a+ and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flag int) (Handle, error) {
 	h := &controlHandle{
-		file: f, hold: f.view().Memory.Hold(),
-		mute: flag&os.O_WRONLY != 0, writes: writes(flag), appends: flag&os.O_APPEND != 0,
+		file:    f,
+		hold:    f.view().Memory.Hold(),
+		mute:    flag&os.O_WRONLY != 0,
+		writes:  writes(flag),
+		appends: flag&os.O_APPEND != 0,
 	}
 	if f.render == nil {
 		return h, nil
@@ -126,7 +135,8 @@ func (f *ControlFile) Open(ctx context.Context, flag int) (Handle, error) {
 
 // Sync makes the session's writes durable, through any open file: sync(1) opens it for reading.
 func (f *ControlFile) Sync(ctx context.Context) syscall.Errno {
-	if err := f.makeDurable(uninterrupted(ctx)); err != nil {
+	err := f.makeDurable(uninterrupted(ctx))
+	if err != nil {
 		return f.Refused(err)
 	}
 	return 0
@@ -201,7 +211,9 @@ func makeLabels(d *SessionDir) Node {
 	f := d.control("labels", (*SessionDir).setLabel, atOnce(report.Labels))
 	f.growing()
 	f.shown = func(ctx context.Context) (map[string]string, error) {
-		return retryIfMoved(ctx, d, func(d *SessionDir) (map[string]string, error) { return d.shownLabels(ctx) })
+		return retryIfMoved(ctx, d, func(d *SessionDir) (map[string]string, error) {
+			return d.shownLabels(ctx)
+		})
 	}
 	return f
 }
@@ -283,7 +295,8 @@ func makeCWD(d *SessionDir) Node {
 	f.single = true
 	durable := f.makeDurable
 	f.makeDurable = func(ctx context.Context) error {
-		if err := durable(ctx); !errors.Is(err, fs.ErrNotExist) {
+		err := durable(ctx)
+		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil // the move made it durable

@@ -85,44 +85,68 @@ func (h *controlHandle) isRetry(data []byte) bool {
 // that took effect or are kept, also with an error.
 func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Errno) {
 	end := bytes.LastIndexByte(data, '\n') + 1
-	if end > 0 {
-		if len(h.pending) > 0 {
-			if err := h.grow(ctx, bytes.IndexByte(data, '\n')); err != nil {
-				return 0, h.refuse(err, nil, 0)
-			}
-		}
-		lines, ends := cutLines(h.pending, data[:end], h.file.empty)
-		if h.file.single && (h.applied > 0 || len(lines) > 1 || end < len(data)) {
-			if h.applied == 0 {
-				end = ends[0]
-			} else {
-				end = 0
-			}
-			return 0, h.refuse(errManyLines, nil, bytes.Count(data[:end], newline))
-		}
-		done, err := h.run(ctx, lines)
-		if err != nil {
-			took := 0
-			before := h.skipped(data)
-			if done > 0 {
-				took = ends[done-1]
-				before = 0
-			}
-			h.lines += bytes.Count(data[:took], newline)
-			return took, h.refuse(err, lines[done], before)
-		}
-		h.pending = nil
-		h.lines += bytes.Count(data[:end], newline)
-	}
+	lines := data[:end]
 	rest := data[end:]
-	if h.file.single && h.applied > 0 && len(rest) > 0 {
-		return end, h.refuse(errManyLines, nil, 0)
+	if len(lines) > 0 {
+		taken, errno := h.writeLines(ctx, lines, len(rest) > 0)
+		if errno != 0 {
+			return taken, errno
+		}
 	}
-	if err := h.grow(ctx, len(rest)); err != nil {
-		return end, h.refuse(err, nil, 0)
+	errno := h.keep(ctx, rest)
+	if errno != 0 {
+		return end, errno
 	}
-	h.pending = append(h.pending, rest...)
 	return len(data), 0
+}
+
+// keep adds the beginning of a line to pending.
+func (h *controlHandle) keep(ctx context.Context, beginning []byte) syscall.Errno {
+	if h.file.single && h.applied > 0 && len(beginning) > 0 {
+		return h.refuse(errManyLines, nil, 0)
+	}
+	err := h.grow(ctx, len(beginning))
+	if err != nil {
+		return h.refuse(err, nil, 0)
+	}
+	h.pending = append(h.pending, beginning...)
+	return 0
+}
+
+// writeLines executes the lines of data, which ends in a newline. hasRest reports that the write has
+// the beginning of another line behind them. It returns the number of bytes that took effect, also
+// with an error.
+func (h *controlHandle) writeLines(ctx context.Context, data []byte, hasRest bool) (int, syscall.Errno) {
+	if len(h.pending) > 0 {
+		err := h.grow(ctx, bytes.IndexByte(data, '\n'))
+		if err != nil {
+			return 0, h.refuse(err, nil, 0)
+		}
+	}
+	lines, ends := cutLines(h.pending, data, h.file.empty)
+	count := len(lines)
+	if hasRest {
+		count++
+	}
+	if h.file.single && (h.applied > 0 || count > 1) {
+		before := 0 // newlines before the line that is too many
+		if h.applied == 0 {
+			before = bytes.Count(data[:ends[0]], newline)
+		}
+		return 0, h.refuse(errManyLines, nil, before)
+	}
+	done, err := h.run(ctx, lines)
+	if err == nil {
+		h.pending = nil
+		h.lines += bytes.Count(data, newline)
+		return len(data), 0
+	}
+	if done == 0 {
+		return 0, h.refuse(err, lines[0], h.skipped(data))
+	}
+	taken := ends[done-1]
+	h.lines += bytes.Count(data[:taken], newline)
+	return taken, h.refuse(err, lines[done], 0)
 }
 
 // skipped returns the number of ignored empty lines at the beginning of data.
@@ -141,7 +165,11 @@ func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno
 		h.refused.errno = Errno(h.file.staleError(err))
 		return h.refused.errno
 	}
-	h.refused.errno = h.file.Refused(&lineError{err, h.lines + before + 1, h.applied})
+	h.refused.errno = h.file.Refused(&lineError{
+		err:     err,
+		line:    h.lines + before + 1,
+		applied: h.applied,
+	})
 	h.refused.line = nil
 	if line != nil && len(line) <= maxControlLine {
 		h.refused.line = append(slices.Clone(line), '\n')
@@ -233,10 +261,14 @@ func (h *controlHandle) countIn(lines [][]byte) {
 		if !found {
 			first, _, _ = strings.Cut(first, " ")
 		}
-		if shown, ok := h.leftOut[first]; ok {
-			h.isWhole = h.isWhole || shown == string(line)
-			delete(h.leftOut, first)
+		shown, isShown := h.leftOut[first]
+		if !isShown {
+			continue
 		}
+		if shown == string(line) {
+			h.isWhole = true
+		}
+		delete(h.leftOut, first)
 	}
 }
 
@@ -246,7 +278,8 @@ func (h *controlHandle) clearLeftOut(ctx context.Context) error {
 		return nil
 	}
 	for _, first := range slices.Sorted(maps.Keys(h.leftOut)) {
-		if _, _, err := h.file.do(uninterrupted(ctx), [][]byte{[]byte(first + "\t")}); err != nil {
+		_, _, err := h.file.do(uninterrupted(ctx), [][]byte{[]byte(first + "\t")})
+		if err != nil {
 			return err
 		}
 		delete(h.leftOut, first)
@@ -274,15 +307,21 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		line := h.pending
 		if h.file.isPartial != nil && h.file.isPartial(line) {
 			h.cut = true
-			return h.file.Refused(&lineError{errUnfinished, h.lines + 1, h.applied})
+			return h.file.Refused(&lineError{
+				err:     errUnfinished,
+				line:    h.lines + 1,
+				applied: h.applied,
+			})
 		}
 		h.pending = nil
-		if _, err := h.run(ctx, [][]byte{line}); err != nil {
+		_, err := h.run(ctx, [][]byte{line})
+		if err != nil {
 			return h.refuse(err, line, 0)
 		}
 		h.lines++
 	}
-	if err := h.clearLeftOut(ctx); err != nil {
+	err := h.clearLeftOut(ctx)
+	if err != nil {
 		return h.refuse(err, nil, 0)
 	}
 	if h.writes {
@@ -345,7 +384,8 @@ func (h *controlHandle) grow(ctx context.Context, n int) error {
 	}
 	defer done()
 	room := max(size, min(2*cap(h.pending), maxControlLine))
-	if err := h.hold.Resize(int64(room + cap(h.results.text))); err != nil {
+	err = h.hold.Resize(int64(room + cap(h.results.text)))
+	if err != nil {
 		return err
 	}
 	h.pending = append(make([]byte, 0, room), h.pending...)
@@ -365,7 +405,8 @@ func (h *controlHandle) reserve(ctx context.Context, lines [][]byte) (done func(
 		size += len(line)
 	}
 	if !h.mute {
-		if err := h.hold.Resize(int64(size + cap(h.results.text) + answerRoom*len(lines))); err != nil {
+		err := h.hold.Resize(int64(size + cap(h.results.text) + answerRoom*len(lines)))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -385,7 +426,8 @@ type answers struct {
 // add adds an answer.
 func (a *answers) add(line string) {
 	a.dropRead()
-	a.text = append(append(a.text, line...), '\n')
+	a.text = append(a.text, line...)
+	a.text = append(a.text, '\n')
 }
 
 // unread makes the last read unread from an offset on.

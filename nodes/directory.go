@@ -75,7 +75,8 @@ func (d *Directory) path() string {
 
 // pathOf returns the path of a node in the directory.
 func (d *Directory) pathOf(name string) string {
-	if dir := d.path(); dir != "" {
+	dir := d.path()
+	if dir != "" {
 		return dir + "/" + name
 	}
 	return name
@@ -105,7 +106,8 @@ func (l *Look) Close() {
 func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
 	c, err := l.dir.Find(ctx, l.snap, it)
 	if l.snap != nil && errors.Is(err, sessioncore.ErrNotFound) {
-		if changed := l.snap.Confirm(ctx); changed != nil {
+		changed := l.snap.Confirm(ctx)
+		if changed != nil {
 			err = changed // after ErrStale the caller looks the name up once more
 		}
 	}
@@ -125,7 +127,8 @@ func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr,
 			return a, NoName(l.dir, name, err)
 		}
 	}
-	if noted := l.dir.Noted(); noted != "" {
+	noted := l.dir.Noted()
+	if noted != "" {
 		l.dir.Base().view.clearLookup(noted)
 	}
 	return a, 0
@@ -168,7 +171,8 @@ func ListDir(ctx context.Context, dir Dir) (NameList, syscall.Errno) {
 		const withoutName = 40
 		size += withoutName + len(it.Name)
 	}
-	if err := l.hold.ResizeShown(int64(size)); err != nil {
+	err = l.hold.ResizeShown(int64(size))
+	if err != nil {
 		return NameList{}, Fail(dir, "", "readdir", err)
 	}
 	return l, 0
@@ -246,7 +250,9 @@ func (n *NameIn[D]) is(ctx context.Context, d D) Presence {
 }
 
 func (f fixedNames[D]) has(name string) bool {
-	return slices.ContainsFunc(f, func(n NameIn[D]) bool { return n.Name == name })
+	return slices.ContainsFunc(f, func(n NameIn[D]) bool {
+		return n.Name == name
+	})
 }
 
 // find finds a name. It does not check the presence of a listed one.
@@ -257,7 +263,8 @@ func (f fixedNames[D]) find(ctx context.Context, d D, it Item) (Child, error) {
 			continue
 		}
 		if it.number == unnumbered && n.is(ctx, d) == Absent {
-			if err := ctx.Err(); err != nil {
+			err := ctx.Err()
+			if err != nil {
 				return Child{}, err
 			}
 			return Child{}, syscall.ENOENT
@@ -272,7 +279,11 @@ func (f fixedNames[D]) list(ctx context.Context, d D) []Item {
 	items := make([]Item, 0, len(f))
 	for i := range f {
 		if n := &f[i]; n.is(ctx, d) == Listed {
-			items = append(items, Item{Name: n.Name, Kind: n.Kind, Bare: slowFiles[n.Name]})
+			items = append(items, Item{
+				Name: n.Name,
+				Kind: n.Kind,
+				Bare: slowFiles[n.Name],
+			})
 		}
 	}
 	return items

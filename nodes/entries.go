@@ -34,9 +34,19 @@ func (d *EntriesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item
 		return Child{}, err
 	}
 	content := uint64(state.Size)<<32 ^ state.Sum
-	return Child{Kind: storage.KindFile, Content: content, Attr: entryAttr(snap, e, state), Make: func() Node {
-		return &EntryFile{node: d.file(), session: d.session, name: name, state: state}
-	}}, nil
+	return Child{
+		Kind:    storage.KindFile,
+		Content: content,
+		Attr:    entryAttr(snap, e, state),
+		Make: func() Node {
+			return &EntryFile{
+				node:    d.file(),
+				session: d.session,
+				name:    name,
+				state:   state,
+			}
+		},
+	}, nil
 }
 
 func (d *EntriesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
@@ -190,17 +200,28 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 		to := target{toSession + layout.Tree + "/" + layout.Deep + "/" + it.Name, snap.Stat(), snap.Time(e)}
 		return d.steadyLink(d.session, to), nil
 	}
-	return Child{Kind: storage.KindDir, Attr: d.view.treeAttr(snap, e), Make: func() Node {
-		return &TreeDir{snapshotDir: d.part(it.Name), at: at, up: d.up, ofEntry: true}
-	}}, nil
+	return Child{
+		Kind: storage.KindDir,
+		Attr: d.view.treeAttr(snap, e),
+		Make: func() Node {
+			return &TreeDir{
+				snapshotDir: d.part(it.Name),
+				at:          at,
+				up:          d.up,
+				ofEntry:     true,
+			}
+		},
+	}, nil
 }
 
 // treeAttr returns the attributes of an entry's directory. Its time is that of the last child, as
 // it changes when a child is added.
 func (v *View) treeAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr {
 	last := snap.Time(e)
-	if kids := snap.Tree().Children(e); len(kids) > 0 {
-		if t := snap.Time(kids[len(kids)-1]); t.After(last) {
+	kids := snap.Tree().Children(e)
+	if len(kids) > 0 {
+		t := snap.Time(kids[len(kids)-1])
+		if t.After(last) {
 			last = t
 		}
 	}

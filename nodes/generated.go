@@ -30,7 +30,9 @@ func atLeaf(r renderAt) render {
 
 // atOnce makes a render of a quick function.
 func atOnce(r func(*sessioncore.Snapshot) (*document.Document, error)) render {
-	return func(_ context.Context, snap *sessioncore.Snapshot) (*document.Document, error) { return r(snap) }
+	return func(_ context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
+		return r(snap)
+	}
 }
 
 // GeneratedFile is a file of a session's directory that is rendered from the session: header.json,
@@ -61,7 +63,9 @@ func (f *GeneratedFile) init(in *Directory, r render) {
 	f.in = in
 	f.session = in.session
 	f.show = f.version
-	f.otherState = func(context.Context) (storage.Token, error) { return storage.Token{}, nil }
+	f.otherState = func(context.Context) (storage.Token, error) {
+		return storage.Token{}, nil
+	}
 	if r != nil {
 		f.render = func(ctx context.Context, snap *sessioncore.Snapshot, _ bool) (s rendering, err error) {
 			s.version, err = r(ctx, snap)
@@ -138,7 +142,8 @@ func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *s
 	if size == nil || size.serial != snap.Serial() {
 		return false
 	}
-	if other, err := f.otherState(ctx); err != nil || other != size.other {
+	other, err := f.otherState(ctx)
+	if err != nil || other != size.other {
 		return false
 	}
 	if size.blobs == nil {
@@ -163,7 +168,8 @@ func (f *GeneratedFile) version(
 	s.attr = f.attr(snap, s.version.Size())
 	hold := f.view().Memory.Hold()
 	s.version.OnClose(hold.Close)
-	if err = hold.ResizeShown(s.version.Memory()); err != nil {
+	err = hold.ResizeShown(s.version.Memory())
+	if err != nil {
 		s.version.Close()
 	}
 	return s, err
@@ -172,7 +178,8 @@ func (f *GeneratedFile) version(
 // Open renders the file from the current snapshot.
 func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
 	if f.Follows() {
-		if joined, err := f.open(ctx); err != nil {
+		joined, err := f.open(ctx)
+		if err != nil {
 			return nil, err
 		} else if joined {
 			return &documentHandle{&f.sharedVersion, true}, nil
@@ -180,7 +187,8 @@ func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
 	}
 	// A file that follows has changed in another way since its name was looked up.
 	h := &documentHandle{&sharedVersion{session: f.session, show: f.show}, false}
-	if _, err := h.line.open(ctx); err != nil {
+	_, err := h.line.open(ctx)
+	if err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -274,7 +282,8 @@ func (l *sharedVersion) open(ctx context.Context) (bool, error) {
 	}
 	defer snap.Release()
 	l.update(ctx, snap)
-	if err := storage.LockUntil(ctx, &l.making); err != nil {
+	err = storage.LockUntil(ctx, &l.making)
+	if err != nil {
 		return false, err
 	}
 	defer l.making.Unlock()
@@ -386,7 +395,8 @@ func (l *sharedVersion) advance(ctx context.Context, off int64) {
 	if !atEnd {
 		return
 	}
-	if snap, err := l.session.Acquire(ctx); err == nil {
+	snap, err := l.session.Acquire(ctx)
+	if err == nil {
 		l.update(ctx, snap)
 		snap.Release()
 	}

@@ -126,7 +126,8 @@ func (d *SessionDir) Rename(ctx context.Context, name, newName string, flags uin
 	if flags&^renameNoReplace != 0 {
 		return syscall.EINVAL
 	}
-	if errno := d.branch(ctx, target, flags&renameNoReplace != 0); errno != 0 {
+	errno := d.branch(ctx, target, flags&renameNoReplace != 0)
+	if errno != 0 {
 		return errno
 	}
 	d.removePending(name)

@@ -121,9 +121,13 @@ const scanLife = time.Second
 // LinksName is a directory of links as a name. refusalName is its name in last-error for failed
 // lookups, "" for a directory whose failed lookups are not recorded.
 func LinksName(name string, dir layout.LinkDirectory, refusalName string) Name {
-	return Name{Name: name, Kind: storage.KindDir, Make: func(d *Directory) Node {
-		return &LinksDir{Directory: d.below(name), layout: dir, refusalName: refusalName}
-	}}
+	return Name{
+		Name: name,
+		Kind: storage.KindDir,
+		Make: func(d *Directory) Node {
+			return &LinksDir{Directory: d.below(name), layout: dir, refusalName: refusalName}
+		},
+	}
 }
 
 // UnlessEmpty is LinksName for a directory that is not listed while it is empty.
@@ -150,11 +154,17 @@ func (d *LinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (
 		return Child{}, err
 	}
 	if e.Sub != nil {
-		return Child{Kind: storage.KindDir, Attr: d.view.dirAttr(e.Stat).private(), Make: func() Node {
-			return &LinksDir{Directory: d.below(it.Name), layout: e.Sub, refusalName: d.refusalName}
-		}}, nil
+		return Child{
+			Kind: storage.KindDir,
+			Attr: d.view.dirAttr(e.Stat).private(),
+			Make: func() Node {
+				return &LinksDir{Directory: d.below(it.Name), layout: e.Sub, refusalName: d.refusalName}
+			},
+		}, nil
 	}
-	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) }
+	find := func(ctx context.Context) (target, error) {
+		return d.target(ctx, it.Name)
+	}
 	return d.sessionLink(find, d.linkTo(e)), nil
 }
 
@@ -164,7 +174,8 @@ func (d *LinksDir) entry(ctx context.Context, name string) (layout.LinkEntry, er
 	now := time.Now()
 	age := now.Sub(time.Unix(0, d.scannedAt.Load()))
 	if age >= 0 && age < scanLife {
-		if e, err := d.layout.Find(ctx, name, true); err == nil {
+		e, err := d.layout.Find(ctx, name, true)
+		if err == nil {
 			return e, nil
 		}
 	}
@@ -199,7 +210,8 @@ func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, e
 	for i, e := range entries {
 		items[i] = Item{Name: e.Name, Kind: storage.KindDir}
 		if e.Sub == nil { // the name of a link is looked up before each use anyway
-			items[i].Kind, items[i].Bare = storage.KindLink, true
+			items[i].Kind = storage.KindLink
+			items[i].Bare = true
 		}
 	}
 	return items, nil
@@ -210,7 +222,9 @@ func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, e
 type ChildrenDir struct{ aboutSessions }
 
 func (d *ChildrenDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
-	find := func(ctx context.Context) (target, error) { return d.target(ctx, it.Name) }
+	find := func(ctx context.Context) (target, error) {
+		return d.target(ctx, it.Name)
+	}
 	to, err := find(ctx)
 	return d.sessionLink(find, to), err
 }

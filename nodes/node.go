@@ -91,11 +91,16 @@ type WriteHandle interface {
 	Flush(context.Context) syscall.Errno
 }
 
+// VersionHandle is a handle that shows one version of a file, which has attributes of its own.
+type VersionHandle interface {
+	Handle
+	Stat(context.Context) (Attr, error)
+}
+
 // StatVersion returns the attributes of the version of a file that a handle of it shows.
 func StatVersion(ctx context.Context, f File, h Handle) (Attr, error) {
-	if version, ok := h.(interface {
-		Stat(context.Context) (Attr, error)
-	}); ok {
+	version, hasOwn := h.(VersionHandle)
+	if hasOwn {
 		return version.Stat(ctx)
 	}
 	return f.Stat(ctx)
@@ -205,8 +210,13 @@ const (
 // backing file st and refuses writes.
 func fileAttr(st storage.Stat, size int64) Attr {
 	return Attr{
-		Kind: storage.KindFile, Mode: st.Mode & readBits, UID: st.UID, GID: st.GID, Size: size,
-		Modified: st.ModTime(), Changed: time.Unix(0, st.Changed),
+		Kind:     storage.KindFile,
+		Mode:     st.Mode & readBits,
+		UID:      st.UID,
+		GID:      st.GID,
+		Size:     size,
+		Modified: st.ModTime(),
+		Changed:  time.Unix(0, st.Changed),
 	}
 }
 

@@ -89,7 +89,8 @@ func (v *View) refuse(session, subject, path string, err error) syscall.Errno {
 // noteRefusal records a refusal, calls log and returns the errno. The process of a live client is
 // searched afterwards: the writer does not wait for that, but readers of last-error do.
 func (v *View) noteRefusal(session, subject, shown string, err error, log func()) syscall.Errno {
-	now, errno := time.Now(), Errno(err)
+	now := time.Now()
+	errno := Errno(err)
 	makeText := sync.OnceValue(func() string {
 		log()
 		text := err.Error()
@@ -405,7 +406,9 @@ func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr,
 	if err != nil {
 		return a, Stale(n, name, "stat", err)
 	}
-	differs := func(wanted *uint32, current uint32) bool { return wanted != nil && *wanted != current }
+	differs := func(wanted *uint32, current uint32) bool {
+		return wanted != nil && *wanted != current
+	}
 	isMode := change.Mode == nil || *change.Mode&07777 == a.Mode
 	if !isMode || differs(change.UID, a.UID) || differs(change.GID, a.GID) {
 		v.logRefusal(slog.LevelInfo, "setattr", pathOf(n, name), errDenied)

@@ -42,14 +42,22 @@ type Space struct {
 // NewRootDir returns the root of a mount of source. Its names are made when the first is looked up.
 func NewRootDir(view *View, source storage.Files, names func() []Name) *RootDir {
 	view.source = source
-	return &RootDir{Directory: NewDirectory(view), source: source, names: sync.OnceValue(func() fixedNames[*Directory] {
-		return slices.SortedFunc(slices.Values(names()), func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
-	})}
+	return &RootDir{
+		Directory: NewDirectory(view),
+		source:    source,
+		names: sync.OnceValue(func() fixedNames[*Directory] {
+			return slices.SortedFunc(slices.Values(names()), func(a, b Name) int {
+				return strings.Compare(a.Name, b.Name)
+			})
+		}),
+	}
 }
 
 // With returns the root with one more name.
 func (d *RootDir) With(more Name) *RootDir {
-	to := NewRootDir(d.view, d.source, func() []Name { return append(slices.Clone(d.names()), more) })
+	to := NewRootDir(d.view, d.source, func() []Name {
+		return append(slices.Clone(d.names()), more)
+	})
 	to.Space = d.Space
 	return to
 }
@@ -146,9 +154,14 @@ func (v *View) rootView() *View {
 // rootStat returns the state of SOURCE.
 func (v *View) rootStat() (storage.Stat, error) { return v.rootView().source.Stat("") }
 
+// countedBlobs are blobs whose number is known by a token, which changes with it.
+type countedBlobs interface {
+	State() (storage.Token, error)
+}
+
 // blobsState returns a token that changes when a blob is added or removed, nil if it is unknown.
 func (v *View) blobsState() *storage.Token {
-	store, ok := v.Blobs.(interface{ State() (storage.Token, error) })
+	store, ok := v.Blobs.(countedBlobs)
 	if !ok {
 		return nil
 	}
@@ -171,14 +184,22 @@ type ShownAgent struct {
 func AgentsName(all storage.Files, agents ...ShownAgent) Name {
 	var names fixedNames[*Directory]
 	for _, a := range agents {
-		names = append(names, Name{Name: a.Name, Kind: storage.KindDir, Make: func(d *Directory) Node {
-			return newSourceDir(d.below(a.Name).of(a.View), a.Files, a.View.Sessions)
-		}})
+		names = append(names, Name{
+			Name: a.Name,
+			Kind: storage.KindDir,
+			Make: func(d *Directory) Node {
+				return newSourceDir(d.below(a.Name).of(a.View), a.Files, a.View.Sessions)
+			},
+		})
 	}
 	inOrder := func() fixedNames[*Directory] { return names }
-	return Name{Name: layout.Sessions, Kind: storage.KindDir, Make: func(d *Directory) Node {
-		return &RootDir{Directory: d.below(layout.Sessions), names: inOrder, source: all}
-	}}
+	return Name{
+		Name: layout.Sessions,
+		Kind: storage.KindDir,
+		Make: func(d *Directory) Node {
+			return &RootDir{Directory: d.below(layout.Sessions), names: inOrder, source: all}
+		},
+	}
 }
 
 // viewFor returns the View for a new session of an agent; "" stands for the first possible one.

@@ -55,7 +55,8 @@ func (v *View) Searched(query *search.Query) (*View, error) {
 		return v, v.Searcher().CheckAgent(query)
 	}
 	if archive := v.Archive; archive != nil {
-		if _, err := archive.Sessions.Storage().Stat(""); err == nil {
+		_, err := archive.Sessions.Storage().Stat("")
+		if err == nil {
 			return archive, archive.Searcher().CheckAgent(query)
 		}
 	}
@@ -94,7 +95,8 @@ func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
 	searcher := h.view.Searcher()
 	before := searcher.FilesRead()
 	defer func() {
-		if n := searcher.FilesRead() - before; n > 0 || err != nil {
+		n := searcher.FilesRead() - before
+		if n > 0 || err != nil {
 			h.view.Log.Debug("searched", "files", n)
 		}
 	}()
@@ -188,7 +190,8 @@ func newEdits(d *HitsDir) Node {
 				text = append(text, '\n')
 			}
 			text = append(text, e.Diff(d.touched, e.When())...)
-			if err := hold.Resize(int64(cap(text))); err != nil {
+			err := hold.Resize(int64(cap(text)))
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -255,7 +258,9 @@ func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
 		return nil
 	}
 	of := layout.LinkedHits(r.Hits, d.entries)
-	isOther := func(h *search.Hit) bool { return d.name(n+1, h) != name }
+	isOther := func(h *search.Hit) bool {
+		return d.name(n+1, h) != name
+	}
 	if n < len(of) && !isOther(of[n]) {
 		return of[n]
 	}
@@ -275,7 +280,11 @@ func (d *HitLinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item
 	of := layout.LinkedHits(result.Hits, d.entries)
 	items := make([]Item, len(of))
 	for i, h := range of {
-		items[i] = Item{Name: d.name(i+1, h), Kind: storage.KindLink, Bare: true}
+		items[i] = Item{
+			Name: d.name(i+1, h),
+			Kind: storage.KindLink,
+			Bare: true,
+		}
 	}
 	return items, nil
 }
@@ -296,7 +305,8 @@ func (d *ByFileDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (C
 // fileDir returns the directory in d of a file, whose own directory is dir.
 func (d *Directory) fileDir(dir, name string) (Child, error) {
 	file := path.Join(dir, name)
-	if _, err := search.NewTouched(file); err != nil {
+	_, err := search.NewTouched(file)
+	if err != nil {
 		return Child{}, syscall.ENOENT
 	}
 	return Child{Kind: storage.KindDir, Make: func() Node {

@@ -86,9 +86,13 @@ func (d *SessionDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it It
 		return sessionFiles.find(ctx, d, it)
 	}
 	if _, ok := d.pendingTarget(it.Name); ok {
-		return Child{Content: replaced, Kind: storage.KindLink, Make: func() Node {
-			return newPendingLink(d, it.Name)
-		}}, nil
+		return Child{
+			Content: replaced,
+			Kind:    storage.KindLink,
+			Make: func() Node {
+				return newPendingLink(d, it.Name)
+			},
+		}, nil
 	}
 	if d.hasArtifacts(ctx) == Absent {
 		return Child{}, syscall.ENOENT
@@ -214,7 +218,8 @@ func (d *SessionDir) renderUsage(
 	if err == nil {
 		parent, err = of.Session.Acquire(ctx)
 	}
-	if err = ignoreMissing(err); err != nil {
+	err = ignoreMissing(err)
+	if err != nil {
 		return nil, err
 	}
 	if parent != nil {

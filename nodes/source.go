@@ -33,9 +33,13 @@ type SourceDir struct {
 // SourceName is the directory of a storage's root. sessions is nil if it holds no sessions; then it
 // is not listed while it is empty.
 func SourceName(name string, files storage.Files, sessions *sessioncore.Store) Name {
-	n := Name{Name: name, Kind: storage.KindDir, Make: func(d *Directory) Node {
-		return newSourceDir(d.below(name), files, sessions)
-	}}
+	n := Name{
+		Name: name,
+		Kind: storage.KindDir,
+		Make: func(d *Directory) Node {
+			return newSourceDir(d.below(name), files, sessions)
+		},
+	}
 	if sessions == nil {
 		n.Is = unlessEmpty(files)
 	}
@@ -62,16 +66,26 @@ func newSourceDir(base Directory, storage storage.Files, sessions *sessioncore.S
 // and index.jsonl. Nothing in it can be changed. It is not listed while it is
 // empty.
 func ArchiveName(files storage.Files) Name {
-	return Name{Name: layout.Archive, Kind: storage.KindDir, Is: unlessEmpty(files), Make: func(d *Directory) Node {
-		archive := newSourceDir(d.below(layout.Archive).of(d.view.Archive), files, d.view.Archive.Sessions)
-		archive.ownNames = fixedNames[*Directory]{IndexName}
-		return archive
-	}}
+	return Name{
+		Name: layout.Archive,
+		Kind: storage.KindDir,
+		Is:   unlessEmpty(files),
+		Make: func(d *Directory) Node {
+			archive := newSourceDir(d.below(layout.Archive).of(d.view.Archive), files, d.view.Archive.Sessions)
+			archive.ownNames = fixedNames[*Directory]{IndexName}
+			return archive
+		},
+	}
 }
 
 // at returns another directory of the same storage, at a place in the mount.
 func (d *SourceDir) at(base Directory, dir string) *SourceDir {
-	return &SourceDir{Directory: base, storage: d.storage, dir: dir, sessions: d.sessions}
+	return &SourceDir{
+		Directory: base,
+		storage:   d.storage,
+		dir:       dir,
+		sessions:  d.sessions,
+	}
 }
 
 func (d *SourceDir) Stat(context.Context) (Attr, error) {
@@ -173,8 +187,10 @@ func (d *SourceDir) sourceChild(name string, st storage.Stat) Child {
 		c.Content = st.Device<<48 ^ st.Inode // a replaced file is another node
 		c.Make = func() Node {
 			return &SourceFile{
-				node: d.file(), storage: d.storage, file: at,
-				object: storage.Token{Device: st.Device, Inode: st.Inode},
+				node:    d.file(),
+				storage: d.storage,
+				file:    at,
+				object:  storage.Token{Device: st.Device, Inode: st.Inode},
 			}
 		}
 	}
@@ -190,7 +206,11 @@ func sourceKind(k storage.Kind) storage.Kind {
 }
 
 func (d *SourceDir) sessionChild(name string) Child {
-	return Child{Content: replaced, Kind: storage.KindDir, Make: func() Node { return newSessionDir(d, name) }}
+	return Child{
+		Content: replaced,
+		Kind:    storage.KindDir,
+		Make:    func() Node { return newSessionDir(d, name) },
+	}
 }
 
 // listedSession is the number of sessions' directories in a list.
@@ -231,13 +251,16 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 			continue
 		}
 		if f.Kind == storage.KindDir && isTaken[f.Name+sessioncore.FileEnding] { // beside no session
-			if _, err := d.storage.Stat(path.Join(d.dir, f.Name)); storage.IsMissing(err) {
+			_, err := d.storage.Stat(path.Join(d.dir, f.Name))
+			if storage.IsMissing(err) {
 				continue
 			}
 		}
 		items = append(items, Item{Name: f.Name, Kind: sourceKind(f.Kind)})
 	}
-	slices.SortFunc(items, func(a, b Item) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(items, func(a, b Item) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	return items, nil
 }
 
@@ -277,7 +300,11 @@ func sourceAttr(st storage.Stat) Attr {
 // Open pins the file.
 func (f *SourceFile) Open(ctx context.Context, _ int) (Handle, error) {
 	obj, err := storage.Await(ctx,
-		func() (storage.Object, error) { return f.storage.Open(f.file) }, func(o storage.Object) { _ = o.Close() })
+		func() (storage.Object, error) {
+			return f.storage.Open(f.file)
+		}, func(o storage.Object) {
+			_ = o.Close()
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +328,8 @@ type SourceHandle struct {
 
 // Stat returns the attributes of the open file, also after it is replaced.
 func (h *SourceHandle) Stat(ctx context.Context) (Attr, error) {
-	if st, err := h.obj.Stat(); err == nil {
+	st, err := h.obj.Stat()
+	if err == nil {
 		return sourceAttr(st), nil
 	}
 	return h.file.Stat(ctx)
@@ -313,11 +341,11 @@ func (h *SourceHandle) ReadAt(_ context.Context, p []byte, off int64) (int, erro
 
 // Descriptor returns the descriptor of the file, if it is an open file of this process.
 func (h *SourceHandle) Descriptor() (fd uintptr, ok bool) {
-	file, ok := h.obj.(interface{ Fd() uintptr })
-	if ok {
-		fd = file.Fd()
+	file, ok := h.obj.(storage.DescriptorObject)
+	if !ok {
+		return 0, false
 	}
-	return fd, ok
+	return file.Fd(), true
 }
 
 func (h *SourceHandle) Close() { _ = h.obj.Close() }
