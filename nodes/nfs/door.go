@@ -59,8 +59,12 @@ type Door struct {
 // are kept, makes its handles, which stay good with the next server of the same.
 func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *Door {
 	d := &Door{
-		root: &handledNode{handle: handle{Kind: storage.KindDir}, node: root}, secret: secret,
-		space: root.Space, uid: uint32(os.Geteuid()), epoch: uint64(time.Now().UnixNano()), log: log,
+		root:   &handledNode{handle: handle{Kind: storage.KindDir}, node: root},
+		secret: secret,
+		space:  root.Space,
+		uid:    uint32(os.Geteuid()),
+		epoch:  uint64(time.Now().UnixNano()),
+		log:    log,
 	}
 	d.root.parent = d.root
 	d.root.ID = nodeID(d.mac([]byte(source)))
@@ -133,7 +137,9 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 				refused.close(c, err)
 				continue
 			}
-			hasPlace := connections.TryGo(func() error { return d.serve(ctx, newConnection(c)) })
+			hasPlace := connections.TryGo(func() error {
+				return d.serve(ctx, newConnection(c))
+			})
 			if !hasPlace {
 				c.Close()
 			}
@@ -180,7 +186,8 @@ type reply struct {
 func newConnection(c net.Conn) *clientConnection {
 	trusted := make(chan struct{})
 	return &clientConnection{
-		Conn: c, trusted: trusted,
+		Conn:    c,
+		trusted: trusted,
 		trust: sync.OnceFunc(func() {
 			_ = c.SetReadDeadline(time.Time{})
 			close(trusted)
@@ -211,7 +218,9 @@ func (d *Door) serve(ctx context.Context, c *clientConnection) error {
 			return err
 		}
 		sent := make(chan struct{})
-		calls.Go(func() { c.replies <- reply{message: d.answer(ctx, c, message), sent: sent} })
+		calls.Go(func() {
+			c.replies <- reply{message: d.answer(ctx, c, message), sent: sent}
+		})
 		select {
 		case <-c.trusted:
 		case <-sent:

@@ -46,7 +46,12 @@ type acceptedLines struct {
 }
 
 func newLines(file nodes.Control, name string) *acceptedLines {
-	return &acceptedLines{file: file, name: name, more: make(chan struct{}), first: math.MaxInt64}
+	return &acceptedLines{
+		file:  file,
+		name:  name,
+		more:  make(chan struct{}),
+		first: math.MaxInt64,
+	}
 }
 
 // taken returns how many bytes were taken.
@@ -81,7 +86,8 @@ func (l *acceptedLines) readTail(p []byte, off int64) (n int, size int64) {
 	defer l.mu.Unlock()
 	n = int(max(min(int64(len(p)), l.size-off), 0))
 	for i := range p[:n] {
-		if at := off + int64(i) - l.size + int64(len(l.tail)); at >= 0 {
+		at := off + int64(i) - l.size + int64(len(l.tail))
+		if at >= 0 {
 			p[i] = l.tail[at]
 		}
 	}
@@ -169,7 +175,9 @@ func (l *acceptedLines) before(ctx context.Context, data []byte, off int64) (int
 	if !l.based { // a client that goes on from an earlier server
 		l.set(l.first, nil)
 	}
-	if !l.await(ctx, gapWait, func() bool { return l.size >= off }) {
+	if !l.await(ctx, gapWait, func() bool {
+		return l.size >= off
+	}) {
 		return 0, errGap
 	}
 	n := min(l.size-off, int64(len(data)))

@@ -62,17 +62,24 @@ func (d *Door) child(dir *handledNode, name string, c *nodes.Child) *handledNode
 		Content:   c.Content,
 		Ancestors: dir.Ancestors,
 	}
-	if above := int(dir.Depth); above > 0 && above <= len(h.Ancestors) {
+	above := int(dir.Depth)
+	if above > 0 && above <= len(h.Ancestors) {
 		h.Ancestors[above-1] = [3]byte(dir.ID[:])
 	}
 	if o, ok := d.objects.Get(h); ok {
 		return o
 	}
-	o := &handledNode{handle: h, name: name, parent: dir, node: c.Make()}
+	o := &handledNode{
+		handle: h,
+		name:   name,
+		parent: dir,
+		node:   c.Make(),
+	}
 	if file, ok := o.node.(nodes.Control); ok {
 		o.lines = newLines(file, name)
 	}
-	if other, ok, _ := d.objects.PeekOrAdd(h, o); ok { // found by another request at the same time
+	other, ok, _ := d.objects.PeekOrAdd(h, o)
+	if ok { // found by another request at the same time
 		return other
 	}
 	return o
@@ -198,7 +205,8 @@ func (r *request) knownAttr(o *handledNode) (a nodes.Attr) {
 // attr returns the attributes of an object now. Those of a generated file take rendering it.
 func (r *request) attr(o *handledNode) nodes.Attr {
 	if o.sum.Load() != 0 { // so that o.changed is right
-		if list, errno := r.list(o, justNow); errno == 0 {
+		list, errno := r.list(o, justNow)
+		if errno == 0 {
 			list.RUnlock()
 		}
 	}
@@ -212,7 +220,8 @@ func (r *request) attr(o *handledNode) nodes.Attr {
 	a := v.attr
 	if o.lines != nil {
 		tail := make([]byte, min(a.Size, tailSize))
-		if _, err := v.handle.ReadAt(r.ctx, tail, a.Size-int64(len(tail))); err == nil || len(tail) == 0 {
+		_, err := v.handle.ReadAt(r.ctx, tail, a.Size-int64(len(tail)))
+		if err == nil || len(tail) == 0 {
 			o.lines.show(a.Size, tail)
 		}
 	}
@@ -224,17 +233,29 @@ func (r *request) putAttr(o *handledNode, a nodes.Attr) {
 	if o.lines != nil {
 		a.Size = o.lines.taken()
 	}
-	r.out.put(types[a.Kind], a.Mode, 1, a.UID, a.GID, a.Size, a.Size, int64(0), r.root.ID.number(), o.ID.number())
+	const links = 1
+	size := uint64(a.Size)
+	r.out.put32(uint32(types[a.Kind]))
+	r.out.put32(a.Mode)
+	r.out.put32(links)
+	r.out.put32(a.UID)
+	r.out.put32(a.GID)
+	r.out.put64(size)
+	r.out.put64(size)               // used
+	r.out.put64(0)                  // rdev
+	r.out.put64(r.root.ID.number()) // fsid
+	r.out.put64(o.ID.number())      // fileid
 	for _, t := range []time.Time{a.Modified, a.Modified, a.Changed} {
 		ns := max(t.UnixNano(), o.changed.Load(), 0)
-		r.out.put(uint32(ns/1e9), uint32(ns%1e9))
+		r.out.put32(uint32(ns / 1e9))
+		r.out.put32(uint32(ns % 1e9))
 	}
 }
 
 // putKnown encodes attributes that may be left out, which those of no kind are.
 func (r *request) putKnown(o *handledNode, a nodes.Attr) {
 	known := a.Kind != storage.KindOther
-	r.out.put(known)
+	r.out.putBool(known)
 	if known {
 		r.putAttr(o, a)
 	}

@@ -132,7 +132,8 @@ func checkEstablished(c net.Conn) error {
 	err = raw.Control(func(fd uintptr) {
 		info, infoErr = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 	})
-	if err := errors.Join(err, infoErr); err != nil {
+	err = errors.Join(err, infoErr)
+	if err != nil {
 		return err
 	}
 	if info.State != established {
@@ -205,8 +206,12 @@ func (o *socketOwners) send(e ends) error {
 	o.sequence++
 	const anyCookie, anyState = 1<<32 - 1, 1<<32 - 1
 	q := diagRequest{
-		Type: unix.SOCK_DIAG_BY_FAMILY, Flags: unix.NLM_F_REQUEST, Sequence: o.sequence,
-		Family: unix.AF_INET, Protocol: unix.IPPROTO_TCP, States: anyState,
+		Type:     unix.SOCK_DIAG_BY_FAMILY,
+		Flags:    unix.NLM_F_REQUEST,
+		Sequence: o.sequence,
+		Family:   unix.AF_INET,
+		Protocol: unix.IPPROTO_TCP,
+		States:   anyState,
 	}
 	q.Length = uint32(binary.Size(q))
 	q.ID.Cookie = [2]uint32{anyCookie, anyCookie}

@@ -56,11 +56,14 @@ func (r *request) mount() {
 	r.require(ok, syscall.EACCES)
 	r.from.trust()
 	dir := r.root
-	for name := range strings.FieldsFuncSeq(below, func(c rune) bool { return c == '/' }) {
+	isSlash := func(c rune) bool { return c == '/' }
+	for name := range strings.FieldsFuncSeq(below, isSlash) {
 		dir, _ = r.lookIn(dir, name)
 	}
 	r.dir(dir)
-	r.out.put(r.sign(dir.handle), 1, authSys)
+	r.out.putOpaque(r.sign(dir.handle))
+	r.out.put32(1) // number of ways to authenticate
+	r.out.put32(authSys)
 }
 
 // name decodes a directory and a name in it.
@@ -83,7 +86,7 @@ func (r *request) access() {
 	want := r.in.u32()
 	a := r.attr(o)
 	r.putKnown(o, a)
-	r.out.put(want & rights(a.Mode))
+	r.out.put32(want & rights(a.Mode))
 }
 
 // rights returns the rights of ACCESS by a mode, for owner, group and others alike: the server does
@@ -109,9 +112,9 @@ func (r *request) lookup() {
 	default:
 		o, a = r.lookIn(dir, name)
 	}
-	r.out.put(r.sign(o.handle))
+	r.out.putOpaque(r.sign(o.handle))
 	r.putKnown(o, a)
-	r.out.put(false)
+	r.out.noAttributes() // of the directory
 }
 
 func (r *request) readLink() {
@@ -120,7 +123,8 @@ func (r *request) readLink() {
 	r.require(ok, syscall.EINVAL)
 	target, err := link.Target(r.ctx)
 	r.check(nodes.Stale(o.node, o.name, "readlink", err))
-	r.out.put(false, target)
+	r.out.noAttributes()
+	r.out.putOpaque([]byte(target))
 }
 
 // newAttr decodes a sattr3. Times are ignored, and so is a size but 0, which > sends.
@@ -148,7 +152,7 @@ func (r *request) setAttr() {
 	if o.lines != nil && empties {
 		o.lines.empty()
 	}
-	r.out.put(false, false)
+	r.out.noChange()
 }
 
 // write answers WRITE. All bytes that it takes are durable.
@@ -164,14 +168,17 @@ func (r *request) write() {
 	taken := o.lines.write(r, data, off)
 	r.check(o.lines.file.Sync(r.ctx))
 	const fileSync = 2
-	r.out.put(false)
+	r.out.noAttributes() // before the write
 	r.putKnown(o, r.knownAttr(o))
-	r.out.put(taken, fileSync, r.epoch)
+	r.out.put32(uint32(taken))
+	r.out.put32(fileSync)
+	r.out.put64(r.epoch)
 }
 
 func (r *request) commit() {
 	r.object() // all is durable
-	r.out.put(false, false, r.epoch)
+	r.out.noChange()
+	r.out.put64(r.epoch)
 }
 
 // linkDir decodes a directory in which links are replaced, and a name in it. In others that is
@@ -188,14 +195,19 @@ func (r *request) linkDir(op string) (links nodes.LinkDir, name string) {
 func (r *request) symlink() {
 	links, name := r.linkDir("symlink")
 	r.newAttr()
-	r.check(links.Symlink(r.ctx, r.in.text(), name))
-	r.out.put(false, false, false, false)
+	target := r.in.text()
+	errno := links.Symlink(r.ctx, target, name)
+	r.check(errno)
+	r.out.putBool(false) // no handle of the link
+	r.out.noAttributes() // of the link
+	r.out.noChange()     // of the directory
 }
 
 func (r *request) remove() {
 	links, name := r.linkDir("unlink")
-	r.check(links.Remove(r.ctx, name))
-	r.out.put(false, false)
+	errno := links.Remove(r.ctx, name)
+	r.check(errno)
+	r.out.noChange()
 }
 
 func (r *request) rename() {
@@ -204,8 +216,10 @@ func (r *request) rename() {
 	if to != links {
 		r.check(nodes.DenyName(links, name, "rename"))
 	}
-	r.check(links.Rename(r.ctx, name, newName, 0))
-	r.out.put(false, false, false, false)
+	errno := links.Rename(r.ctx, name, newName, 0)
+	r.check(errno)
+	r.out.noChange() // of the old directory
+	r.out.noChange() // of the new one
 }
 
 // refuse answers a change that no directory allows.
@@ -227,20 +241,47 @@ func (r *request) fsStat() {
 		r.check(nodes.Fail(o.node, o.name, "statfs", err))
 	}
 	unit := uint64(s.FragmentSize)
-	const holdsFor = 0
-	r.out.put(false, s.Blocks*unit, s.Free*unit, s.Available*unit, s.Files, s.FreeFiles, s.FreeFiles, holdsFor)
+	const holdsFor = 0 // seconds
+	r.out.noAttributes()
+	r.out.put64(s.Blocks * unit)
+	r.out.put64(s.Free * unit)
+	r.out.put64(s.Available * unit)
+	r.out.put64(s.Files)
+	r.out.put64(s.FreeFiles)
+	r.out.put64(s.FreeFiles) // available files
+	r.out.put32(holdsFor)
 }
 
+// fsInfo answers FSINFO. The comments are the names of RFC 1813.
 func (r *request) fsInfo() {
 	r.object()
-	const links, sameEverywhere, setsTime = 2, 8, 16
-	const largestFile, nanosecond = int64(1<<63 - 1), uint64(1)
-	r.out.put(false, maxRead, maxRead, 1, maxWrite, maxWrite, 1, maxWrite, largestFile, nanosecond,
-		links|sameEverywhere|setsTime)
+	const (
+		links          = 2
+		sameEverywhere = 8
+		setsTime       = 16
+		largestFile    = 1<<63 - 1
+	)
+	r.out.noAttributes()
+	r.out.put32(maxRead)     // rtmax
+	r.out.put32(maxRead)     // rtpref
+	r.out.put32(1)           // rtmult
+	r.out.put32(maxWrite)    // wtmax
+	r.out.put32(maxWrite)    // wtpref
+	r.out.put32(1)           // wtmult
+	r.out.put32(maxWrite)    // dtpref
+	r.out.put64(largestFile) // maxfilesize
+	r.out.put32(0)           // time_delta, seconds
+	r.out.put32(1)           // time_delta, nanoseconds
+	r.out.put32(links | sameEverywhere | setsTime)
 }
 
 func (r *request) pathConf() {
 	r.object()
-	r.out.put(false, 1, 255)           // hard links, length of a name
-	r.out.put(true, true, false, true) // long names fail, chown is restricted, case counts, and is kept
+	r.out.noAttributes()
+	r.out.put32(1)       // linkmax
+	r.out.put32(255)     // name_max
+	r.out.putBool(true)  // no_trunc: long names fail
+	r.out.putBool(true)  // chown_restricted
+	r.out.putBool(false) // case_insensitive
+	r.out.putBool(true)  // case_preserving
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"sync"
@@ -57,12 +58,14 @@ func (d *Door) version(o *handledNode, good func(*fileVersion) bool, fill func(*
 		return v, 0
 	}
 	v := &fileVersion{made: time.Now()}
-	if errno := fill(v); errno != 0 {
+	errno := fill(v)
+	if errno != 0 {
 		return nil, errno
 	}
 	v.RLock()
 	v.idle = time.AfterFunc(idleTime, func() {
-		if kept, _ := d.versions.Peek(o); kept == v {
+		kept, _ := d.versions.Peek(o)
+		if kept == v {
 			d.versions.Remove(o)
 		}
 	})
@@ -77,9 +80,14 @@ func (d *Door) version(o *handledNode, good func(*fileVersion) bool, fill func(*
 // a reader is in the middle of it. The caller must call RUnlock.
 func (r *request) open(o *handledNode, now bool) *fileVersion {
 	good := func(v *fileVersion) bool {
-		read, age := v.read.Load(), time.Since(v.made)
-		reads := read > 0 && read < v.attr.Size && time.Since(time.Unix(0, v.readAt.Load())) < fresh && age < maxReader
-		return !now || reads || age < justNow && v.made.UnixNano() > r.changed.Load()
+		if !now {
+			return true
+		}
+		age := time.Since(v.made)
+		if age < justNow && v.made.UnixNano() > r.changed.Load() {
+			return true
+		}
+		return age < maxReader && v.isInUse()
 	}
 	v, errno := r.version(o, good, func(v *fileVersion) (errno syscall.Errno) {
 		r.log.Debug("opened", "name", o.name)
@@ -98,6 +106,16 @@ func (r *request) open(o *handledNode, now bool) *fileVersion {
 	})
 	r.check(errno)
 	return v
+}
+
+// isInUse reports whether a reader is in the middle of the version.
+func (v *fileVersion) isInUse() bool {
+	read := v.read.Load()
+	if read <= 0 || read >= v.attr.Size {
+		return false
+	}
+	last := time.Unix(0, v.readAt.Load())
+	return time.Since(last) < fresh
 }
 
 // read answers READ.
@@ -124,14 +142,19 @@ func (r *request) read() {
 		v.read.Store(off + int64(n))
 		v.readAt.Store(time.Now().UnixNano())
 	}
-	const noAttr = false // they may be those of a later version
-	r.out.put(noAttr, n, n < len(buf) || off+int64(n) >= size, buf[:n])
+	isEnd := n < len(buf) || off+int64(n) >= size
+	r.out.noAttributes() // they may be those of a later version
+	r.out.put32(uint32(n))
+	r.out.putBool(isEnd)
+	r.out.putOpaque(buf[:n])
 }
 
 // list lists a directory, or returns a listing that is not older than age. The caller must call
 // RUnlock.
 func (r *request) list(dir *handledNode, age time.Duration) (*fileVersion, syscall.Errno) {
-	good := func(v *fileVersion) bool { return time.Since(v.made) < age }
+	good := func(v *fileVersion) bool {
+		return time.Since(v.made) < age
+	}
 	return r.version(dir, good, func(v *fileVersion) syscall.Errno {
 		in := r.dir(dir)
 		if errno := nodes.OpenDir(r.ctx, in); errno != 0 {
@@ -148,8 +171,11 @@ func (r *request) list(dir *handledNode, age time.Duration) (*fileVersion, sysca
 			v.names[i] = listedName{dir.ID.child(it.Name), it}
 			sum += v.names[i].id.number() + uint64(it.Kind)
 		}
-		slices.SortFunc(v.names, func(a, b listedName) int { return bytes.Compare(a.id[:], b.id[:]) })
-		if before := dir.sum.Swap(sum); before != 0 && before != sum {
+		slices.SortFunc(v.names, func(a, b listedName) int {
+			return bytes.Compare(a.id[:], b.id[:])
+		})
+		before := dir.sum.Swap(sum)
+		if before != 0 && before != sum {
 			dir.changed.Store(v.made.UnixNano()) // clients keep a listing until the times of the directory change
 		}
 		return 0
@@ -166,7 +192,8 @@ func (v *fileVersion) from(prefix []byte) []listedName {
 
 // readDir answers READDIR, and with plus READDIRPLUS.
 func (r *request) readDir(plus bool) {
-	dir, cookie := r.object(), r.in.u64()
+	dir := r.object()
+	cookie := r.in.u64()
 	r.in.u64() // the verifier: cookies stay good
 	if plus {
 		r.in.u32() // how much of the reply may be names
@@ -183,36 +210,55 @@ func (r *request) readDir(plus bool) {
 	defer list.RUnlock()
 	like := r.knownAttr(dir)
 	r.putKnown(dir, like)
-	r.out.put(uint64(0)) // the verifier
+	r.out.put64(0) // the verifier
 	start := len(r.out)
-	full := false
-	put := func(n listedName, at uint64) {
-		if at <= cookie || full {
-			return
-		}
+	isFull := false
+	for n, at := range list.after(cookie, dir) {
 		before := len(r.out)
-		r.out.put(true, n.id.number(), n.item.Name, at)
+		r.out.putBool(true) // an entry follows
+		r.out.put64(n.id.number())
+		r.out.putOpaque([]byte(n.item.Name))
+		r.out.put64(at)
 		if plus {
 			r.putListed(dir, &look, n, like)
 		}
-		full = len(r.out)-start > limit
-		if full {
+		isFull = len(r.out)-start > limit
+		if isFull {
 			r.out = r.out[:before]
-		}
-	}
-	put(listedName{dir.ID, nodes.Item{Name: ".", Kind: storage.KindDir, Bare: true}}, 1)
-	put(listedName{dir.parent.ID, nodes.Item{Name: "..", Kind: storage.KindDir, Bare: true}}, 2)
-	next := binary.BigEndian.AppendUint64(nil, (cookie+1)<<1) // the least id with such a number
-	for _, n := range list.from(next) {
-		put(n, n.id.number())
-		if full {
 			break
 		}
 	}
-	if full && len(r.out) == start {
+	if isFull && len(r.out) == start {
 		panic(r.failed(nfsTooSmall))
 	}
-	r.out.put(false, !full)
+	r.out.putBool(false)   // no entry follows
+	r.out.putBool(!isFull) // the end of the directory
+}
+
+// after yields the names of a listing of dir behind a cookie, with their own cookies: "." and ".." first.
+func (v *fileVersion) after(cookie uint64, dir *handledNode) iter.Seq2[listedName, uint64] {
+	const itself, parent = 1, 2
+	return func(yield func(listedName, uint64) bool) {
+		if cookie < itself && !yield(dirName(".", dir.ID), itself) {
+			return
+		}
+		if cookie < parent && !yield(dirName("..", dir.parent.ID), parent) {
+			return
+		}
+		next := binary.BigEndian.AppendUint64(nil, (cookie+1)<<1) // the least id with such a number
+		for _, n := range v.from(next) {
+			at := n.id.number()
+			if at > cookie && !yield(n, at) {
+				return
+			}
+		}
+	}
+}
+
+// dirName returns a directory's name in a listing.
+func dirName(name string, id nodeID) listedName {
+	item := nodes.Item{Name: name, Kind: storage.KindDir, Bare: true}
+	return listedName{id: id, item: item}
 }
 
 // putListed encodes the attributes and the handle of a listed name. One whose attributes may take
@@ -220,9 +266,11 @@ func (r *request) readDir(plus bool) {
 // client that has no handle keeps no attributes, so that it asks for a size before it uses one.
 func (r *request) putListed(dir *handledNode, look *nodes.Look, n listedName, like nodes.Attr) {
 	if !n.item.Bare && r.ctx.Err() == nil {
-		if o, a, _ := r.find(look, dir, n.item); a.Kind != storage.KindOther {
+		o, a, _ := r.find(look, dir, n.item)
+		if a.Kind != storage.KindOther {
 			r.putKnown(o, a)
-			r.out.put(true, r.sign(o.handle))
+			r.out.putBool(true)
+			r.out.putOpaque(r.sign(o.handle))
 			return
 		}
 	}
@@ -230,5 +278,5 @@ func (r *request) putListed(dir *handledNode, look *nodes.Look, n listedName, li
 	like.Kind = n.item.Kind
 	like.Mode = like.Mode & readable
 	r.putKnown(&handledNode{handle: handle{ID: n.id}}, like)
-	r.out.put(false)
+	r.out.putBool(false) // no handle
 }

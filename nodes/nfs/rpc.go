@@ -76,23 +76,36 @@ func (m *xdrMessage) u32() uint32  { return binary.BigEndian.Uint32(m.fixed(4)) 
 func (m *xdrMessage) u64() uint64  { return binary.BigEndian.Uint64(m.fixed(8)) }
 func (m *xdrMessage) bool() bool   { return m.u32() != 0 }
 
-// put encodes values. An int is a word, like a bool; bytes and text have their length before them.
-func (m *xdrMessage) put(values ...any) {
-	for _, v := range values {
-		switch v := v.(type) {
-		case int:
-			*m = binary.BigEndian.AppendUint32(*m, uint32(v))
-		case bool:
-			m.put(map[bool]int{true: 1}[v])
-		case string:
-			m.put([]byte(v))
-		case []byte:
-			m.put(len(v))
-			*m = append(append(*m, v...), make([]byte, -len(v)&3)...)
-		default: // a number of a fixed size, or several
-			*m, _ = binary.Append(*m, binary.BigEndian, v)
-		}
+// put32 encodes a word.
+func (m *xdrMessage) put32(v uint32) { *m = binary.BigEndian.AppendUint32(*m, v) }
+
+// put64 encodes a number of two words.
+func (m *xdrMessage) put64(v uint64) { *m = binary.BigEndian.AppendUint64(*m, v) }
+
+// putBool encodes a truth value, a word.
+func (m *xdrMessage) putBool(v bool) {
+	if v {
+		m.put32(1)
+	} else {
+		m.put32(0)
 	}
+}
+
+// putOpaque encodes bytes, with their length before them and padding behind them.
+func (m *xdrMessage) putOpaque(v []byte) {
+	m.put32(uint32(len(v)))
+	*m = append(*m, v...)
+	padding := -len(v) & 3
+	*m = append(*m, make([]byte, padding)...)
+}
+
+// noAttributes encodes that optional attributes are left out.
+func (m *xdrMessage) noAttributes() { m.putBool(false) }
+
+// noChange encodes that the attributes before and after a change are left out: wcc_data.
+func (m *xdrMessage) noChange() {
+	m.noAttributes()
+	m.noAttributes()
 }
 
 // maxRecord is the longest message of a client: a WRITE of maxWrite, and the words before its data.
@@ -104,7 +117,8 @@ var errTooLong = errors.New("a record of a client is too long")
 func readRecord(r io.Reader) (m xdrMessage, err error) {
 	var head [4]byte
 	for last := false; !last; {
-		if _, err := io.ReadFull(r, head[:]); err != nil {
+		_, err := io.ReadFull(r, head[:])
+		if err != nil {
 			return nil, err
 		}
 		mark := binary.BigEndian.Uint32(head[:])
@@ -115,7 +129,8 @@ func readRecord(r io.Reader) (m xdrMessage, err error) {
 			return nil, errTooLong
 		}
 		m = append(m, make([]byte, n)...)
-		if _, err := io.ReadFull(r, m[start:]); err != nil {
+		_, err = io.ReadFull(r, m[start:])
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -140,13 +155,20 @@ func (d *Door) answer(ctx context.Context, from *clientConnection, in xdrMessage
 	if len(in) < 8 || binary.BigEndian.Uint32(in[4:]) != rpcCall {
 		return nil
 	}
-	r := &request{Door: d, ctx: ctx, from: from, xid: binary.BigEndian.Uint32(in), in: in[8:]}
-	if denied := r.reply(r.header); r.procedure.do == nil {
+	r := &request{
+		Door: d,
+		ctx:  ctx,
+		from: from,
+		xid:  binary.BigEndian.Uint32(in),
+		in:   in[8:],
+	}
+	denied := r.reply(r.header)
+	if r.procedure.do == nil {
 		return denied // or it is one that does nothing
 	}
 	carryOut := func() []byte {
 		return r.reply(func() {
-			r.out.put(nfsOK)
+			r.out.put32(nfsOK)
 			r.procedure.do(r)
 		})
 	}
@@ -155,10 +177,13 @@ func (d *Door) answer(ctx context.Context, from *clientConnection, in xdrMessage
 	}
 	r.ctx = context.WithoutCancel(ctx)
 	once := sync.OnceValue(func() []byte {
-		defer func() { d.changed.Store(time.Now().UnixNano()) }()
+		defer func() {
+			d.changed.Store(time.Now().UnixNano())
+		}()
 		return carryOut()
 	})
-	if earlier, ok, _ := d.replies.PeekOrAdd(sha256.Sum256(in), once); ok {
+	earlier, ok, _ := d.replies.PeekOrAdd(sha256.Sum256(in), once)
+	if ok {
 		once = earlier
 	}
 	return once()
@@ -191,7 +216,8 @@ func (r *request) header() {
 	}
 	credential.u32() // stamp
 	credential.opaque(255)
-	if uid := credential.u32(); uid != r.uid && uid != 0 {
+	uid := credential.u32()
+	if uid != r.uid && uid != 0 {
 		panic(failure{replyDenied, authError, authRejected})
 	}
 	r.procedure = procedures[number]
@@ -234,7 +260,11 @@ func (r *request) require(ok bool, errno syscall.Errno) {
 func (r *request) reply(do func()) (reply []byte) {
 	begin := func(words failure) {
 		r.out = append(r.out[:0], 0, 0, 0, 0) // the mark of the record
-		r.out.put(r.xid, rpcReply, words)
+		r.out.put32(r.xid)
+		r.out.put32(rpcReply)
+		for _, word := range words {
+			r.out.put32(word)
+		}
 	}
 	defer func() {
 		switch reason := recover().(type) {

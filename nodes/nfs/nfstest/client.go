@@ -42,11 +42,13 @@ func (c *Client) Close() { c.conn.Close() }
 func (c *Client) receive() {
 	for {
 		var head [4]byte
-		if _, err := io.ReadFull(c.conn, head[:]); err != nil {
+		_, err := io.ReadFull(c.conn, head[:])
+		if err != nil {
 			break
 		}
 		message := make([]byte, binary.BigEndian.Uint32(head[:])&^(1<<31))
-		if _, err := io.ReadFull(c.conn, message); err != nil {
+		_, err = io.ReadFull(c.conn, message)
+		if err != nil {
 			break
 		}
 		c.mu.Lock()
@@ -105,7 +107,8 @@ func (c *Client) Send(message []byte) (*Reader, error) {
 	}
 	r.U32()
 	r.Opaque()
-	if status := r.U32(); status != 0 {
+	status := r.U32()
+	if status != 0 {
 		return nil, fmt.Errorf("the call was not accepted: %d", status)
 	}
 	return r, nil
@@ -122,7 +125,8 @@ func (c *Client) call(program, procedure uint32, arguments ...any) (*Reader, err
 	if err != nil {
 		return nil, err
 	}
-	if s := Status(r.U32()); s != 0 {
+	s := Status(r.U32())
+	if s != 0 {
 		return r, s
 	}
 	return r, nil
@@ -296,7 +300,11 @@ func (c *Client) readDir(procedure uint32, dir []byte, cookie uint64, sizes ...u
 	r.postAttr()
 	r.U64()
 	for r.U32() != 0 {
-		it := Item{FileID: r.U64(), Name: string(r.Opaque()), Cookie: r.U64()}
+		it := Item{
+			FileID: r.U64(),
+			Name:   string(r.Opaque()),
+			Cookie: r.U64(),
+		}
 		if procedure == 17 {
 			it.Attr, it.Known = r.postAttr()
 			if r.U32() != 0 {
@@ -379,7 +387,8 @@ func encode(values ...any) (b []byte) {
 		case string:
 			b = append(b, encode([]byte(v))...)
 		case []byte:
-			b = append(append(b, encode(uint32(len(v)))...), v...)
+			b = append(b, encode(uint32(len(v)))...)
+			b = append(b, v...)
 			b = append(b, make([]byte, -len(v)&3)...)
 		default:
 			b, _ = binary.Append(b, binary.BigEndian, v)
