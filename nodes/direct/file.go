@@ -35,7 +35,13 @@ func (w *walker) open(flag int) (*File, error) {
 	if errno != 0 {
 		return nil, errno
 	}
-	return &File{fs: w.fs, path: w.path(), name: at.name, file: file, handle: h}, nil
+	return &File{
+		fs:     w.fs,
+		path:   w.path(),
+		name:   at.name,
+		file:   file,
+		handle: h,
+	}, nil
 }
 
 // Stat returns the attributes of the version that is open.

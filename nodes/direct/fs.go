@@ -41,25 +41,37 @@ func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.root, f.log} }
 
 // Lstat returns the attributes of a path.
 func (f *FS) Lstat(name string) (info iofs.FileInfo, err error) {
-	err = f.at("lstat", name, false, func(w *walker) error { info = w.last().NodeInfo; return nil })
+	err = f.at("lstat", name, false, func(w *walker) error {
+		info = w.last().NodeInfo
+		return nil
+	})
 	return info, err
 }
 
 // Stat is Lstat, but follows a link.
 func (f *FS) Stat(name string) (info iofs.FileInfo, err error) {
-	err = f.at("stat", name, true, func(w *walker) error { info = w.last().NodeInfo; return nil })
+	err = f.at("stat", name, true, func(w *walker) error {
+		info = w.last().NodeInfo
+		return nil
+	})
 	return info, err
 }
 
 // ReadLink returns the target of a link.
 func (f *FS) ReadLink(name string) (target string, err error) {
-	err = f.at("readlink", name, false, func(w *walker) error { target, err = w.readlink(); return err })
+	err = f.at("readlink", name, false, func(w *walker) error {
+		target, err = w.readlink()
+		return err
+	})
 	return target, err
 }
 
 // Resolve returns the path of a name's target, without links.
 func (f *FS) Resolve(name string) (resolved string, err error) {
-	err = f.at("resolve", name, true, func(w *walker) error { resolved = w.path(); return nil })
+	err = f.at("resolve", name, true, func(w *walker) error {
+		resolved = w.path()
+		return nil
+	})
 	return resolved, err
 }
 
@@ -88,11 +100,18 @@ func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 		list, errno := nodes.ListDir(f.ctx, dir)
 		defer list.Close()
 		for _, it := range list.Items {
-			items = append(items, dirEntry{fs: f, dir: name, name: it.Name, kind: typeOf(it.Kind)})
+			items = append(items, dirEntry{
+				fs:   f,
+				dir:  name,
+				name: it.Name,
+				kind: typeOf(it.Kind),
+			})
 		}
 		return errorOf(errno)
 	})
-	slices.SortFunc(items, func(a, b iofs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	slices.SortFunc(items, func(a, b iofs.DirEntry) int {
+		return cmp.Compare(a.Name(), b.Name())
+	})
 	return items, err
 }
 
@@ -100,11 +119,13 @@ func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 // leading dot only if that part of the pattern has one. It looks up parts without *, ? and [ ], so
 // that unlisted names are found.
 func (f *FS) Glob(pattern string) ([]string, error) {
-	if _, err := path.Match(pattern, ""); err != nil {
+	_, err := path.Match(pattern, "")
+	if err != nil {
 		return nil, err
 	}
 	if !strings.ContainsAny(pattern, `*?[\`) {
-		if _, err := f.Lstat(pattern); err != nil {
+		_, err := f.Lstat(pattern)
+		if err != nil {
 			return nil, f.ctx.Err()
 		}
 		return []string{pattern}, nil
@@ -114,14 +135,16 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 	var found []string
 	for _, dir := range dirs {
 		if !strings.ContainsAny(part, `*?[\`) {
-			if _, err := f.Lstat(path.Join(dir, part)); err == nil {
+			_, err := f.Lstat(path.Join(dir, part))
+			if err == nil {
 				found = append(found, path.Join(dir, part))
 			}
 			continue
 		}
 		items, _ := f.ReadDir(dir) // other files have no items
 		for _, it := range items {
-			if ok, _ := path.Match(part, it.Name()); ok && (it.Name()[0] != '.' || part[0] == '.') {
+			ok, _ := path.Match(part, it.Name())
+			if ok && (it.Name()[0] != '.' || part[0] == '.') {
 				found = append(found, path.Join(dir, it.Name()))
 			}
 		}
@@ -147,7 +170,8 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error
 	for range maxStale {
 		attr, statErr := f.root.Stat(f.ctx)
 		w := &walker{fs: f, at: []namedNode{{NodeInfo{".", attr}, f.root}}}
-		if err = errorOf(nodes.Stale(f.root, "", "stat", statErr)); err == nil {
+		err = errorOf(nodes.Stale(f.root, "", "stat", statErr))
+		if err == nil {
 			err = w.walk(name, follow)
 		}
 		if err == nil {
@@ -163,14 +187,16 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error
 // answer converts an error for the caller. It must be deferred. A panic is logged and becomes EIO,
 // as in a mount, so that one bad session ends no command over all sessions.
 func (f *FS) answer(op, name string, err *error) {
-	if reason := recover(); reason != nil {
+	reason := recover()
+	if reason != nil {
 		f.log.Error("a bug: a request panicked", "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 		*err = syscall.EIO
 	}
 	if *err == syscall.EINTR && f.ctx.Err() != nil {
 		*err = context.Cause(f.ctx)
 	}
-	if has := (*iofs.PathError)(nil); *err != nil && !errors.As(*err, &has) {
+	has := (*iofs.PathError)(nil)
+	if *err != nil && !errors.As(*err, &has) {
 		*err = &iofs.PathError{Op: op, Path: name, Err: *err}
 	}
 }
@@ -221,7 +247,8 @@ func (w *walker) path() string {
 func (w *walker) walk(name string, follow bool) error {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
-		if err := w.step(part, follow || i+1 < len(parts)); err != nil {
+		err := w.step(part, follow || i+1 < len(parts))
+		if err != nil {
 			return err
 		}
 	}

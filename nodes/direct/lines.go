@@ -44,7 +44,8 @@ func (f *FS) writeControl(ctx context.Context, at string, in io.Reader, out io.W
 	var file *File
 	err = f.at("open", at, true, func(w *walker) error {
 		flag := os.O_WRONLY | os.O_APPEND
-		if c, ok := w.last().node.(nodes.Control); ok && !c.Readable() {
+		c, ok := w.last().node.(nodes.Control)
+		if ok && !c.Readable() {
 			flag = os.O_RDWR | os.O_APPEND // its answers are read
 		}
 		file, err = w.open(flag)
@@ -54,7 +55,8 @@ func (f *FS) writeControl(ctx context.Context, at string, in io.Reader, out io.W
 		return err
 	}
 	defer file.Close()
-	if err = file.feed(ctx, in, out); err == nil {
+	err = file.feed(ctx, in, out)
+	if err == nil {
 		err = file.flush()
 	}
 	if err == nil {
@@ -75,7 +77,9 @@ func (f *File) feed(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		typed.CloseWithError(err)
 	})()
-	defer context.AfterFunc(ctx, func() { typed.CloseWithError(ErrUnended) })()
+	defer context.AfterFunc(ctx, func() {
+		typed.CloseWithError(ErrUnended)
+	})()
 	buf := make([]byte, maxWrite)
 	for {
 		n, err := read.Read(buf)

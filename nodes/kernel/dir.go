@@ -92,7 +92,8 @@ func (d *dirInode) Symlink(
 		return nil, nodes.DenyName(d.dir, name, "symlink")
 	}
 	ctx = context.WithoutCancel(ctx)
-	if errno := links.Symlink(ctx, target, name); errno != 0 {
+	errno := links.Symlink(ctx, target, name)
+	if errno != 0 {
 		return nil, errno
 	}
 	return d.Lookup(ctx, name, out)
@@ -164,7 +165,8 @@ type dirHandle struct {
 // that the kernel, which may cache it for a second, looks up the path once more.
 func (d *dirInode) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	d.door().countRequest()
-	if errno := nodes.OpenDir(ctx, d.dir); errno != 0 {
+	errno := nodes.OpenDir(ctx, d.dir)
+	if errno != 0 {
 		return nil, 0, errno
 	}
 	d.door().open.Add(1)
@@ -200,7 +202,8 @@ func (l *dirHandle) drop() {
 func (l *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if errno := l.fetch(ctx); errno != 0 {
+	errno := l.fetch(ctx)
+	if errno != 0 {
 		return nil, errno
 	}
 	if l.next >= len(l.list.Items) {
@@ -210,7 +213,12 @@ func (l *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Err
 	it := &l.list.Items[l.next]
 	l.next++
 	id := stableAttr(l.base.StableAttr(), it.Name, it.Kind)
-	return &fuse.DirEntry{Name: it.Name, Mode: id.Mode, Ino: id.Ino, Off: uint64(l.next)}, 0
+	return &fuse.DirEntry{
+		Name: it.Name,
+		Mode: id.Mode,
+		Ino:  id.Ino,
+		Off:  uint64(l.next),
+	}, 0
 }
 
 // Lookup answers READDIRPLUS for the last returned name.
@@ -260,7 +268,8 @@ func (l *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
 	if off == 0 {
 		l.drop()
 	}
-	if errno := l.fetch(ctx); errno != 0 {
+	errno := l.fetch(ctx)
+	if errno != 0 {
 		return errno
 	}
 	if off > uint64(len(l.list.Items)) {
@@ -299,7 +308,9 @@ func (o *longListings) add(l *dirHandle) {
 func (o *longListings) remove(l *dirHandle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.open = slices.DeleteFunc(o.open, func(other *dirHandle) bool { return other == l })
+	o.open = slices.DeleteFunc(o.open, func(other *dirHandle) bool {
+		return other == l
+	})
 	o.any.Store(len(o.open) > 0)
 }
 

@@ -112,7 +112,8 @@ func (e *entryInode) store(ctx context.Context, h *nodes.EntryHandle) {
 	}
 	buf := storeBuffers.Get().(*[storeLimit]byte)
 	defer storeBuffers.Put(buf)
-	if _, err := h.ReadAt(ctx, buf[:size], 0); err == nil { // otherwise the read returns the error
+	_, err := h.ReadAt(ctx, buf[:size], 0)
+	if err == nil { // otherwise the read returns the error
 		_ = e.WriteCache(0, buf[:size])
 	}
 }
@@ -136,7 +137,8 @@ func (s *sourceInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	source := h.(*nodes.SourceHandle)
 	fuseFlags := uint32(readOnlyFlags)
 	now := source.Token
-	if before := s.cached.Swap(&now); before != nil && *before == now {
+	before := s.cached.Swap(&now)
+	if before != nil && *before == now {
 		fuseFlags |= fuse.FOPEN_KEEP_CACHE
 	}
 	return &sourceHandle{fileHandle{&s.inode, h}, source}, fuseFlags, 0
@@ -215,7 +217,8 @@ func (h *sourceHandle) PassthroughFd() (int, bool) {
 // could not be opened once more.
 func isStacked(fd int) bool {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd, &st); err != nil {
+	err := unix.Fstatfs(fd, &st)
+	if err != nil {
 		return true
 	}
 	switch int64(st.Type) {

@@ -81,14 +81,20 @@ var cacheRules = [...]cacheRule{
 
 func ruleOf(n nodes.Node) cacheRule { return cacheRules[n.Stability()] }
 
+// openedHandle is a handle of the kernel's that has one of a node.
+type openedHandle interface {
+	open() nodes.Handle
+}
+
 // Getattr returns the current attributes. Those of the version that a handle shows are for files of
 // one version: the kernel asks for a name's attributes by any open handle.
 func (i *inode) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	n := i.node()
 	var a nodes.Attr
 	var err error
-	if h, ok := fh.(interface{ open() nodes.Handle }); ok && !nodes.IsRendered(n) {
-		a, err = nodes.StatVersion(ctx, n.(nodes.File), h.open())
+	opened, isOpened := fh.(openedHandle)
+	if isOpened && !nodes.IsRendered(n) {
+		a, err = nodes.StatVersion(ctx, n.(nodes.File), opened.open())
 	} else {
 		a, err = n.Stat(ctx)
 	}
@@ -156,8 +162,14 @@ func (i *inode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 		return nodes.Fail(i.node(), i.name(), "statfs", err)
 	}
 	*out = fuse.StatfsOut{
-		Blocks: s.Blocks, Bfree: s.Free, Bavail: s.Available, Files: s.Files, Ffree: s.FreeFiles,
-		Bsize: s.BlockSize, NameLen: syscall.NAME_MAX, Frsize: s.FragmentSize,
+		Blocks:  s.Blocks,
+		Bfree:   s.Free,
+		Bavail:  s.Available,
+		Files:   s.Files,
+		Ffree:   s.FreeFiles,
+		Bsize:   s.BlockSize,
+		NameLen: syscall.NAME_MAX,
+		Frsize:  s.FragmentSize,
 	}
 	return 0
 }
@@ -194,7 +206,11 @@ func stableAttr(parent fusefs.StableAttr, name string, kind storage.Kind) fusefs
 	if ino <= 1 || ino == math.MaxUint64 {
 		ino = 2 // 0, 1 and the largest number are reserved by the kernel or go-fuse
 	}
-	return fusefs.StableAttr{Mode: typeBits(kind), Ino: ino, Gen: binary.LittleEndian.Uint64(sum[8:])}
+	return fusefs.StableAttr{
+		Mode: typeBits(kind),
+		Ino:  ino,
+		Gen:  binary.LittleEndian.Uint64(sum[8:]),
+	}
 }
 
 // successors counts inodes of followers, to give each its own identity.
@@ -207,8 +223,10 @@ var successors atomic.Uint64
 func (d *dirInode) inodeOf(ctx context.Context, name string, c *nodes.Child) *fusefs.Inode {
 	id := stableAttr(d.StableAttr(), name, c.Kind)
 	id.Gen ^= c.Content
-	if known := d.GetChild(name); known != nil && known.StableAttr().Ino == id.Ino {
-		if f, ok := nodeOf(known).(nodes.Follower); ok && f.Follows() {
+	known := d.GetChild(name)
+	if known != nil && known.StableAttr().Ino == id.Ino {
+		f, ok := nodeOf(known).(nodes.Follower)
+		if ok && f.Follows() {
 			if f.StandsFor(ctx, c.Content) {
 				return known
 			}

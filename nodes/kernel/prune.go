@@ -113,7 +113,8 @@ func (d *Door) KeepNodes(limit int, rest time.Duration) {
 // while, until stop is closed. It must run in its own goroutine, the only one that sends such
 // notifications: the kernel takes locks for them that requests in progress may hold.
 func (d *Door) Prune(stop <-chan struct{}) {
-	c, rest := &d.inodes, time.NewTicker(d.inodes.rest)
+	c := &d.inodes
+	rest := time.NewTicker(d.inodes.rest)
 	defer rest.Stop()
 	before := int64(c.limit)
 	idle := true // not the current room: on one processor this may start late
@@ -127,7 +128,8 @@ func (d *Door) Prune(stop <-chan struct{}) {
 				}
 			})()
 		case <-rest.C:
-			if room := c.room.Load(); room != before {
+			room := c.room.Load()
+			if room != before {
 				before = room
 				idle = false
 			} else if !idle {
@@ -195,7 +197,8 @@ func below(unused []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 		if child.IsDir() {
 			unused = below(unused, child)
 		}
-		if link, ok := nodeOf(child).(*nodes.LeafLink); !ok || !link.Waits() {
+		link, ok := nodeOf(child).(*nodes.LeafLink)
+		if !ok || !link.Waits() {
 			unused = append(unused, child)
 		}
 	}
@@ -206,9 +209,11 @@ func below(unused []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 // It skips directories: one may be the working directory of a process.
 func forgetNames(unused []*fusefs.Inode) syscall.Errno {
 	for _, n := range unused {
-		if name, parent := n.Parent(); parent != nil && !n.IsDir() {
+		name, parent := n.Parent()
+		if parent != nil && !n.IsDir() {
 			// ENOENT means that the kernel had forgotten the name.
-			if errno := parent.NotifyEntry(name); errno != 0 && errno != syscall.ENOENT {
+			errno := parent.NotifyEntry(name)
+			if errno != 0 && errno != syscall.ENOENT {
 				return errno
 			}
 		}

@@ -106,7 +106,9 @@ func linkTo(name string, info *listing.Info) LinkEntry {
 }
 
 func sortByName(entries []LinkEntry) {
-	slices.SortFunc(entries, func(a, b LinkEntry) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(entries, func(a, b LinkEntry) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 }
 
 // Nested is by-cwd/ or by-date/, or a directory below it. It has a link to each session of just
@@ -198,11 +200,15 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ LinkEntry,
 	var infos []*listing.Info
 	if known {
 		infos = d.Listing.Known().Newest(recentCount)
-	} else if infos, err = d.newest(ctx); err != nil {
-		return LinkEntry{}, err
+	} else {
+		infos, err = d.newest(ctx)
+		if err != nil {
+			return LinkEntry{}, err
+		}
 	}
 	rank, _, _ := strings.Cut(name, "-")
-	if i, err := strconv.Atoi(rank); err == nil && 1 <= i && i <= len(infos) && recentName(infos, i-1) == name {
+	i, err := strconv.Atoi(rank)
+	if err == nil && 1 <= i && i <= len(infos) && recentName(infos, i-1) == name {
 		if info := infos[i-1]; !known || d.Listing.IsCurrent(info) {
 			return linkTo(name, info), nil
 		}
@@ -213,7 +219,8 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ LinkEntry,
 // recentName returns the name of the link to infos[i].
 func recentName(infos []*listing.Info, i int) string {
 	name := fmt.Sprintf("%02d-%s", i+1, infos[i].DisplayName())
-	if parent := slices.IndexFunc(infos, infos[i].ForkOf); parent >= 0 {
+	parent := slices.IndexFunc(infos, infos[i].ForkOf)
+	if parent >= 0 {
 		name += fmt.Sprintf(" (fork of %02d)", parent+1)
 	} else if infos[i].Parent != "" {
 		name += " (fork)"
@@ -241,7 +248,8 @@ func (d Continue) List(ctx context.Context) ([]LinkEntry, error) {
 		if crumb.Kind != storage.KindFile {
 			continue
 		}
-		if e, err := d.Find(ctx, crumb.Name, false); err == nil {
+		e, err := d.Find(ctx, crumb.Name, false)
+		if err == nil {
 			entries = append(entries, e)
 		}
 	}
@@ -310,12 +318,18 @@ func (d *Running) List(ctx context.Context) ([]LinkEntry, error) {
 func (d *Running) Find(ctx context.Context, name string, known bool) (LinkEntry, error) {
 	var entries []LinkEntry
 	var err error
-	if last := d.last.Load(); known && last != nil {
+	last := d.last.Load()
+	if known && last != nil {
 		entries = *last
-	} else if entries, err = d.List(ctx); err != nil {
-		return LinkEntry{}, err
+	} else {
+		entries, err = d.List(ctx)
+		if err != nil {
+			return LinkEntry{}, err
+		}
 	}
-	i := slices.IndexFunc(entries, func(e LinkEntry) bool { return e.Name == name })
+	i := slices.IndexFunc(entries, func(e LinkEntry) bool {
+		return e.Name == name
+	})
 	if i < 0 {
 		return LinkEntry{}, fmt.Errorf("%w: no agent has such a session open", sessioncore.ErrNotFound)
 	}
@@ -326,7 +340,8 @@ func (d *Running) Find(ctx context.Context, name string, known bool) (LinkEntry,
 func (d *Running) infos(ctx context.Context) (open []*listing.Info, err error) {
 	var named []string // sessions, or those of their subagents
 	for _, file := range d.Clients.Named() {
-		if s, err := d.Listing.Locate(ctx, file); err == nil {
+		s, err := d.Listing.Locate(ctx, file)
+		if err == nil {
 			named = append(named, s.Name())
 		}
 	}

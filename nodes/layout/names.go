@@ -66,8 +66,10 @@ func numbered(number, digits int, label, name string) string {
 func FindPathName(s *sessioncore.Snapshot, branch *sessioncore.Branch, name string) (sessioncore.Entry, error) {
 	entries := branch.Entries()
 	number, _, _ := strings.Cut(name, "-")
-	if n, err := strconv.ParseUint(number, 10, 31); err == nil && n >= 1 && n <= uint64(len(entries)) {
-		if place := int(n) - 1; PathName(s, place, entries[place]) == name {
+	n, err := strconv.ParseUint(number, 10, 31)
+	if err == nil && n >= 1 && n <= uint64(len(entries)) {
+		place := int(n) - 1
+		if PathName(s, place, entries[place]) == name {
 			return entries[place], s.Confirm(context.Background(), entries[place])
 		}
 	}
@@ -131,7 +133,8 @@ func Hidden(name string) bool {
 		return true
 	}
 	if rest, ok := strings.CutPrefix(name, "."); ok {
-		if base, ok := strings.CutSuffix(rest, ".lock"); ok && strings.HasSuffix(base, SessionSuffix) {
+		base, ok := strings.CutSuffix(rest, ".lock")
+		if ok && strings.HasSuffix(base, SessionSuffix) {
 			return true
 		}
 		if base, ok := strings.CutSuffix(rest, ".tmp"); ok {
@@ -275,11 +278,13 @@ func FindLeaf(snap *sessioncore.Snapshot, target string) (sessioncore.Entry, err
 // the beginning of that.
 func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
 	if base, ok := strings.CutSuffix(name, EntrySuffix); ok {
-		if e, err := snap.FindName(base); err == nil {
+		e, err := snap.FindName(base)
+		if err == nil {
 			return e, nil
 		}
 	}
-	if e, err := snap.FindName(name); err == nil {
+	e, err := snap.FindName(name)
+	if err == nil {
 		return e, nil
 	}
 	return snap.FindBeginning(name)
@@ -322,7 +327,9 @@ func CurrentLeaf(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 // session, which only the kernel could resolve. The entry is always one of the session whose leaf
 // is moved.
 func belowSession(target string) []string {
-	parts := strings.FieldsFunc(target, func(c rune) bool { return c == '/' })
+	parts := strings.FieldsFunc(target, func(c rune) bool {
+		return c == '/'
+	})
 	for len(parts) > 0 && parts[0] == "." {
 		parts = parts[1:]
 	}
