@@ -61,7 +61,8 @@ func EndsInNewline(o io.ReaderAt, size int64) (bool, error) {
 		return true, nil
 	}
 	var last [1]byte
-	if n, err := o.ReadAt(last[:], size-1); n == 0 {
+	n, err := o.ReadAt(last[:], size-1)
+	if n == 0 {
 		return false, err
 	}
 	return last[0] == '\n', nil

@@ -35,7 +35,8 @@ func (l *later) files() Files {
 	if l.found != nil {
 		return l.found
 	}
-	if now := l.now(); !now.Before(l.next) {
+	now := l.now()
+	if !now.Before(l.next) {
 		isFirst := l.next.IsZero()
 		l.next = now.Add(lookAgain)
 		if back, ok := l.find(); ok {

@@ -35,7 +35,10 @@ func (s *over) List(dir string, only []string, f func(Item) bool) error {
 		return missing
 	}
 	err := s.back.List(dir, nil, func(it Item) bool {
-		it.State = func() (Stat, error) { _, st, err := s.last(path.Join(dir, it.Name)); return st, err }
+		it.State = func() (Stat, error) {
+			_, st, err := s.last(path.Join(dir, it.Name))
+			return st, err
+		}
 		return seen[it.Name] || version.MatchString(it.Name) || f(it)
 	})
 	if IsMissing(err) {
@@ -50,12 +53,14 @@ func (s *over) Stat(name string) (Stat, error) {
 	st, err := s.front.Stat(name)
 	switch {
 	case err == nil && st.Kind == KindDir:
-		if other, err := s.back.Stat(name); err == nil {
+		other, err := s.back.Stat(name)
+		if err == nil {
 			st.Modified = max(st.Modified, other.Modified)
 			st.Changed = max(st.Changed, other.Changed)
 		}
 	case IsMissing(err):
-		if _, other, backErr := s.last(name); backErr == nil {
+		_, other, backErr := s.last(name)
+		if backErr == nil {
 			return other, nil
 		}
 	}
@@ -103,7 +108,8 @@ func (s *over) Open(name string) (Object, error) {
 	obj, err := s.front.Open(name)
 	if IsMissing(err) {
 		last, _, _ := s.last(name)
-		if kept, backErr := s.back.Open(last); backErr == nil {
+		kept, backErr := s.back.Open(last)
+		if backErr == nil {
 			return kept, nil
 		} else if !IsMissing(backErr) {
 			return nil, errors.Join(err, backErr)
