@@ -86,20 +86,28 @@ func (p nameAt) create() (fd int, err error) {
 }
 
 func (p nameAt) unlink() error {
-	return retry(func() error { return unix.Unlinkat(p.dir, p.base, 0) })
+	return retry(func() error {
+		return unix.Unlinkat(p.dir, p.base, 0)
+	})
 }
 
 // renameNew renames a file or directory and fails with EEXIST if the new name exists, on any
 // kernel.
 func (p nameAt) renameNew(sys calls, to nameAt) error {
-	err := retry(func() error { return sys.renameat2(p.dir, p.base, to.dir, to.base, renameNoReplace) })
+	err := retry(func() error {
+		return sys.renameat2(p.dir, p.base, to.dir, to.base, renameNoReplace)
+	})
 	if err != unix.EINVAL && err != unix.ENOSYS {
 		return err
 	}
-	if st, err := p.stat(); err == nil && st.Kind == storage.KindDir { // it replaces an empty directory at most
-		return retry(func() error { return unix.Renameat(p.dir, p.base, to.dir, to.base) })
+	st, err := p.stat()
+	if err == nil && st.Kind == storage.KindDir { // it replaces an empty directory at most
+		return retry(func() error {
+			return unix.Renameat(p.dir, p.base, to.dir, to.base)
+		})
 	}
-	if err := unix.Linkat(p.dir, p.base, to.dir, to.base, 0); err != nil {
+	err = unix.Linkat(p.dir, p.base, to.dir, to.base, 0)
+	if err != nil {
 		return err
 	}
 	_ = p.unlink()
@@ -157,7 +165,8 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 func (c calls) appendOnce(fd int, data []byte) error {
 	n, err := c.writeOnce(fd, data)
 	if err == nil && n < len(data) {
-		if _, err = c.writeOnce(fd, data[n:]); err == nil {
+		_, err = c.writeOnce(fd, data[n:])
+		if err == nil {
 			err = io.ErrShortWrite
 		}
 	}
@@ -266,7 +275,8 @@ func (s *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, e
 		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
 	old := make([]byte, len(r.Head))
-	if n, err := preadFull(fd, old, 0); err != nil || n < len(old) {
+	n, err := preadFull(fd, old, 0)
+	if err != nil || n < len(old) {
 		return storage.Stat{}, p.fail("read", errors.Join(err, storage.ErrStale))
 	}
 	err = pwriteAll(fd, r.Head, 0)
@@ -298,7 +308,9 @@ func (s *Storage) Sync(name string) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := retry(func() error { return s.sys.fsync(fd) }); err != nil {
+	if err := retry(func() error {
+		return s.sys.fsync(fd)
+	}); err != nil {
 		return p.fail("fsync", err)
 	}
 	return p.syncDir()
@@ -312,7 +324,9 @@ func (p nameAt) syncDir() error {
 		return err
 	}
 	defer dir.Close()
-	err = retry(func() error { return p.storage.sys.fsync(int(dir.Fd())) })
+	err = retry(func() error {
+		return p.storage.sys.fsync(int(dir.Fd()))
+	})
 	if err == unix.EINVAL || err == unix.ENOTSUP {
 		return nil
 	}

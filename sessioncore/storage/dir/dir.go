@@ -43,7 +43,8 @@ func Open(path string) (*Storage, error) {
 		return nil, err
 	}
 	s := newStorage(resolved)
-	if _, err := s.Stat(""); err != nil {
+	_, err = s.Stat("")
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -59,7 +60,8 @@ func newStorage(path string) *Storage {
 // Sub returns a storage for the directory name of s, which may be a link and may be missing: then
 // the storage is empty, Stat of its root is that of s, and MkdirAll creates it.
 func (s *Storage) Sub(name string) (*Storage, error) {
-	if err := storage.CheckName(name); err != nil {
+	err := storage.CheckName(name)
+	if err != nil {
 		return nil, err
 	}
 	resolved, err := resolvePath(filepath.Join(s.path, name))
@@ -88,7 +90,8 @@ func (s *Storage) AlsoAt(paths ...string) {
 		if err != nil || slices.Contains(s.Paths(), abs) {
 			continue
 		}
-		if resolved, err := resolvePath(abs); err == nil && resolved == s.path {
+		resolved, err := resolvePath(abs)
+		if err == nil && resolved == s.path {
 			s.links = append(s.links, abs)
 		}
 	}
@@ -158,7 +161,9 @@ func (p nameAt) stat() (storage.Stat, error) {
 
 func fstat(fd int) (storage.Stat, error) {
 	var st unix.Stat_t
-	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
+	if err := retry(func() error {
+		return unix.Fstat(fd, &st)
+	}); err != nil {
 		return storage.Stat{}, os.NewSyscallError("fstat", err)
 	}
 	return statOf(&st), nil
@@ -167,7 +172,9 @@ func fstat(fd int) (storage.Stat, error) {
 // statAt is fstatat(2) without following a link. The Stat is zero after an error.
 func statAt(dir int, name string) (storage.Stat, error) {
 	var st unix.Stat_t
-	if err := retry(func() error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+	if err := retry(func() error {
+		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	}); err != nil {
 		return storage.Stat{}, err
 	}
 	return statOf(&st), nil
@@ -217,10 +224,16 @@ func (s *Storage) OpenFile(name string) (*os.File, error) {
 }
 
 func (s *Storage) openToRead(name string) (fd int, err error) {
-	if err := storage.CheckName(name); err != nil {
+	err = storage.CheckName(name)
+	if err != nil {
 		return -1, err
 	}
-	fd, _, err = nameAt{storage: s, dir: unix.AT_FDCWD, base: s.path + "/" + name, name: name}.open(unix.O_RDONLY)
+	fd, _, err = nameAt{
+		storage: s,
+		dir:     unix.AT_FDCWD,
+		base:    s.path + "/" + name,
+		name:    name,
+	}.open(unix.O_RDONLY)
 	return fd, err
 }
 
@@ -230,7 +243,8 @@ func (s *Storage) ReadAhead([]string) {}
 // retry repeats call while it fails with EINTR.
 func retry(call func() error) error {
 	for {
-		if err := call(); err != unix.EINTR {
+		err := call()
+		if err != unix.EINTR {
 			return err
 		}
 	}

@@ -25,7 +25,11 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	state := func() (storage.Stat, error) {
 		st, err := statAt(int(d.Fd()), at)
 		if err != nil {
-			err = &fs.PathError{Op: "stat", Path: filepath.Join(d.Name(), at), Err: err}
+			err = &fs.PathError{
+				Op:   "stat",
+				Path: filepath.Join(d.Name(), at),
+				Err:  err,
+			}
 		}
 		return st, err
 	}
@@ -36,7 +40,11 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 		entries, err := d.ReadDir(listBatch)
 		for _, e := range entries {
 			at = e.Name()
-			if !f(storage.Item{Name: at, Kind: kindOf(e.Type()), State: state}) {
+			if !f(storage.Item{
+				Name:  at,
+				Kind:  kindOf(e.Type()),
+				State: state,
+			}) {
 				return nil
 			}
 		}
@@ -58,7 +66,11 @@ func listOnly(at *string, only []string, state func() (storage.Stat, error), f f
 		if storage.IsMissing(err) {
 			continue
 		}
-		if err != nil || !f(storage.Item{Name: *at, Kind: st.Kind, State: known}) {
+		if err != nil || !f(storage.Item{
+			Name:  *at,
+			Kind:  st.Kind,
+			State: known,
+		}) {
 			return err
 		}
 	}
@@ -80,7 +92,8 @@ func kindOf(mode fs.FileMode) storage.Kind {
 // openList opens a directory for listing. It returns nil for a storage without directory.
 func (s *Storage) openList(dir string) (*os.File, error) {
 	if dir != "" {
-		if err := storage.CheckName(dir); err != nil {
+		err := storage.CheckName(dir)
+		if err != nil {
 			return nil, err
 		}
 	}

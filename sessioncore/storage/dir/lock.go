@@ -177,7 +177,8 @@ func (l *lockFile) takeGates(ctx context.Context) error {
 		}
 		if last {
 			holder := "a process that cannot be seen from here"
-			if pid := proc.LockHolder(held); pid != 0 {
+			pid := proc.LockHolder(held)
+			if pid != 0 {
 				holder = fmt.Sprintf("process %d", pid)
 			}
 			return fmt.Errorf("%w: %s (held by %s)", storage.WaitError(ctx), l.name, holder)
@@ -223,7 +224,8 @@ func (l *lockFile) take(ctx context.Context) error {
 			return nil
 		}
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-			if gone := l.checkDir(); gone != nil {
+			gone := l.checkDir()
+			if gone != nil {
 				err = gone
 			}
 		}
@@ -353,7 +355,9 @@ func (l *lockFile) breakStale() bool {
 		return false
 	}
 	defer unix.Close(fd) // which also releases the flock
-	err = retry(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	err = retry(func() error {
+		return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	})
 	if err == unix.EWOULDBLOCK {
 		return false // another of our processes is breaking it
 	} // other errors: a file system without flock; the other measures must suffice
@@ -367,7 +371,8 @@ func (l *lockFile) breakStale() bool {
 // moveAway removes the lock file if it is the judged one, and restores any other.
 func (l *lockFile) moveAway(judged storage.Token) bool {
 	aside := l.beside(storage.TemporaryName(l.base)) // hidden like a temporary file, in case we die here
-	if err := unix.Renameat(l.dir, l.base, l.dir, aside.base); err != nil {
+	err := unix.Renameat(l.dir, l.base, l.dir, aside.base)
+	if err != nil {
 		return false
 	}
 	// If a third process took the lock meanwhile, the owner will notice when it unlocks.

@@ -87,7 +87,8 @@ func (l *lockFile) processHolds(pid int, lockTime time.Time) holder {
 		return holderGone
 	}
 	// A second, as the clock may have been adjusted.
-	if start, ok := startOf(pid); ok && start.After(lockTime.Add(time.Second)) {
+	start, ok := startOf(pid)
+	if ok && start.After(lockTime.Add(time.Second)) {
 		return holderUnclear // the PID was given to another process
 	}
 	if pid == os.Getpid() {
@@ -119,7 +120,8 @@ func (l *lockFile) isOrphan(pid int) bool {
 // isOrphan reports whether no process of this machine, in any PID namespace, has a PID that is free
 // in ours. Only the initial namespace can tell.
 func isOrphan(pid int) bool {
-	if name, err := os.Readlink("/proc/self/ns/pid"); err != nil || name != initialPidNamespace {
+	name, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil || name != initialPidNamespace {
 		return false
 	}
 	all := proc.Processes("/proc")
@@ -147,7 +149,8 @@ func allDigits(s string) bool {
 // heldBy describes the holder of the existing lock, with a hint for a lock without one.
 func (l *lockFile) heldBy(text string) string {
 	holder := "an unknown process"
-	if pid, _, ok := lockContent(text); ok {
+	pid, _, ok := lockContent(text)
+	if ok {
 		holder = fmt.Sprintf("process %d", pid)
 	}
 	return fmt.Sprintf(" (held by %s; if no client or mount is writing to the session, remove %s)",

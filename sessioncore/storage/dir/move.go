@@ -31,14 +31,17 @@ func (s *Storage) Move(name, to, suffix string) error {
 		return err
 	}
 	defer into.close()
-	if err := errors.Join(from.checkDir(), into.checkDir()); err != nil {
+	err = errors.Join(from.checkDir(), into.checkDir())
+	if err != nil {
 		return err
 	}
 	from.sweep() // while the file is there; perhaps nobody writes there later
-	if err := from.checkKind(storage.KindFile, storage.ErrNotRegular); err != nil {
+	err = from.checkKind(storage.KindFile, storage.ErrNotRegular)
+	if err != nil {
 		return err
 	}
-	if err := into.free(); err != nil {
+	err = into.free()
+	if err != nil {
 		return err
 	}
 	dir := from.without(suffix)
@@ -53,10 +56,12 @@ func (s *Storage) Move(name, to, suffix string) error {
 	if err != nil {
 		return err
 	}
-	if err := dir.moveTo(newDir); err != nil {
+	err = dir.moveTo(newDir)
+	if err != nil {
 		return err
 	}
-	if err := from.moveTo(into); err != nil {
+	err = from.moveTo(into)
+	if err != nil {
 		return undone(err, newDir.renameTo(dir))
 	}
 	return nil
@@ -93,11 +98,13 @@ func (p nameAt) free() error {
 // moveTo renames a file or a directory durably. It undoes that if one of the directories was
 // replaced meanwhile.
 func (p nameAt) moveTo(to nameAt) error {
-	if err := p.renameTo(to); err != nil {
+	err := p.renameTo(to)
+	if err != nil {
 		return err
 	}
 	// The new name first: a loss of power must not lose both.
-	if err := errors.Join(p.checkDir(), to.checkDir(), to.syncDir(), p.syncDir()); err != nil {
+	err = errors.Join(p.checkDir(), to.checkDir(), to.syncDir(), p.syncDir())
+	if err != nil {
 		return undone(err, to.renameTo(p))
 	}
 	return nil
@@ -137,6 +144,8 @@ func (s *Storage) HardLink(name, second string) error {
 		return err
 	}
 	defer p.close()
-	err = retry(func() error { return unix.Linkat(p.dir, p.base, p.dir, path.Base(second), 0) })
+	err = retry(func() error {
+		return unix.Linkat(p.dir, p.base, p.dir, path.Base(second), 0)
+	})
 	return p.fail("link", err)
 }

@@ -16,24 +16,29 @@ import (
 // moveIn gives the file its name if that still refers to expect, or to no file if expect is zero,
 // in the same directory. A new file never replaces another, even one created at this moment.
 func (t *temporary) moveIn(expect storage.Token) error {
-	if err := t.checkDir(); err != nil {
+	err := t.checkDir()
+	if err != nil {
 		return err
 	}
 	if (expect == storage.Token{}) {
 		return t.moveInNew()
 	}
-	if err := t.awaitClose(); err != nil { // before the exchange, so that few are undone
+	err = t.awaitClose()
+	if err != nil { // before the exchange, so that few are undone
 		return err
 	}
-	if err := t.renameAside(expect); err != nil {
+	err = t.renameAside(expect)
+	if err != nil {
 		return t.fail("rename the replacement of", err)
 	}
-	err := t.temp.exchange(t.nameAt)
+	err = t.temp.exchange(t.nameAt)
 	switch err {
 	case nil:
 		return t.checkExchanged(expect)
 	case unix.ENOTSUP:
-		err = retry(func() error { return t.storage.sys.renameat2(t.dir, t.temp.base, t.dir, t.base, 0) })
+		err = retry(func() error {
+			return t.storage.sys.renameat2(t.dir, t.temp.base, t.dir, t.base, 0)
+		})
 		if err == nil {
 			t.temp.base = ""
 			return nil

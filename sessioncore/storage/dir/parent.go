@@ -44,11 +44,17 @@ func (s *Storage) openDir(name string) (fd int, err error) {
 
 // openParent opens the directory of name. Callers must call close.
 func (s *Storage) openParent(name string) (nameAt, error) {
-	if err := storage.CheckName(name); err != nil {
+	err := storage.CheckName(name)
+	if err != nil {
 		return nameAt{}, err
 	}
 	dir, err := s.openDir(storage.Dir(name))
-	return nameAt{storage: s, dir: dir, base: path.Base(name), name: name}, err
+	return nameAt{
+		storage: s,
+		dir:     dir,
+		base:    path.Base(name),
+		name:    name,
+	}, err
 }
 
 // openParentToWrite is openParent for a write. It fails with ErrStale if the directory in which the
@@ -58,7 +64,8 @@ func (s *Storage) openParentToWrite(name string) (nameAt, error) {
 	if err != nil {
 		return nameAt{}, err
 	}
-	if locked, ok := s.locks.dirs.Load(name); ok && !p.isIn(locked.(storage.Token)) {
+	locked, ok := s.locks.dirs.Load(name)
+	if ok && !p.isIn(locked.(storage.Token)) {
 		p.close()
 		const why = "%w: the directory of %s was replaced while its lock was held"
 		return nameAt{}, fmt.Errorf(why, storage.ErrStale, name)
@@ -107,7 +114,8 @@ func (s *Storage) openat(from int, path string, flags int) (int, error) {
 		case err == unix.EINTR:
 		case (err == unix.EMFILE || err == unix.ENFILE) && !evicted:
 			evicted = true
-			if evict := s.onFull.Load(); evict != nil {
+			evict := s.onFull.Load()
+			if evict != nil {
 				(*evict)()
 			}
 		case err == unix.EAGAIN && time.Since(start) < leaseLimit:
@@ -187,10 +195,12 @@ func (p nameAt) confirm(was storage.Token) (storage.Stat, error) {
 // are root, the owner of the directory above. ENOTDIR: a file or link is in the way. ErrStale: the
 // root disappeared less than maxAbsence ago, or a directory is replaced meanwhile.
 func (s *Storage) MkdirAll(dir string) error {
-	if err := s.mkdirRoot(); dir == "" || err != nil {
+	err := s.mkdirRoot()
+	if dir == "" || err != nil {
 		return err
 	}
-	if err := storage.CheckName(dir); err != nil {
+	err = storage.CheckName(dir)
+	if err != nil {
 		return err
 	}
 	for at := range len(dir) + 1 {
@@ -245,7 +255,8 @@ func (p nameAt) mkdir() error {
 	case !storage.IsMissing(err):
 		return err
 	}
-	if err := unix.Mkdirat(p.dir, p.base, storage.DirMode); err != nil {
+	err = unix.Mkdirat(p.dir, p.base, storage.DirMode)
+	if err != nil {
 		if err == unix.EEXIST { // another process created it just now
 			return nil
 		}
@@ -256,10 +267,12 @@ func (p nameAt) mkdir() error {
 		return p.fail("open", err)
 	}
 	defer unix.Close(fd)
-	if err := p.giveToOwner(fd); err != nil {
+	err = p.giveToOwner(fd)
+	if err != nil {
 		return p.fail("mkdir", err)
 	}
-	if err := p.syncDir(); err != nil { // else a crash could lose the directory of a durable file
+	err = p.syncDir()
+	if err != nil { // else a crash could lose the directory of a durable file
 		return err
 	}
 	return p.checkDir() // the empty directory stays, as others may use it by now
@@ -271,7 +284,9 @@ func chown(fd int, uid, gid uint32) error {
 	if err != nil || now.UID == uid && now.GID == gid {
 		return err
 	}
-	return retry(func() error { return unix.Fchown(fd, int(uid), int(gid)) })
+	return retry(func() error {
+		return unix.Fchown(fd, int(uid), int(gid))
+	})
 }
 
 // giveToOwner gives a file that root made to the owner of its directory (docs/design.md section 8).
@@ -297,7 +312,8 @@ func (s *Storage) CheckWritable(dir string) error {
 		return err
 	}
 	defer unix.Close(d)
-	if err := unix.Faccessat(d, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+	err = unix.Faccessat(d, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+	if err != nil {
 		return &fs.PathError{Op: "write to", Path: filepath.Join(s.path, dir), Err: err}
 	}
 	return nil

@@ -44,7 +44,8 @@ func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, err
 	}
 	p, err := s.openParentToWrite(name)
 	if storage.IsMissing(err) && r.Expect == (storage.Token{}) {
-		if err = s.MkdirAll(storage.Dir(name)); err == nil {
+		err = s.MkdirAll(storage.Dir(name))
+		if err == nil {
 			p, err = s.openParentToWrite(name)
 		}
 	}
@@ -57,7 +58,8 @@ func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, err
 
 func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
 	expect := r.Expect
-	if err := p.expect(expect); err != nil { // before the work, and once more after it
+	err := p.expect(expect)
+	if err != nil { // before the work, and once more after it
 		return storage.Stat{}, err
 	}
 	t, err := p.temporary()
@@ -66,7 +68,8 @@ func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
 	}
 	defer t.discard() // also if write panics
 	p.sweepAtTimes()
-	if err = t.fill(r.Write); err == nil {
+	err = t.fill(r.Write)
+	if err == nil {
 		err = t.takeAttributes(expect)
 	}
 	if err == nil && !r.Modified.IsZero() {
@@ -165,7 +168,9 @@ func (p nameAt) temporary() (*temporary, error) {
 // lock locks the file, which marks a live process for sweep. It is false if the file is removed, or
 // is about to be.
 func (t *temporary) lock() bool {
-	err := retry(func() error { return unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB) })
+	err := retry(func() error {
+		return unix.Flock(t.fd, unix.LOCK_EX|unix.LOCK_NB)
+	})
 	if err == unix.EWOULDBLOCK {
 		return false
 	}
@@ -184,14 +189,17 @@ func (t *temporary) discard() {
 // fill writes the content. The buffer keeps an error that write ignores.
 func (t *temporary) fill(write func(io.Writer) error) error {
 	w := bufio.NewWriterSize(&descriptorWriter{t.storage.sys, t.fd}, replaceBuffer)
-	if err := write(w); err != nil {
+	err := write(w)
+	if err != nil {
 		return err
 	}
 	return t.fail("write the replacement of", w.Flush())
 }
 
 func (t *temporary) sync() error {
-	return t.fail("fsync the replacement of", retry(func() error { return t.storage.sys.fsync(t.fd) }))
+	return t.fail("fsync the replacement of", retry(func() error {
+		return t.storage.sys.fsync(t.fd)
+	}))
 }
 
 type descriptorWriter struct {
@@ -217,7 +225,8 @@ func (w *descriptorWriter) Write(p []byte) (done int, err error) {
 // new file. The owner comes first and the mode last, so that nobody gets to read it for a moment.
 func (t *temporary) takeAttributes(expect storage.Token) error {
 	if expect == (storage.Token{}) {
-		if err := t.giveToOwner(t.fd); err != nil {
+		err := t.giveToOwner(t.fd)
+		if err != nil {
 			return t.fail("chown the replacement of", err)
 		}
 		return t.setMode(storage.FileMode)
@@ -231,10 +240,12 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 	if !st.SameObject(expect) { // it may have grown, see complete
 		return fmt.Errorf("%w: %s", storage.ErrStale, t.name)
 	}
-	if err := chown(t.fd, st.UID, st.GID); err != nil {
+	err = chown(t.fd, st.UID, st.GID)
+	if err != nil {
 		return t.fail("keep the owner of", err)
 	}
-	if err := keepACL(old, t.fd); err != nil {
+	err = keepACL(old, t.fd)
+	if err != nil {
 		return t.fail("keep the access control list of", err)
 	}
 	return t.setMode(st.Mode)
@@ -242,7 +253,9 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 
 // setMode sets the mode regardless of the umask.
 func (t *temporary) setMode(mode uint32) error {
-	return t.fail("chmod the replacement of", retry(func() error { return unix.Fchmod(t.fd, mode) }))
+	return t.fail("chmod the replacement of", retry(func() error {
+		return unix.Fchmod(t.fd, mode)
+	}))
 }
 
 // keepACL copies the access control list, or removes it if from has none: the directory's default

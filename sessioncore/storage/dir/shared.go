@@ -92,7 +92,8 @@ func (a *serverLookup) expired(name string) bool {
 // statFresh is stat, but requests the state from the server unless it did so a moment ago.
 func (p nameAt) statFresh() (storage.Stat, error) {
 	if p.storage.lookup.isShared(p) && p.storage.lookup.expired(p.name) {
-		if st, err := statNow(p.dir, p.base); err != unix.ENOSYS {
+		st, err := statNow(p.dir, p.base)
+		if err != unix.ENOSYS {
 			return st, p.fail("stat", err)
 		}
 	}
@@ -116,7 +117,8 @@ func flush(fd int) error {
 	if err != nil {
 		return err
 	}
-	if err = unix.Close(second); err == unix.EINTR {
+	err = unix.Close(second)
+	if err == unix.EINTR {
 		return nil // it is closed, and data that did not arrive is missed below
 	}
 	return err
@@ -126,7 +128,8 @@ func flush(fd int) error {
 // wrote to the same place it fails with ErrStale, and our lines behind the first damaged one are
 // removed, so that the append can be repeated.
 func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
-	if err := flush(fd); err != nil {
+	err := flush(fd)
+	if err != nil {
 		return err
 	}
 	fresh, st, err := p.open(unix.O_RDWR)
@@ -145,7 +148,8 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if isOurs, err := endIs(fresh, was.Size, was.Size+int64(len(data)), data); err != nil || isOurs {
+	isOurs, err := endIs(fresh, was.Size, was.Size+int64(len(data)), data)
+	if err != nil || isOurs {
 		return err
 	}
 	tail := make([]byte, max(0, min(st.Size-was.Size, int64(2*len(data)+foreignGrowth))))
@@ -154,12 +158,14 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 		return err
 	}
 	tail = tail[:n]
-	if at := bytes.Index(tail, data); at == 0 || at > 0 && (tail[at-1] == '\n' || data[0] == '\n') {
+	at := bytes.Index(tail, data)
+	if at == 0 || at > 0 && (tail[at-1] == '\n' || data[0] == '\n') {
 		return nil // the server may append elsewhere
 	}
 	const why = "another machine wrote to the same place of a session; a part of a line may be left there"
 	slog.Warn(why, "session", p.name)
-	if err := clearRest(fresh, was.Size, tail, data); err != nil {
+	err = clearRest(fresh, was.Size, tail, data)
+	if err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: another machine wrote to the same place of %s at the same time, "+
@@ -175,14 +181,16 @@ func clearRest(fd int, at int64, tail, data []byte) error {
 	damaged := false
 	for from := 0; from < len(data); {
 		line := data[from:]
-		if end := bytes.IndexByte(line, '\n'); end >= 0 {
+		end := bytes.IndexByte(line, '\n')
+		if end >= 0 {
 			line = line[:end+1]
 		}
 		to := from + len(line)
 		intact := to <= len(tail) && bytes.Equal(tail[from:to], line)
 		if intact && damaged {
 			blanks := bytes.Repeat([]byte{' '}, len(line)-1)
-			if err := pwriteAll(fd, blanks, at+int64(from)); err != nil {
+			err := pwriteAll(fd, blanks, at+int64(from))
+			if err != nil {
 				return err
 			}
 		}

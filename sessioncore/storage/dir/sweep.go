@@ -21,7 +21,8 @@ const maxSwept = 1000
 func (p nameAt) sweepAtTimes() {
 	swept := p.storage.swept
 	name := storage.Dir(p.name)
-	if last, ok := swept.Get(name); ok && time.Since(last) < sweepEvery {
+	last, ok := swept.Get(name)
+	if ok && time.Since(last) < sweepEvery {
 		return
 	}
 	swept.Add(name, time.Now())
@@ -83,7 +84,9 @@ func (p nameAt) isSpare(st storage.Stat) bool {
 	if err != nil || now.Kind != storage.KindFile || now.SameObject(st.Token) {
 		return false
 	}
-	isOf := func(t storage.Token) bool { return t.Inode&0xff == was.Inode }
+	isOf := func(t storage.Token) bool {
+		return t.Inode&0xff == was.Inode
+	}
 	if isOf(st.Token) {
 		return st.Size == was.Size
 	}

@@ -63,7 +63,9 @@ var sharedFileSystems = []uint32{
 // isShared reports whether a file or directory is on one of sharedFileSystems.
 func isShared(fd int) bool {
 	var st unix.Statfs_t
-	err := retry(func() error { return unix.Fstatfs(fd, &st) })
+	err := retry(func() error {
+		return unix.Fstatfs(fd, &st)
+	})
 	return err == nil && slices.Contains(sharedFileSystems, uint32(st.Type))
 }
 
@@ -75,18 +77,27 @@ func statNow(fd int, base string) (storage.Stat, error) {
 		flags |= unix.AT_EMPTY_PATH
 	}
 	var st unix.Statx_t
-	err := retry(func() error { return unix.Statx(fd, base, flags, unix.STATX_BASIC_STATS, &st) })
+	err := retry(func() error {
+		return unix.Statx(fd, base, flags, unix.STATX_BASIC_STATS, &st)
+	})
 	if err == unix.EPERM { // a sandbox
 		err = unix.ENOSYS
 	}
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	nanos := func(t unix.StatxTimestamp) unix.Timespec { return unix.NsecToTimespec(t.Sec*1e9 + int64(t.Nsec)) }
+	nanos := func(t unix.StatxTimestamp) unix.Timespec {
+		return unix.NsecToTimespec(t.Sec*1e9 + int64(t.Nsec))
+	}
 	return statOf(&unix.Stat_t{
-		Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino, Mode: uint32(st.Mode), Size: int64(st.Size),
-		Uid: st.Uid, Gid: st.Gid,
-		Mtim: nanos(st.Mtime), Ctim: nanos(st.Ctime),
+		Dev:  unix.Mkdev(st.Dev_major, st.Dev_minor),
+		Ino:  st.Ino,
+		Mode: uint32(st.Mode),
+		Size: int64(st.Size),
+		Uid:  st.Uid,
+		Gid:  st.Gid,
+		Mtim: nanos(st.Mtime),
+		Ctim: nanos(st.Ctime),
 	}), nil
 }
 
@@ -95,7 +106,9 @@ func dropCache(fd int) { _ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
 
 // startOf returns the start time of a process.
 func startOf(pid int) (time.Time, bool) {
-	stat, err := proc.Look(func() (string, error) { return proc.Of(pid).Read("stat"), nil })
+	stat, err := proc.Look(func() (string, error) {
+		return proc.Of(pid).Read("stat"), nil
+	})
 	// The fields after the name, which is in parentheses and arbitrary (proc_pid_stat(5)).
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	const start = 19 // in hundredths of a second since the boot
