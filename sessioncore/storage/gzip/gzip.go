@@ -70,8 +70,16 @@ func newStorage(files storage.Files, format *format, limit *budget.Budget, tempo
 		limit = budget.New(budget.Default)
 	}
 	s := &Storage{
-		files: files, format: format, limitOf: format.limitOf, turns: make(chan struct{}, atOnce),
-		texts:    budget.Room{Limit: limit, Memory: limit.Kept(), Most: maxInMemory, Dir: temporary},
+		files:   files,
+		format:  format,
+		limitOf: format.limitOf,
+		turns:   make(chan struct{}, atOnce),
+		texts: budget.Room{
+			Limit:  limit,
+			Memory: limit.Kept(),
+			Most:   maxInMemory,
+			Dir:    temporary,
+		},
 		unpacked: map[*object]struct{}{},
 	}
 	s.sizes, _ = lru.New[string, measurement](maxMeasured)
@@ -165,7 +173,12 @@ func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, e
 		_ = obj.Close()
 		return nil, err
 	}
-	o := &object{storage: s, obj: obj, file: file, known: s.measure(file, st, obj)}
+	o := &object{
+		storage: s,
+		obj:     obj,
+		file:    file,
+		known:   s.measure(file, st, obj),
+	}
 	// Text shrinks in compression, and no file grows beyond its limit: another size is not true.
 	if m := o.known; !m.exact && m.err == nil && (m.size < st.Size || m.size > s.limitOf(st.Size)) {
 		o.mu.Lock()
@@ -182,7 +195,8 @@ func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, e
 // check refuses a file that is not compressed in the format.
 func (f *format) check(file string, obj storage.Object) error {
 	magic := make([]byte, len(f.magic))
-	if n, _ := obj.ReadAt(magic, 0); n < len(magic) || string(magic) != f.magic {
+	n, _ := obj.ReadAt(magic, 0)
+	if n < len(magic) || string(magic) != f.magic {
 		return fmt.Errorf("%w: %s is not compressed by %s", storage.ErrNotRegular, file, f.program)
 	}
 	return nil
@@ -222,13 +236,17 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 		if !packed || item.Kind != storage.KindFile || !strings.HasSuffix(name, sessionEnding) {
 			return f(item)
 		}
-		shown := storage.Item{Name: name, Kind: item.Kind, State: func() (storage.Stat, error) {
-			st, err := item.State()
-			if err == nil {
-				st.Size = s.measure(path.Join(dir, item.Name), st, nil).size
-			}
-			return st, err
-		}}
+		shown := storage.Item{
+			Name: name,
+			Kind: item.Kind,
+			State: func() (storage.Stat, error) {
+				st, err := item.State()
+				if err == nil {
+					st.Size = s.measure(path.Join(dir, item.Name), st, nil).size
+				}
+				return st, err
+			},
+		}
 		return plain[name] || f(shown)
 	})
 }

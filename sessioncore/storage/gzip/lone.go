@@ -40,7 +40,8 @@ func Unpack(name string, obj storage.Object, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := f.check(name, obj); err != nil {
+	err = f.check(name, obj)
+	if err != nil {
 		return err
 	}
 	_, err = f.unpackTo(out, obj, st.Token, f.limitOf(st.Size))

@@ -66,10 +66,11 @@ func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 		return 0, nil
 	case end <= beginning && end < o.known.size:
 		err = o.storage.format.unpack(o.obj, o.known.token, func(in io.Reader) error {
-			if _, err := io.CopyN(io.Discard, in, off); err != nil {
+			_, err := io.CopyN(io.Discard, in, off)
+			if err != nil {
 				return err
 			}
-			_, err := io.ReadFull(in, p)
+			_, err = io.ReadFull(in, p)
 			return err
 		})
 		if err != nil {
@@ -112,7 +113,8 @@ func (o *object) unpack() (measurement, error) {
 		text.Close()
 		return known, err
 	}
-	o.content, o.idle = text, time.AfterFunc(keepFor, storage.Guarded(o.drop))
+	o.content = text
+	o.idle = time.AfterFunc(keepFor, storage.Guarded(o.drop))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unpacked[o] = struct{}{}

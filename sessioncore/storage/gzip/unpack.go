@@ -34,7 +34,8 @@ var gzipped = &format{
 	sizeOf: func(obj storage.Object, size int64) (int64, bool) {
 		const trailer = 8 // bytes after the data: a checksum and the size
 		var end [trailer]byte
-		if err := storage.ReadFull(obj, end[:], max(size-trailer, 0)); err != nil {
+		err := storage.ReadFull(obj, end[:], max(size-trailer, 0))
+		if err != nil {
 			return 0, true
 		}
 		return int64(binary.LittleEndian.Uint32(end[trailer-4:])), true
@@ -147,7 +148,8 @@ func (m *members) Reset(in io.Reader) error {
 func (m *members) Read(p []byte) (n int, err error) {
 	for err = m.end; n == 0 && err == nil; {
 		if !m.within {
-			if err := m.gz.Reset(m.in); err == io.EOF { // at the first byte of a member
+			err := m.gz.Reset(m.in)
+			if err == io.EOF { // at the first byte of a member
 				return 0, io.ErrUnexpectedEOF
 			} else if err != nil {
 				return 0, err
@@ -159,7 +161,8 @@ func (m *members) Read(p []byte) (n int, err error) {
 		if err == io.EOF { // the end of a member
 			m.within = false
 			err = nil
-			if magic, _ := m.in.Peek(len(member)); string(magic) != member {
+			magic, _ := m.in.Peek(len(member))
+			if string(magic) != member {
 				m.end = io.EOF
 				err = io.EOF
 			}
