@@ -101,7 +101,8 @@ func (s *Storage) find(name string) *catalogueNode {
 // Callers must hold s.mu.
 func (s *Storage) enter(name, path string) *catalogueNode {
 	n := s.root
-	if dir := storage.Dir(name); dir != "" {
+	dir := storage.Dir(name)
+	if dir != "" {
 		for part := range strings.SplitSeq(dir, "/") {
 			n = s.enterIn(n, part)
 		}
@@ -202,7 +203,8 @@ func (s *Storage) replace(old *row, f rowFacts) *row {
 	r := s.newRow(f)
 	r.changed = nextChange(old.changed, r.modified())
 	s.rows[f.path] = r
-	if n := s.find(r.name()); n != nil && n.row == old {
+	n := s.find(r.name())
+	if n != nil && n.row == old {
 		n.row = r
 	}
 	return r
@@ -216,7 +218,8 @@ func (s *Storage) remove(path string) {
 	}
 	delete(s.rows, path)
 	r.gone = true
-	if n := s.find(r.name()); n != nil && n.row == r {
+	n := s.find(r.name())
+	if n != nil && n.row == r {
 		n.row = nil
 		n.parent.touch(time.Now().UnixNano())
 		s.prune(n)
@@ -228,7 +231,13 @@ func (s *Storage) rowStat(r *row) storage.Stat {
 	st := s.owner
 	st.Kind = storage.KindFile
 	st.Mode = storage.FileMode
-	st.Token = storage.Token{Device: s.device, Inode: r.inode, Size: r.size, Modified: r.modified(), Changed: r.changed}
+	st.Token = storage.Token{
+		Device:   s.device,
+		Inode:    r.inode,
+		Size:     r.size,
+		Modified: r.modified(),
+		Changed:  r.changed,
+	}
 	return st
 }
 
@@ -240,21 +249,34 @@ func (s *Storage) statOf(n *catalogueNode) storage.Stat {
 	st := s.owner
 	st.Kind = storage.KindDir
 	st.Mode = storage.DirMode
-	st.Token = storage.Token{Device: s.device, Inode: n.inode, Modified: n.modified, Changed: n.changed}
+	st.Token = storage.Token{
+		Device:   s.device,
+		Inode:    n.inode,
+		Modified: n.modified,
+		Changed:  n.changed,
+	}
 	return st
 }
 
 // missing returns the error for a name that is not there.
-func missing(op, name string) error { return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist} }
+func missing(op, name string) error {
+	return &fs.PathError{
+		Op:   op,
+		Path: name,
+		Err:  fs.ErrNotExist,
+	}
+}
 
 // lookUp returns the node of a name; "" is the root. Callers must hold s.mu.
 func (s *Storage) lookUp(op, name string) (*catalogueNode, error) {
 	if name != "" {
-		if err := storage.CheckName(name); err != nil {
+		err := storage.CheckName(name)
+		if err != nil {
 			return nil, err
 		}
 	}
-	if n := s.find(name); n != nil {
+	n := s.find(name)
+	if n != nil {
 		return n, nil
 	}
 	return nil, missing(op, name)
@@ -276,10 +298,12 @@ func (s *Storage) file(op, name string) (*row, error) {
 
 // checkParent returns an error unless the directory of a name is there. Callers must hold s.mu.
 func (s *Storage) checkParent(op, name string) error {
-	if err := storage.CheckName(name); err != nil {
+	err := storage.CheckName(name)
+	if err != nil {
 		return err
 	}
-	if n := s.find(storage.Dir(name)); n == nil || n.row != nil {
+	n := s.find(storage.Dir(name))
+	if n == nil || n.row != nil {
 		return missing(op, name)
 	}
 	return nil

@@ -76,7 +76,8 @@ func newPool(ctx context.Context, config *pgxpool.Config) (p *pool, err error) {
 		if p.unprepared.Load() {
 			c.DefaultQueryExecMode = pgx.QueryExecModeExec
 		}
-		if now, err := pgconn.ParseConfig(c.ConnString()); err == nil {
+		now, err := pgconn.ParseConfig(c.ConnString())
+		if err == nil {
 			c.Password = now.Password // it may have changed
 		}
 		return nil
@@ -205,7 +206,9 @@ func (s *Storage) read(ctx context.Context, limit time.Duration, do func(ctx con
 	defer cancel()
 	var err error
 	for range tries {
-		err = s.pool.use(ctx, s.pool.reading, func(c conn) error { return do(ctx, c) })
+		err = s.pool.use(ctx, s.pool.reading, func(c conn) error {
+			return do(ctx, c)
+		})
 		if err == nil || errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
@@ -222,7 +225,8 @@ func (s *Storage) read(ctx context.Context, limit time.Duration, do func(ctx con
 // try is read for requests that others wait for. It fails at once while the server is known to be
 // gone.
 func (s *Storage) try(limit time.Duration, do func(ctx context.Context, c conn) error) error {
-	if reason := s.broken.Load(); reason != nil {
+	reason := s.broken.Load()
+	if reason != nil {
 		return *reason
 	}
 	return s.checkReachable(s.read(context.Background(), limit, do))

@@ -62,7 +62,8 @@ func (s *Storage) Open(name string) (storage.Object, error) {
 		if missing != nil {
 			return nil, missing
 		}
-		if err = r.content.renew(); err == nil {
+		err = r.content.renew()
+		if err == nil {
 			r.content.open.Add(1)
 			return &object{row: r}, nil
 		}
@@ -105,7 +106,8 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	f, _ := o.row.content.facts()
 	n := int(max(0, min(int64(len(p)), f.size-off)))
 	if n > 0 {
-		if err := o.row.content.read(p[:n], off); err != nil {
+		err := o.row.content.read(p[:n], off)
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -132,10 +134,12 @@ func (c *rowContent) name() string {
 // read fills p. The row's facts say that it has these bytes.
 func (c *rowContent) read(p []byte, off int64) error {
 	for range contentTries {
-		if isKept, err := c.copy(p, off); isKept {
+		isKept, err := c.copy(p, off)
+		if isKept {
 			return err
 		}
-		if err := c.fetch(off + int64(len(p))); err != nil {
+		err = c.fetch(off + int64(len(p)))
+		if err != nil {
 			return err
 		}
 	}
@@ -151,7 +155,8 @@ func (c *rowContent) copy(p []byte, off int64) (isKept bool, err error) {
 		return false, nil
 	}
 	c.s.kept.use(c, c.text.InFile())
-	if _, err := c.text.ReadAt(p, off); err != nil {
+	_, err = c.text.ReadAt(p, off)
+	if err != nil {
 		return true, err
 	}
 	line := f.title.line()
@@ -252,14 +257,15 @@ func (c *rowContent) readRest(text *budget.Text, f rowFacts) (now rowFacts, same
 	n := text.Size()
 	limit := readLimit + time.Duration(f.size>>20)*secondsOfMiB*time.Second
 	err = c.s.try(limit, func(ctx context.Context, conn conn) error {
-		if err := text.Cut(n); err != nil {
+		err := text.Cut(n)
+		if err != nil {
 			return err
 		}
 		rows, _ := conn.Query(ctx, c.s.sql.rest, f.path, n, c.version, pieceSize) // rows has the error
 		var sum []byte
 		var piece pgtype.DriverBytes
 		found := false
-		_, err := pgx.ForEachRow(rows, append(now.targets(), &sum, &piece), func() (err error) {
+		_, err = pgx.ForEachRow(rows, append(now.targets(), &sum, &piece), func() (err error) {
 			if !found {
 				found = true
 				same, err = hasSum(text, n, sum)
@@ -304,7 +310,8 @@ func (c *rowContent) keepHead(now beginning, asked int64) error {
 		text = c.s.kept.texts.New()
 	}
 	c.s.kept.reserve(text, int64(len(now.head)))
-	if _, err := text.Write(now.head[len(known):]); err != nil {
+	_, err = text.Write(now.head[len(known):])
+	if err != nil {
 		return err
 	}
 	c.keep(text, now.rowFacts, asked)
@@ -395,7 +402,8 @@ func (c *rowContent) keepAppended(before rowFacts, data []byte, after rowFacts) 
 		return
 	}
 	c.s.kept.reserve(c.text, after.size)
-	if _, err := c.text.Write(data); err != nil {
+	_, err := c.text.Write(data)
+	if err != nil {
 		return
 	}
 	c.version = after.version

@@ -29,7 +29,12 @@ type kept struct {
 type rowContents = simplelru.LRU[*rowContent, struct{}]
 
 func newKept(limit *budget.Budget, dir string) *kept {
-	k := &kept{texts: budget.Room{Limit: limit, Memory: limit.Kept().AtMost(maxMemory), Most: maxInMemory, Dir: dir}}
+	k := &kept{texts: budget.Room{
+		Limit:  limit,
+		Memory: limit.Kept().AtMost(maxMemory),
+		Most:   maxInMemory,
+		Dir:    dir,
+	}}
 	k.memory, _ = simplelru.NewLRU[*rowContent, struct{}](math.MaxInt, nil)
 	k.files, _ = simplelru.NewLRU[*rowContent, struct{}](math.MaxInt, nil)
 	limit.OnFull(k.evictIdle)

@@ -43,7 +43,8 @@ func (s *Storage) beginWrite(batch *pgx.Batch, path string) {
 // Lock implements storage.Storage. The server releases the lock with the first write, or if this
 // process ends.
 func (s *Storage) Lock(ctx context.Context, name string) (func() error, error) {
-	if err := s.checkParentNow("lock", name); err != nil {
+	err := s.checkParentNow("lock", name)
+	if err != nil {
 		return nil, err
 	}
 	limited, cancel := storage.WithLimit(ctx)
@@ -97,7 +98,8 @@ func (l *lock) giveBack() {
 func (s *Storage) lockRow(ctx context.Context, name string) (*lock, error) {
 	var err error
 	for range tries {
-		if reason := s.broken.Load(); reason != nil {
+		reason := s.broken.Load()
+		if reason != nil {
 			return nil, *reason
 		}
 		var l *lock

@@ -97,7 +97,8 @@ func (s *Storage) lookAsync(done chan struct{}) {
 		s.look.running = nil
 		close(done)
 	}()
-	if err := s.lookNow(s.ctx); err != nil && s.ctx.Err() == nil {
+	err := s.lookNow(s.ctx)
+	if err != nil && s.ctx.Err() == nil {
 		s.markUnreachable(err)
 	}
 }
@@ -147,7 +148,8 @@ type changeSet struct {
 // says that these were all changes. Callers must hold look.turn.
 func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	l := &s.look
-	since, asked := l.seen, s.now()
+	since := l.seen
+	asked := s.now()
 	sql := s.sql.changed
 	if l.noted.Load() && since != "" {
 		sql = s.sql.noted

@@ -34,7 +34,8 @@ func namesFor(prefix string) (names []string) {
 	if who != "" {
 		names = []string{who}
 	}
-	if above := path.Base(path.Dir(dir)); above != "/" {
+	above := path.Base(path.Dir(dir))
+	if above != "/" {
 		names = append(names, who+"@"+above)
 	}
 	return append(names, fmt.Sprintf("%s@%08x", who, uint32(xxhash.Sum64String(prefix))))
@@ -63,7 +64,8 @@ func (p *people) assignNames(prefixes ...string) {
 				name = shorter
 			}
 		}
-		p.nameOf[prefix], p.prefixOf[name] = name, prefix
+		p.nameOf[prefix] = name
+		p.prefixOf[name] = prefix
 	}
 }
 
@@ -182,7 +184,8 @@ func (s *Storage) checkPrefix(ctx context.Context, src *Source) error {
 	if err != nil || len(found) == 0 && !odd {
 		return err
 	}
-	if more := len(found) - maxNamed; more > 0 {
+	more := len(found) - maxNamed
+	if more > 0 {
 		found = append(found[:maxNamed], fmt.Sprintf("and %d more", more))
 	}
 	why := "nothing in the table " + src.Table + " begins with that"

@@ -81,7 +81,8 @@ func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	if err = s.begin(ctx, src); err != nil {
+	err = s.begin(ctx, src)
+	if err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -94,8 +95,13 @@ func newStorage(o Options) *Storage {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Storage{
-		opts: o, root: &catalogueNode{inode: 2}, rows: map[string]*row{}, inodes: 2, held: map[string]*lock{},
-		onLost: func(error) {}, onBack: func() {},
+		opts:   o,
+		root:   &catalogueNode{inode: 2},
+		rows:   map[string]*row{},
+		inodes: 2,
+		held:   map[string]*lock{},
+		onLost: func(error) {},
+		onBack: func() {},
 	}
 	s.ctx, s.close = context.WithCancel(context.Background())
 	s.owner.UID = uint32(os.Geteuid())
@@ -112,10 +118,12 @@ func (s *Storage) begin(ctx context.Context, src *Source) error {
 		return err
 	}
 	s.sql = makeQueries(src.table, schema+"."+changesTable)
-	if err := s.findPlace(ctx, src); err != nil {
+	err = s.findPlace(ctx, src)
+	if err != nil {
 		return err
 	}
-	if err = s.lookNow(ctx); err != nil {
+	err = s.lookNow(ctx)
+	if err != nil {
 		return fmt.Errorf("the table %s cannot be read: %w", src.Table, err)
 	}
 	return s.checkPrefix(ctx, src)
@@ -123,7 +131,10 @@ func (s *Storage) begin(ctx context.Context, src *Source) error {
 
 // Notify sets the functions that are called when the database is lost, and when it is reached
 // again. It must be called before s is used.
-func (s *Storage) Notify(lost func(error), back func()) { s.onLost, s.onBack = lost, back }
+func (s *Storage) Notify(lost func(error), back func()) {
+	s.onLost = lost
+	s.onBack = back
+}
 
 // Close ends all connections.
 func (s *Storage) Close() {

@@ -61,12 +61,18 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 // the client, a title goes into the columns alone.
 func (s *Storage) extend(name string, r *row, before rowFacts, data []byte, t *title) (storage.Stat, error) {
 	text := string(data)
-	if err := checkText(text, before.size); err != nil {
+	err := checkText(text, before.size)
+	if err != nil {
 		return storage.Stat{}, err
 	}
 	c := rowChange{
-		path: before.path, version: before.version, sql: s.sql.append,
-		args: []any{nowMs(), text, before.size}, at: before.size, data: text, title: t,
+		path:    before.path,
+		version: before.version,
+		sql:     s.sql.append,
+		args:    []any{nowMs(), text, before.size},
+		at:      before.size,
+		data:    text,
+		title:   t,
 	}
 	if t != nil {
 		c.sql = s.sql.setTitle
@@ -105,7 +111,8 @@ func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, err
 		if o.Expect.Size < int64(len(o.Head)) {
 			return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
 		}
-		if t, ok := parseSlot(o.Head); ok && bytes.Equal(t.line(), o.Head) {
+		t, ok := parseSlot(o.Head)
+		if ok && bytes.Equal(t.line(), o.Head) {
 			before, err := s.expected(name, o.Expect)
 			if err != nil {
 				return storage.Stat{}, err
@@ -119,7 +126,8 @@ func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, err
 
 // replaceWhole is Replace with a whole content.
 func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat, error) {
-	if err := storage.CheckName(name); err != nil {
+	err := storage.CheckName(name)
+	if err != nil {
 		return storage.Stat{}, err
 	}
 	s.refreshUnlocked(name)
@@ -128,7 +136,8 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 		return storage.Stat{}, err
 	}
 	var content strings.Builder // the text of a parameter, which is not copied once more
-	if err := o.Write(&content); err != nil {
+	err = o.Write(&content)
+	if err != nil {
 		return storage.Stat{}, err
 	}
 	if o.Ready != nil {
@@ -142,13 +151,17 @@ func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat
 		}
 	}
 	text := content.String()
-	if err := checkText(text, 0); err != nil {
+	err = checkText(text, 0)
+	if err != nil {
 		return storage.Stat{}, err
 	}
 	t, _ := parseSlot([]byte(text[:min(len(text), slotSize)]))
 	c := rowChange{
-		path: s.PathOf(name), version: before.version, sql: s.sql.update,
-		args: []any{mtimeOf(o), text, t.text, t.source, t.updated}, data: text,
+		path:    s.PathOf(name),
+		version: before.version,
+		sql:     s.sql.update,
+		args:    []any{mtimeOf(o), text, t.text, t.source, t.updated},
+		data:    text,
 	}
 	if before.version == "" {
 		c.sql = s.sql.insert
@@ -169,14 +182,16 @@ func (s *Storage) expected(name string, token storage.Token) (rowFacts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if token != (storage.Token{}) {
-		if err := s.checkParent("replace", name); err != nil {
+		err := s.checkParent("replace", name)
+		if err != nil {
 			return rowFacts{}, err
 		}
 	}
 	n := s.find(name)
 	switch {
 	case n == nil && token == storage.Token{}:
-		if err := s.checkPath(name); err != nil {
+		err := s.checkPath(name)
+		if err != nil {
 			return rowFacts{}, err
 		}
 		return rowFacts{}, s.mayHold(storage.Dir(name))
@@ -197,7 +212,8 @@ func (s *Storage) expected(name string, token storage.Token) (rowFacts, error) {
 // hold s.mu.
 func (s *Storage) mayHold(dir string) error {
 	for ; dir != ""; dir = storage.Dir(dir) {
-		if n := s.find(dir); n != nil && n.row != nil {
+		n := s.find(dir)
+		if n != nil && n.row != nil {
 			return fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
 		}
 	}
@@ -279,7 +295,8 @@ func (s *Storage) run(ctx context.Context, conn conn, c rowChange) (rowFacts, er
 	batch.Queue(c.sql, append([]any{c.path, c.version}, c.args...)...)
 	at := batch.Len()
 	batch.Queue(`COMMIT`)
-	if err := answer(conn.SendBatch(ctx, &batch), at, f.targets()...); err != nil {
+	err := answer(conn.SendBatch(ctx, &batch), at, f.targets()...)
+	if err != nil {
 		return rowFacts{}, err
 	}
 	return f, nil
@@ -295,7 +312,8 @@ func answer(results pgx.BatchResults, nth int, targets ...any) error {
 	if err == nil {
 		err = results.QueryRow().Scan(targets...)
 	}
-	if closed := results.Close(); closed != nil && (err == nil || errors.Is(err, pgx.ErrNoRows)) {
+	closed := results.Close()
+	if closed != nil && (err == nil || errors.Is(err, pgx.ErrNoRows)) {
 		return closed
 	}
 	return err

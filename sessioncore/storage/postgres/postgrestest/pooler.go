@@ -28,17 +28,20 @@ func (s *Server) NewPooler(t testing.TB, mode string) *Pooler {
 // StartPooler starts PgBouncer with as many connections to the server.
 func (s *Server) StartPooler(mode string, connections int) (*Pooler, error) {
 	const path = "/usr/sbin/pgbouncer"
-	if _, err := os.Stat(path); err != nil {
+	_, err := os.Stat(path)
+	if err != nil {
 		return nil, fmt.Errorf("PgBouncer %w (apt-get install pgbouncer)", errMissing)
 	}
 	p := &Pooler{dir: filepath.Join(s.dir, mode)}
 	config := fmt.Sprintf("[databases]\npostgres = host=%s user=tester\n[pgbouncer]\nauth_type = any\nlisten_addr =\nlisten_port = 5432\n"+
 		"unix_socket_dir = %s\npidfile = %s/pid\npool_mode = %s\ndefault_pool_size = %d\nmax_client_conn = 2000\n",
 		s.dir, p.dir, p.dir, mode, connections)
-	if err := os.Mkdir(p.dir, 0o755); err != nil {
+	err = os.Mkdir(p.dir, 0o755)
+	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(os.WriteFile(filepath.Join(p.dir, "ini"), []byte(config), 0o644), giveToNobody(p.dir)); err != nil {
+	err = cmp.Or(os.WriteFile(filepath.Join(p.dir, "ini"), []byte(config), 0o644), giveToNobody(p.dir))
+	if err != nil {
 		return nil, err
 	}
 	p.cmd = s.command("psql", filepath.Join(p.dir, "ini"))
@@ -46,10 +49,12 @@ func (s *Server) StartPooler(mode string, connections int) (*Pooler, error) {
 	var said bytes.Buffer
 	p.cmd.Stdout = &said
 	p.cmd.Stderr = &said
-	if err := p.cmd.Start(); err != nil {
+	err = p.cmd.Start()
+	if err != nil {
 		return nil, err
 	}
-	if err := waitFor(p.URL("postgres"), nil); err != nil {
+	err = waitFor(p.URL("postgres"), nil)
+	if err != nil {
 		p.Close()
 		return nil, fmt.Errorf("PgBouncer does not answer: %w: %s", err, said.String())
 	}

@@ -86,7 +86,8 @@ func check(t testing.TB, err error) {
 
 // findBinaries returns the directory of the server's programs. Debian has them in no PATH.
 func findBinaries() (string, error) {
-	if path, err := exec.LookPath("initdb"); err == nil {
+	path, err := exec.LookPath("initdb")
+	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 		return filepath.Dir(path), err
 	}
@@ -94,7 +95,9 @@ func findBinaries() (string, error) {
 	if len(found) == 0 {
 		return "", fmt.Errorf("PostgreSQL %w (apt-get install postgresql)", errMissing)
 	}
-	newest := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) } // 9 before 10
+	newest := func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	} // 9 before 10
 	return slices.MaxFunc(found, newest), nil
 }
 
@@ -122,10 +125,12 @@ func (s *Server) Follow(t testing.TB) *Server {
 	}
 	standby := &Server{dir: dir, bin: s.bin, settings: s.settings}
 	t.Cleanup(standby.Close)
-	if err := standby.begin(standby.command("pg_basebackup", "-h", s.dir, "-U", "tester", "-D", standby.data(), "-R", "-c", "fast", "--no-sync")); err != nil {
+	err = standby.begin(standby.command("pg_basebackup", "-h", s.dir, "-U", "tester", "-D", standby.data(), "-R", "-c", "fast", "--no-sync"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.psql("ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf();"); err != nil {
+	err = s.psql("ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf();")
+	if err != nil {
 		t.Fatal(err)
 	}
 	// Its processes read that some time later. The one that makes writes wait does so before a checkpoint.
@@ -177,7 +182,8 @@ func (s *Server) removeAtEnd() error {
 	if err != nil {
 		return err
 	}
-	if err := wait.Start(); err != nil {
+	err = wait.Start()
+	if err != nil {
 		return err
 	}
 	s.stays = wait
@@ -220,7 +226,8 @@ func (s *Server) Start() error {
 	s.proc = s.command("postgres", args...)
 	var said bytes.Buffer
 	s.proc.Stderr = &said
-	if err := s.proc.Start(); err != nil {
+	err := s.proc.Start()
+	if err != nil {
 		return err
 	}
 	s.ended = make(chan struct{})
@@ -228,7 +235,8 @@ func (s *Server) Start() error {
 		_ = cmd.Wait()
 		close(ended)
 	}(s.proc, s.ended)
-	if err := waitFor(s.URL("postgres"), s.ended); err != nil {
+	err = waitFor(s.URL("postgres"), s.ended)
+	if err != nil {
 		return fmt.Errorf("PostgreSQL does not start: %w: %s", err, said.String())
 	}
 	return nil
@@ -272,7 +280,8 @@ func (s *Server) end(which int, sig syscall.Signal) {
 func (s *Server) psql(sql string) error {
 	cmd := s.command("psql", "-Xq", "-v", "ON_ERROR_STOP=1", s.URL("postgres"))
 	cmd.Stdin = strings.NewReader(sql)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		return fmt.Errorf("psql: %w: %s", err, out)
 	}
 	return nil

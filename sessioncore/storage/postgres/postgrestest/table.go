@@ -50,7 +50,8 @@ func (t *Table) Source(more string) string {
 // Do carries out a statement.
 func (t *Table) Do(tb testing.TB, sql string, args ...any) {
 	tb.Helper()
-	if _, err := t.Exec(context.Background(), sql, args...); err != nil {
+	_, err := t.Exec(context.Background(), sql, args...)
+	if err != nil {
 		tb.Fatalf("%s: %v", sql, err)
 	}
 }
@@ -91,7 +92,8 @@ func (t *Table) Remove(tb testing.TB, path string) {
 // Content returns the content of a row.
 func (t *Table) Content(tb testing.TB, path string) (content string) {
 	tb.Helper()
-	if err := t.QueryRow(context.Background(), `SELECT content FROM `+t.Name+` WHERE path = $1`, path).Scan(&content); err != nil {
+	err := t.QueryRow(context.Background(), `SELECT content FROM `+t.Name+` WHERE path = $1`, path).Scan(&content)
+	if err != nil {
 		tb.Fatalf("%s: %v", path, err)
 	}
 	return content
@@ -101,7 +103,8 @@ func (t *Table) Content(tb testing.TB, path string) (content string) {
 func (t *Table) AskPassword(tb testing.TB, role string) {
 	tb.Helper()
 	rules := fmt.Sprintf("local all %s scram-sha-256\nlocal all all trust\n", role)
-	if err := os.WriteFile(filepath.Join(t.server.data(), "pg_hba.conf"), []byte(rules), 0); err != nil {
+	err := os.WriteFile(filepath.Join(t.server.data(), "pg_hba.conf"), []byte(rules), 0)
+	if err != nil {
 		tb.Fatal(err)
 	}
 	once := make(chan struct{})
@@ -115,7 +118,8 @@ func (t *Table) AskPassword(tb testing.TB, role string) {
 // Script carries out statements as psql does.
 func (t *Table) Script(tb testing.TB, sql string) {
 	tb.Helper()
-	if err := t.Psql(sql); err != nil {
+	err := t.Psql(sql)
+	if err != nil {
 		tb.Fatal(err)
 	}
 }
