@@ -121,7 +121,8 @@ func configure(conn *sqlite3.Conn, value int) error {
 		conn.Limit(id, limit)
 	}
 	for id, on := range settings {
-		if _, err := conn.Config(id, on); err != nil {
+		_, err := conn.Config(id, on)
+		if err != nil {
 			return err
 		}
 	}

@@ -200,7 +200,13 @@ func (d *Database) newReader(ctx context.Context) (*reader, error) {
 		return nil, fmt.Errorf("%w: %s: %v", ErrUnreadable, d.Name, err)
 	}
 	rows := &Conn{Conn: c.conn, prepared: map[string]*sqlite3.Stmt{}}
-	return &reader{connection: c, rows: rows, files: files, state: state, at: at}, nil
+	return &reader{
+		connection: c,
+		rows:       rows,
+		files:      files,
+		state:      state,
+		at:         at,
+	}, nil
 }
 
 // keep keeps a reader for a later transaction, unless enough are kept.
