@@ -28,7 +28,8 @@ type Hooked struct {
 // call calls do between the hooks.
 func (h *Hooked) call(c Call, do func(*Call) error) error {
 	if h.Before != nil {
-		if err := h.Before(c); err != nil {
+		err := h.Before(c)
+		if err != nil {
 			return err
 		}
 	}
@@ -41,20 +42,29 @@ func (h *Hooked) call(c Call, do func(*Call) error) error {
 
 // stat is call for a method that returns a Stat.
 func (h *Hooked) stat(op, name string, do func() (storage.Stat, error)) (st storage.Stat, err error) {
-	err = h.call(Call{Op: op, Name: name}, func(*Call) error { st, err = do(); return err })
+	err = h.call(Call{Op: op, Name: name}, func(*Call) error {
+		st, err = do()
+		return err
+	})
 	return st, err
 }
 
 func (h *Hooked) List(dir string, only []string, f func(storage.Item) bool) error {
-	return h.call(Call{Op: "List", Name: dir}, func(*Call) error { return h.Storage.List(dir, only, f) })
+	return h.call(Call{Op: "List", Name: dir}, func(*Call) error {
+		return h.Storage.List(dir, only, f)
+	})
 }
 
 func (h *Hooked) Stat(name string) (storage.Stat, error) {
-	return h.stat("Stat", name, func() (storage.Stat, error) { return h.Storage.Stat(name) })
+	return h.stat("Stat", name, func() (storage.Stat, error) {
+		return h.Storage.Stat(name)
+	})
 }
 
 func (h *Hooked) Append(name string, data []byte) (storage.Stat, error) {
-	return h.stat("Append", name, func() (storage.Stat, error) { return h.Storage.Append(name, data) })
+	return h.stat("Append", name, func() (storage.Stat, error) {
+		return h.Storage.Append(name, data)
+	})
 }
 
 func (h *Hooked) Replace(name string, r storage.Replacement) (storage.Stat, error) {
@@ -62,25 +72,39 @@ func (h *Hooked) Replace(name string, r storage.Replacement) (storage.Stat, erro
 	if r.Write == nil {
 		op = "Overwrite"
 	}
-	return h.stat(op, name, func() (storage.Stat, error) { return h.Storage.Replace(name, r) })
+	return h.stat(op, name, func() (storage.Stat, error) {
+		return h.Storage.Replace(name, r)
+	})
 }
 
 func (h *Hooked) Sync(name string) error {
-	return h.call(Call{Op: "Sync", Name: name}, func(*Call) error { return h.Storage.Sync(name) })
+	return h.call(Call{Op: "Sync", Name: name}, func(*Call) error {
+		return h.Storage.Sync(name)
+	})
 }
 
 func (h *Hooked) Lock(ctx context.Context, name string) (func() error, error) {
 	var unlock func() error
-	err := h.call(Call{Op: "Lock", Name: name}, func(*Call) (err error) { unlock, err = h.Storage.Lock(ctx, name); return err })
+	err := h.call(Call{Op: "Lock", Name: name}, func(*Call) (err error) {
+		unlock, err = h.Storage.Lock(ctx, name)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return func() error { return h.call(Call{Op: "unlock", Name: name}, func(*Call) error { return unlock() }) }, nil
+	return func() error {
+		return h.call(Call{Op: "unlock", Name: name}, func(*Call) error {
+			return unlock()
+		})
+	}, nil
 }
 
 func (h *Hooked) Open(name string) (storage.Object, error) {
 	var obj storage.Object
-	err := h.call(Call{Op: "Open", Name: name}, func(*Call) (err error) { obj, err = h.Storage.Open(name); return err })
+	err := h.call(Call{Op: "Open", Name: name}, func(*Call) (err error) {
+		obj, err = h.Storage.Open(name)
+		return err
+	})
 	if err != nil {
 		if obj != nil {
 			err = errors.Join(err, obj.Close())
@@ -98,7 +122,12 @@ type hookedObject struct {
 }
 
 func (o *hookedObject) ReadAt(p []byte, off int64) (n int, err error) {
-	err = o.of.call(Call{Op: "ReadAt", Name: o.name, Off: off, Size: len(p)}, func(c *Call) error {
+	err = o.of.call(Call{
+		Op:   "ReadAt",
+		Name: o.name,
+		Off:  off,
+		Size: len(p),
+	}, func(c *Call) error {
 		n, err = o.Object.ReadAt(p, off)
 		c.Size = n
 		return err
@@ -111,5 +140,7 @@ func (o *hookedObject) Stat() (storage.Stat, error) {
 }
 
 func (o *hookedObject) Close() error {
-	return o.of.call(Call{Op: "Close", Name: o.name}, func(*Call) error { return o.Object.Close() })
+	return o.of.call(Call{Op: "Close", Name: o.name}, func(*Call) error {
+		return o.Object.Close()
+	})
 }

@@ -12,7 +12,8 @@ func As(uid int, do func() error) error {
 	defer runtime.UnlockOSThread()
 	become := func(uid int) { // of this thread alone, unlike syscall.Setresuid
 		const keep = ^uintptr(0)
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
+		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, uintptr(uid), keep)
+		if errno != 0 {
 			panic(errno)
 		}
 	}

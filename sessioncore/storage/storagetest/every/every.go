@@ -46,7 +46,9 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 			require.NoError(t, errors.Join(err, w.Close()))
 			plain.WriteFile(t, name+archive.Ending, b.String())
 		}
-		s.Remove = func(t *testing.T, name string) { plain.Remove(t, name+archive.Ending) }
+		s.Remove = func(t *testing.T, name string) {
+			plain.Remove(t, name+archive.Ending)
+		}
 		s.Files = archive.New(disk, nil, t.TempDir())
 		s.Journal = nil
 		test(t, s)
@@ -73,7 +75,8 @@ func Journals(t *testing.T, test func(t *testing.T, s Store)) {
 	t.Run("memory", func(t *testing.T) {
 		m := memory.New()
 		test(t, Store{
-			Files: m, Journal: m,
+			Files:     m,
+			Journal:   m,
 			WriteFile: func(t *testing.T, name, data string) { require.NoError(t, m.WriteFile(name, []byte(data))) },
 			Remove:    func(t *testing.T, name string) { require.NoError(t, m.Remove(name)) },
 		})
@@ -102,7 +105,8 @@ func Journals(t *testing.T, test func(t *testing.T, s Store)) {
 // onDisk returns a directory as a Store.
 func onDisk(disk *dir.Storage) Store {
 	return Store{
-		Files: disk, Journal: disk,
+		Files:   disk,
+		Journal: disk,
 		Link: func(t *testing.T, name, to string) {
 			require.NoError(t, os.Symlink(to, filepath.Join(disk.Path(), name)))
 		},

@@ -57,7 +57,8 @@ func (m *Storage) touch(n *node) *node {
 // get returns what a name stands for, which must be of a kind; KindOther stands for any. Callers must hold m.mu.
 func (m *Storage) get(name string, kind storage.Kind) (*node, error) {
 	if name != "" || kind == storage.KindFile {
-		if err := storage.CheckName(name); err != nil {
+		err := storage.CheckName(name)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +76,8 @@ func (m *Storage) get(name string, kind storage.Kind) (*node, error) {
 func (m *Storage) put(name string, n *node) (*node, error) {
 	above := storage.Dir(name)
 	if m.nodes[above] == nil {
-		if _, err := m.put(above, &node{Stat: storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}}); err != nil {
+		_, err := m.put(above, &node{Stat: storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -94,12 +96,17 @@ func (m *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, err := m.get(dir, storage.KindDir); err != nil {
+	_, err := m.get(dir, storage.KindDir)
+	if err != nil {
 		return err
 	}
 	for name, n := range m.nodes {
 		state := func() (storage.Stat, error) { return n.Stat, nil }
-		if name != "" && storage.Dir(name) == dir && !f(storage.Item{Name: path.Base(name), Kind: n.Kind, State: state}) {
+		if name != "" && storage.Dir(name) == dir && !f(storage.Item{
+			Name:  path.Base(name),
+			Kind:  n.Kind,
+			State: state,
+		}) {
 			break
 		}
 	}
@@ -129,7 +136,9 @@ func (m *Storage) Stat(name string) (storage.Stat, error) {
 // Open implements storage.Files.
 func (m *Storage) Open(name string) (storage.Object, error) {
 	o := &object{storage: m}
-	if _, err := m.with(name, storage.KindFile, func(n *node) { o.node = n }); err != nil {
+	if _, err := m.with(name, storage.KindFile, func(n *node) {
+		o.node = n
+	}); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -164,7 +173,8 @@ func (m *Storage) Sync(name string) error {
 
 // Lock implements storage.Journal.
 func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
-	if err := storage.CheckName(name); err != nil {
+	err := storage.CheckName(name)
+	if err != nil {
 		return nil, err
 	}
 	if _, err := m.with(storage.Dir(name), storage.KindDir, func(*node) {}); err != nil {
@@ -176,7 +186,10 @@ func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, name)
 	}
-	return sync.OnceValue(func() error { leave(); return nil }), nil
+	return sync.OnceValue(func() error {
+		leave()
+		return nil
+	}), nil
 }
 
 // Append implements storage.Journal.
@@ -204,7 +217,8 @@ func (m *Storage) Replace(name string, r storage.Replacement) (storage.Stat, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err = cmp.Or(err, m.expectLocked(name, r.Expect)); err != nil {
+	err = cmp.Or(err, m.expectLocked(name, r.Expect))
+	if err != nil {
 		return storage.Stat{}, err
 	}
 	n, err := m.put(name, &node{storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}, slices.Clip(content.Bytes())})
@@ -242,7 +256,8 @@ func (m *Storage) expect(name string, token storage.Token) error {
 
 // expectLocked is expect for callers that hold m.mu.
 func (m *Storage) expectLocked(name string, token storage.Token) error {
-	if err := storage.CheckName(name); err != nil {
+	err := storage.CheckName(name)
+	if err != nil {
 		return err
 	}
 	var is storage.Token
@@ -275,16 +290,21 @@ func (m *Storage) WriteFile(name string, data []byte) error {
 func (m *Storage) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, err := m.get(name, storage.KindOther); err != nil {
+	_, err := m.get(name, storage.KindOther)
+	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(m.nodes, func(other string, _ *node) bool { return strings.HasPrefix(other+"/", name+"/") })
+	maps.DeleteFunc(m.nodes, func(other string, _ *node) bool {
+		return strings.HasPrefix(other+"/", name+"/")
+	})
 	m.touch(m.nodes[storage.Dir(name)])
 	return nil
 }
 
 // Chtimes sets the time of a file's last change.
 func (m *Storage) Chtimes(name string, modified time.Time) error {
-	_, err := m.with(name, storage.KindOther, func(n *node) { m.touch(n).Modified = modified.UnixNano() })
+	_, err := m.with(name, storage.KindOther, func(n *node) {
+		m.touch(n).Modified = modified.UnixNano()
+	})
 	return err
 }
