@@ -23,7 +23,8 @@ import (
 //
 // Any number of lines takes one lock and one write, independent of the session's length.
 func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]byte) (ids []string, err error) {
-	if err := w.writable(s.Name()); err != nil {
+	err = w.writable(s.Name())
+	if err != nil {
 		return nil, err
 	}
 	a := &appending{w: w, ctx: ctx, s: s}
@@ -108,7 +109,8 @@ func (a *appending) write() (ids []string, err error) {
 			if len(added) > len(a.ids) {
 				a.ids = added
 			}
-			if err := c.commit(b.lines); err != nil {
+			err := c.commit(b.lines)
+			if err != nil {
 				return err
 			}
 		}
@@ -121,7 +123,8 @@ func (a *appending) write() (ids []string, err error) {
 			err = nil
 		}
 	}
-	if err = a.w.syncAfter(a.s, err); err != nil {
+	err = a.w.syncAfter(a.s, err)
+	if err != nil {
 		return ids, err
 	}
 	if misfit != nil {
@@ -158,7 +161,9 @@ func (a *appending) addTo(b *batch) (ids []string, err error) {
 // is not held, since storing takes longer than others wait for it. The lines are checked against
 // the session first, so that a refused line leaves no blob behind.
 func (a *appending) withBlobs() ([]*draft, error) {
-	if !slices.ContainsFunc(a.drafts, func(d *draft) bool { return len(d.blobs) > 0 }) {
+	if !slices.ContainsFunc(a.drafts, func(d *draft) bool {
+		return len(d.blobs) > 0
+	}) {
 		return a.drafts, nil
 	}
 	snap, err := a.s.Acquire(a.ctx)
@@ -174,7 +179,8 @@ func (a *appending) withBlobs() ([]*draft, error) {
 	drafts := a.drafts[:len(ids)]
 	for i, d := range drafts {
 		for _, b := range d.blobs {
-			if err := a.w.putBlob(b); err != nil {
+			err := a.w.putBlob(b)
+			if err != nil {
 				return drafts[:i], err
 			}
 		}
@@ -278,10 +284,12 @@ func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
 	for {
 		n = min(n, size)
 		text := make([]byte, n)
-		if err := storage.ReadFull(s.File(), text, size-n); err != nil {
+		err := storage.ReadFull(s.File(), text, size-n)
+		if err != nil {
 			return nil, err
 		}
-		if at := bytes.LastIndexByte(text, '\n'); at >= 0 {
+		at := bytes.LastIndexByte(text, '\n')
+		if at >= 0 {
 			return text[at+1:], nil
 		}
 		if n == size || n > jsonl.MaxLine {

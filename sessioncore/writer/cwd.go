@@ -31,10 +31,12 @@ var ErrNoDirectory = errors.New("no such directory")
 // The header is written first, at the old place, as that may fail for want of room. If a later step
 // fails, the earlier ones are undone. So a session with that cwd may still need its file moved.
 func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string) error {
-	if err := w.writable(s.Name()); err != nil {
+	err := w.writable(s.Name())
+	if err != nil {
 		return err
 	}
-	if err := w.mayMove(s); err != nil {
+	err = w.mayMove(s)
+	if err != nil {
 		return err
 	}
 	cwd, err := w.newCWD(ctx, s, line) // before the lock is taken: a network's directory may take long
@@ -123,7 +125,8 @@ func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string
 	if old != "" && line == string(names.TitleLine(old)) {
 		return old, nil
 	}
-	if err := checkPath(line, "control characters", unicode.IsControl); err != nil {
+	err = checkPath(line, "control characters", unicode.IsControl)
+	if err != nil {
 		return "", err
 	}
 	cwd := path.Clean(line)
@@ -178,7 +181,8 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	disk, _ := c.w.opts.Journal.(mover)
 	if to != name {
 		before, _ := old.Member("cwd").Text()
-		if err := c.makePlace(disk, to, before == cwd); err != nil {
+		err := c.makePlace(disk, to, before == cwd)
+		if err != nil {
 			return "", false, err
 		}
 	}
@@ -194,11 +198,13 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	if to == name {
 		return to, len(set) > 0, nil
 	}
-	if err := disk.Move(name, to, sessioncore.FileEnding); err != nil {
+	err = disk.Move(name, to, sessioncore.FileEnding)
+	if err != nil {
 		for i := range set {
 			set[i].JSON = string(old.Member(set[i].Key))
 		}
-		if undo := c.setHeader(set); undo != nil {
+		undo := c.setHeader(set)
+		if undo != nil {
 			err = fmt.Errorf("%w (and the header was not put back: %v)", err, undo)
 		}
 		return "", false, err
@@ -216,7 +222,13 @@ func (c *change) setHeader(set []rawjson.Field) error {
 		return err
 	}
 	defer now.Release()
-	current := &change{w: c.w, s: c.s, ctx: c.ctx, snap: now, keepLock: true}
+	current := &change{
+		w:        c.w,
+		s:        c.s,
+		ctx:      c.ctx,
+		snap:     now,
+		keepLock: true,
+	}
 	return current.rewrite([]fileEdit{current.headerEdit(set...)}, nil)
 }
 
@@ -254,7 +266,8 @@ const previousFilesKey = "previousSessionFiles"
 
 // cwdMembers returns the members of the header to be changed for a new cwd and the file name to.
 func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []rawjson.Field) {
-	if old, isText := header.Member("cwd").Text(); isText && old == cwd && to == c.s.Name() {
+	old, isText := header.Member("cwd").Text()
+	if isText && old == cwd && to == c.s.Name() {
 		return nil
 	} else if !isText || old != cwd {
 		set = append(set, rawjson.Field{Key: "cwd", JSON: string(rawjson.AppendQuoted(nil, cwd))})
@@ -289,7 +302,9 @@ func withoutDirectory(header rawjson.Value, cwd string) (rawjson.Field, bool) {
 		return rawjson.Field{}, false // no such member, or one that keeps the client from opening the session
 	}
 	all := texts(header.Member(directoriesKey))
-	rest := slices.DeleteFunc(slices.Clone(all), func(dir string) bool { return dir == cwd })
+	rest := slices.DeleteFunc(slices.Clone(all), func(dir string) bool {
+		return dir == cwd
+	})
 	m := rawjson.Field{Key: directoriesKey}
 	if len(rest) > 0 {
 		m.JSON = quotedList(rest)

@@ -50,8 +50,12 @@ func parseDraft(line []byte, d *sessioncore.Dialect, rules PersistRules) (*draft
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(p.Text), MaxLine)
 	}
 	return &draft{
-		kind: kind, text: p.Text, blobs: p.Blobs,
-		id: p.Text.Member("id"), parent: p.Text.Member(d.ParentKey), hasTime: p.Text.Member("timestamp") != nil,
+		kind:    kind,
+		text:    p.Text,
+		blobs:   p.Blobs,
+		id:      p.Text.Member("id"),
+		parent:  p.Text.Member(d.ParentKey),
+		hasTime: p.Text.Member("timestamp") != nil,
 	}, nil
 }
 
@@ -77,8 +81,12 @@ type batch struct {
 
 func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
 	return &batch{
-		w: w, snap: snap, dialect: snap.Dialect(), now: w.opts.Now(), form: snap.TimeForm(),
-		ids: map[string]batchLine{},
+		w:       w,
+		snap:    snap,
+		dialect: snap.Dialect(),
+		now:     w.opts.Now(),
+		form:    snap.TimeForm(),
+		ids:     map[string]batchLine{},
 	}
 }
 
@@ -121,12 +129,14 @@ const idTries = 100
 // newID returns an id that is free in the session and in the batch.
 func (b *batch) newID() string {
 	for range idTries {
-		if id := b.w.opts.NewID(); !b.hasID(id) {
+		id := b.w.opts.NewID()
+		if !b.hasID(id) {
 			return id
 		}
 	}
 	for {
-		if id := randomID() + randomID(); !b.hasID(id) {
+		id := randomID() + randomID()
+		if !b.hasID(id) {
 			return id
 		}
 	}
@@ -138,8 +148,10 @@ func (b *batch) appendNow(dst []byte) []byte { return b.form.Append(dst, b.now) 
 // entryPrefix returns the beginning of an entry like the clients', up to the type's own members.
 func (b *batch) entryPrefix(kind sessioncore.EntryType, id string, parent *string) []byte {
 	line := rawjson.AppendQuoted([]byte(`{"type":`), kind.String())
-	line = rawjson.AppendQuoted(append(line, `,"id":`...), id)
-	line = appendReference(append(line, `,"`+b.dialect.ParentKey+`":`...), parent)
+	line = append(line, `,"id":`...)
+	line = rawjson.AppendQuoted(line, id)
+	line = append(line, `,"`+b.dialect.ParentKey+`":`...)
+	line = appendReference(line, parent)
 	return b.appendNow(append(line, `,"timestamp":`...))
 }
 
@@ -160,13 +172,15 @@ func (b *batch) add(d *draft, madeID string) (id string, err error) {
 	case sessioncore.TypeLabel, sessioncore.TypeLeaf, sessioncore.TypeArchive:
 		key := b.dialect.TargetKey
 		if target, ok := d.text.Member(key).Text(); ok {
-			if err := b.checkID(target); err != nil {
+			err := b.checkID(target)
+			if err != nil {
 				return "", fmt.Errorf("%s: %w", key, err)
 			}
 		}
 	}
 	if d.kind == sessioncore.TypeContextEdit {
-		if err := b.checkEdit(d, parent); err != nil {
+		err := b.checkEdit(d, parent)
+		if err != nil {
 			return "", err
 		}
 	}
@@ -179,7 +193,8 @@ func (b *batch) add(d *draft, madeID string) (id string, err error) {
 		fill = rawjson.AppendQuoted([]byte(`,"id":`), id)
 	}
 	if d.parent == nil {
-		fill = appendReference(append(fill, `,"`+b.dialect.ParentKey+`":`...), parent)
+		fill = append(fill, `,"`+b.dialect.ParentKey+`":`...)
+		fill = appendReference(fill, parent)
 	}
 	if !d.hasTime {
 		fill = b.appendNow(append(fill, `,"timestamp":`...))
@@ -235,7 +250,8 @@ func (b *batch) leafAfter(d *draft, id string) *string {
 	if target.IsNull() {
 		return nil
 	}
-	if text, ok := target.Text(); ok && b.hasID(text) {
+	text, ok := target.Text()
+	if ok && b.hasID(text) {
 		return &text
 	}
 	if b.dialect.OwnLeaf {

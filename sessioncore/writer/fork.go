@@ -65,11 +65,13 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 	}
 	route := &forkPath{snap, snap.Path(leaf)}
 	file := newFile{
-		dialect: snap.Dialect(), form: snap.TimeForm(),
-		cwd: header.Member("cwd"), parent: parent,
-		slot:   slot != nil,
-		labels: w.forkedLabels(route),
-		write:  route.write,
+		dialect: snap.Dialect(),
+		form:    snap.TimeForm(),
+		cwd:     header.Member("cwd"),
+		parent:  parent,
+		slot:    slot != nil,
+		labels:  w.forkedLabels(route),
+		write:   route.write,
 	}
 	if snap.Dialect() == sessioncore.OMP {
 		file.title, file.titleSource = titleOf(header, slot)
@@ -90,15 +92,19 @@ func (w *Writer) forkedLabels(route *forkPath) []byte {
 	for _, e := range route.entries {
 		if !isPointer(b.snap, e) {
 			id, _ := b.snap.ID(e)
-			onPath[id], b.leaf = true, &id
+			onPath[id] = true
+			b.leaf = &id
 		}
 	}
-	byPlace := func(a, b sessioncore.Label) int { return cmp.Compare(a.Place, b.Place) }
+	byPlace := func(a, b sessioncore.Label) int {
+		return cmp.Compare(a.Place, b.Place)
+	}
 	for _, l := range slices.SortedFunc(slices.Values(b.snap.Labels()), byPlace) {
 		if onPath[l.Target] {
 			id := b.newID()
 			b.lines = append(b.lines, b.labelLine(b.leaf, id, l.Target, l.Label)...)
-			b.ids[id], b.leaf = batchLine{}, &id
+			b.ids[id] = batchLine{}
+			b.leaf = &id
 		}
 	}
 	return b.lines
@@ -122,18 +128,24 @@ type newFile struct {
 func (f *newFile) header(id string, now time.Time) []byte {
 	text := rawjson.AppendQuoted([]byte(`{"type":`), f.dialect.HeaderType)
 	if f.dialect.Versioned {
-		text = strconv.AppendInt(append(text, `,"version":`...), sessioncore.CurrentVersion, 10)
+		text = append(text, `,"version":`...)
+		text = strconv.AppendInt(text, sessioncore.CurrentVersion, 10)
 	}
-	text = rawjson.AppendQuoted(append(text, `,"id":`...), id)
-	text = f.form.Append(append(text, `,"timestamp":`...), now)
+	text = append(text, `,"id":`...)
+	text = rawjson.AppendQuoted(text, id)
+	text = append(text, `,"timestamp":`...)
+	text = f.form.Append(text, now)
 	if f.cwd != nil {
-		text = append(append(text, `,"cwd":`...), f.cwd...)
+		text = append(text, `,"cwd":`...)
+		text = append(text, f.cwd...)
 	}
 	if f.parent != "" {
-		text = rawjson.AppendQuoted(append(text, `,"`+f.dialect.ParentSessionKey+`":`...), f.parent)
+		text = append(text, `,"`+f.dialect.ParentSessionKey+`":`...)
+		text = rawjson.AppendQuoted(text, f.parent)
 	}
 	if len(f.directories) > 0 {
-		text = append(append(text, `,"`+directoriesKey+`":`...), f.directories...)
+		text = append(text, `,"`+directoriesKey+`":`...)
+		text = append(text, f.directories...)
 	}
 	return text
 }
@@ -155,15 +167,17 @@ func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error
 		b := &batch{dialect: f.dialect, now: now, form: f.form}
 		text = append(text, b.nameLine(nameID, nil, f.title)...)
 	}
-	if _, err := out.Write(text); err != nil {
+	_, err := out.Write(text)
+	if err != nil {
 		return err
 	}
 	if f.write != nil {
-		if err := f.write(out); err != nil {
+		err := f.write(out)
+		if err != nil {
 			return err
 		}
 	}
-	_, err := out.Write(f.labels)
+	_, err = out.Write(f.labels)
 	return err
 }
 
@@ -174,7 +188,9 @@ func (w *Writer) create(ctx context.Context, dir string, f newFile) (name string
 	_, _ = rand.Read(bits[:]) // never fails
 	id := sessionIDOf(now, bits)
 	name = path.Join(dir, sessionFileName(f.dialect, now, id))
-	err = w.createNamed(ctx, name, func(out io.Writer) error { return f.content(out, id, w.opts.NewID(), now) })
+	err = w.createNamed(ctx, name, func(out io.Writer) error {
+		return f.content(out, id, w.opts.NewID(), now)
+	})
 	if err != nil {
 		return "", fmt.Errorf("a new session: %w", err)
 	}
@@ -211,7 +227,8 @@ func (p *forkPath) write(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if _, err := out.Write(append(text, '\n')); err != nil {
+		_, err = out.Write(append(text, '\n'))
+		if err != nil {
 			return err
 		}
 	}
@@ -269,7 +286,8 @@ func (p *forkPath) redirect(changed []rawjson.Field, text rawjson.Value, key str
 	if at < 0 {
 		return changed
 	}
-	if e := p.keptEntry(at, step); e != sessioncore.NoEntry {
+	e := p.keptEntry(at, step)
+	if e != sessioncore.NoEntry {
 		id, _ := p.snap.ID(e)
 		changed = append(changed, rawjson.Field{Key: key, JSON: string(rawjson.AppendQuoted(nil, id))})
 	}

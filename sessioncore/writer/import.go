@@ -89,7 +89,8 @@ func (w *Writer) WriteImported(
 	id := sessionIDOf(start, bits)
 	own := hex.EncodeToString(sum[16:20])
 	f.write = func(io.Writer) error {
-		if err := entries(); err != nil {
+		err := entries()
+		if err != nil {
 			return err
 		}
 		data, err := json.Marshal(from)
@@ -102,7 +103,8 @@ func (w *Writer) WriteImported(
 		}
 		const format = `{"type":"custom","customType":"%s","data":%s,"id":"%s","parentId":`
 		line := appendReference(fmt.Appendf(nil, format, importedType, data, own), parent)
-		line = f.form.Append(append(line, `,"timestamp":`...), end)
+		line = append(line, `,"timestamp":`...)
+		line = f.form.Append(line, end)
 		_, err = out.Write(append(line, "}\n"...))
 		return err
 	}
@@ -171,7 +173,8 @@ func (w *Writer) importOnce(ctx context.Context, name string, c Copy) (Outcome, 
 
 // Examine returns the outcome that Import would have.
 func (w *Writer) Examine(_ context.Context, name string, c Copy) (Outcome, error) {
-	if err := w.writable(name); err != nil {
+	err := w.writable(name)
+	if err != nil {
 		return Added, err
 	}
 	st, err := w.store.Storage().Stat(name)
@@ -200,39 +203,48 @@ func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err
 	if err != nil {
 		return Unchanged, false, err
 	}
-	size := st.Size
-	of := c.Size
-	from := int64(0)
-	at := int64(0)
+	start := int64(0)
 	if !c.Artifact && slotIn(file, st.Size) != nil && slotIn(c, c.Size) != nil {
-		from = slotSize
-		at = slotSize
+		start = slotSize
 	}
-	begins, err = storage.SameBytes(file, from, c, at, min(size, of)-from)
-	if err == nil && !begins && !c.Artifact {
-		var isImport, copyIsImport bool
-		from, size, isImport = importedBody(file, st.Size)
-		at, of, copyIsImport = importedBody(c, c.Size)
-		size -= from
-		of -= at
-		if !isImport || !copyIsImport {
-			return Unchanged, false, ErrOther
-		}
-		var same bool
-		same, err = storage.SameBytes(file, from, c, at, min(size, of))
-		if err == nil && !same {
-			err = ErrOther
-		}
-	}
+	begins, err = storage.SameBytes(file, start, c, start, min(st.Size, c.Size)-start)
 	switch {
 	case err != nil:
 		return Unchanged, false, err
-	case c.Artifact && (!begins || size != of):
+	case begins && (!c.Artifact || st.Size == c.Size):
+		return compareSizes(st.Size, c.Size), true, nil
+	case c.Artifact:
 		return Unchanged, false, ErrOther
-	case of > size:
-		return Grown, begins, nil
 	}
-	return Unchanged, begins, nil
+	outcome, err = compareEntries(file, st.Size, c)
+	return outcome, false, err
+}
+
+// compareEntries is compareCopy for the entries of a session that was imported from another agent.
+func compareEntries(file storage.Object, size int64, c Copy) (Outcome, error) {
+	fileStart, fileEnd, isImport := importedBody(file, size)
+	copyStart, copyEnd, isCopyImport := importedBody(c, c.Size)
+	if !isImport || !isCopyImport {
+		return Unchanged, ErrOther
+	}
+	fileSize := fileEnd - fileStart
+	copySize := copyEnd - copyStart
+	isSame, err := storage.SameBytes(file, fileStart, c, copyStart, min(fileSize, copySize))
+	if err != nil {
+		return Unchanged, err
+	}
+	if !isSame {
+		return Unchanged, ErrOther
+	}
+	return compareSizes(fileSize, copySize), nil
+}
+
+// compareSizes returns the outcome for a file and a copy of which one begins the other.
+func compareSizes(file, copied int64) Outcome {
+	if copied > file {
+		return Grown
+	}
+	return Unchanged
 }
 
 func (c Copy) copyTo(out io.Writer) error {
@@ -259,7 +271,8 @@ func (c *change) grow(source Copy) (Outcome, error) {
 		return outcome, c.replace(source.copyTo, false)
 	}
 	data := make([]byte, source.Size-size)
-	if err := storage.ReadFull(source, data, size); err != nil {
+	err = storage.ReadFull(source, data, size)
+	if err != nil {
 		return outcome, err
 	}
 	_, err = c.w.opts.Journal.Append(c.s.Name(), data)

@@ -16,8 +16,12 @@ import (
 // which becomes the leaf as in the client. An unchanged label writes nothing. id and label are
 // WTF-8. ErrNotFound: no entry has that id; then the label can only be removed.
 func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label string) error {
-	sets := func(snap *sessioncore.Snapshot) (bool, error) { return changesLabel(snap, id, label) }
-	return w.addLineIf(ctx, s, sets, func(b *batch) []byte { return b.labelLine(b.leaf, b.newID(), id, label) })
+	sets := func(snap *sessioncore.Snapshot) (bool, error) {
+		return changesLabel(snap, id, label)
+	}
+	return w.addLineIf(ctx, s, sets, func(b *batch) []byte {
+		return b.labelLine(b.leaf, b.newID(), id, label)
+	})
 }
 
 // changesLabel reports whether id has a label other than label.
@@ -26,7 +30,8 @@ func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 	if old == label && old != "" {
 		return false, nil
 	}
-	if _, err := s.Verify(id); err != nil && (old == "" || label != "" || !errors.Is(err, sessioncore.ErrNotFound)) {
+	_, err := s.Verify(id)
+	if err != nil && (old == "" || label != "" || !errors.Is(err, sessioncore.ErrNotFound)) {
 		return false, err
 	}
 	return old != label, nil
@@ -36,10 +41,12 @@ func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 func (b *batch) labelLine(parent *string, id, target, label string) []byte {
 	d := b.dialect
 	line := b.entryPrefix(sessioncore.TypeLabel, id, parent)
-	line = rawjson.AppendQuoted(append(line, `,"`+d.TargetKey+`":`...), target)
+	line = append(line, `,"`+d.TargetKey+`":`...)
+	line = rawjson.AppendQuoted(line, target)
 	switch {
 	case label != "":
-		line = rawjson.AppendQuoted(append(line, `,"label":`...), label)
+		line = append(line, `,"label":`...)
+		line = rawjson.AppendQuoted(line, label)
 	case d.NullLabel:
 		line = append(line, `,"label":null`...)
 	}
@@ -85,7 +92,8 @@ func labelEscape(text string) int {
 	case strings.IndexByte(`\tnr`, text[0]) >= 0:
 		return 1
 	}
-	if n, st := rawjson.EscapeLen([]byte(`\` + text[:min(len(text), 5)])); st != rawjson.OK || n != len(`\uXXXX`) {
+	n, st := rawjson.EscapeLen([]byte(`\` + text[:min(len(text), 5)]))
+	if st != rawjson.OK || n != len(`\uXXXX`) {
 		return 0
 	}
 	unit := rawjson.Hex4([]byte(text[1:5]))

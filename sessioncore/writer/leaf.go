@@ -16,8 +16,12 @@ func (w *Writer) MoveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 	if w.opts.LeafMemory {
 		return w.moveInMemory(ctx, s, target)
 	}
-	moves := func(snap *sessioncore.Snapshot) (bool, error) { return snap.Moves(target) }
-	return w.addLineIf(ctx, s, moves, func(b *batch) []byte { return b.moveLine(b.newID(), target) })
+	moves := func(snap *sessioncore.Snapshot) (bool, error) {
+		return snap.Moves(target)
+	}
+	return w.addLineIf(ctx, s, moves, func(b *batch) []byte {
+		return b.moveLine(b.newID(), target)
+	})
 }
 
 // moveLine returns an entry that moves the leaf to target. Its parent is the target in omp, which
@@ -25,20 +29,25 @@ func (w *Writer) MoveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 func (b *batch) moveLine(id string, target *string) []byte {
 	if b.dialect == sessioncore.Operator {
 		line := b.entryPrefix(sessioncore.TypeLeaf, id, b.leaf)
-		line = appendReference(append(line, `,"`+b.dialect.TargetKey+`":`...), target)
+		line = append(line, `,"`+b.dialect.TargetKey+`":`...)
+		line = appendReference(line, target)
 		return append(line, "}\n"...)
 	}
 	line := rawjson.AppendQuoted([]byte(`{"type":"custom","customType":`), sessioncore.LeafMoveType)
-	line = appendReference(append(line, `,"data":{"targetId":`...), target)
-	line = rawjson.AppendQuoted(append(line, `},"id":`...), id)
-	line = appendReference(append(line, `,"parentId":`...), target)
+	line = append(line, `,"data":{"targetId":`...)
+	line = appendReference(line, target)
+	line = append(line, `},"id":`...)
+	line = rawjson.AppendQuoted(line, id)
+	line = append(line, `,"parentId":`...)
+	line = appendReference(line, target)
 	line = b.appendNow(append(line, `,"timestamp":`...))
 	return append(line, "}\n"...)
 }
 
 // moveInMemory records the move in the session, and makes a snapshot with it the current one.
 func (w *Writer) moveInMemory(ctx context.Context, s *sessioncore.Session, target *string) error {
-	if err := w.writable(s.Name()); err != nil {
+	err := w.writable(s.Name())
+	if err != nil {
 		return err
 	}
 	return whileStale(func(int) error {

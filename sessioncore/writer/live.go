@@ -18,12 +18,14 @@ func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) e
 		return nil
 	}
 	if w.opts.Clients != nil {
-		if live := w.opts.Clients.On(w.store.Storage(), s.Name()); live != nil {
+		live := w.opts.Clients.On(w.store.Storage(), s.Name())
+		if live != nil {
 			return live
 		}
 	}
 	if w.opts.Leases != nil {
-		if live := w.opts.Leases.On(s.Name(), snap.LeaseName()); live != nil {
+		live := w.opts.Leases.On(s.Name(), snap.LeaseName())
+		if live != nil {
 			return live
 		}
 	}
@@ -34,7 +36,8 @@ func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) e
 	live := clients.Writing(w.store.Storage(), s.Name())
 	state, err := disk.Writers(s.Name())
 	if err == nil && state == storage.WritersUnknown {
-		if pid, _ := live.Process(); pid != 0 {
+		pid, _ := live.Process()
+		if pid != 0 {
 			state = storage.WritersPresent
 		}
 	}
@@ -79,12 +82,14 @@ func (w *Writer) Owner(ctx context.Context, s *sessioncore.Session) (*Owner, err
 // detectClient is checkLive without the lock.
 func (w *Writer) detectClient(s *sessioncore.Session, snap *sessioncore.Snapshot) *clients.LiveError {
 	if w.opts.Leases != nil {
-		if live := w.opts.Leases.On(s.Name(), snap.LeaseName()); live != nil {
+		live := w.opts.Leases.On(s.Name(), snap.LeaseName())
+		if live != nil {
 			return live
 		}
 	}
 	live := clients.Writing(w.store.Storage(), s.Name())
-	if pid, _ := live.Process(); pid != 0 {
+	pid, _ := live.Process()
+	if pid != 0 {
 		return live
 	}
 	if w.opts.Clients != nil {

@@ -40,7 +40,8 @@ func ParseNewSession(line []byte) (NewSession, error) {
 			return NewSession{}, &FieldError{Want: "a working directory or one JSON object in one line, " +
 				"as jq -c prints it"}
 		}
-		if err := shapes()["newSession"].check(text); err != nil {
+		err := shapes()["newSession"].check(text)
+		if err != nil {
 			return NewSession{}, err
 		}
 		var n NewSession
@@ -56,8 +57,11 @@ func ParseNewSession(line []byte) (NewSession, error) {
 }
 
 func (n *NewSession) check() error {
-	isBreak := func(r rune) bool { return r == 0 || r == '\n' || r == '\r' }
-	if err := checkPath(n.CWD, "line breaks", isBreak); err != nil {
+	isBreak := func(r rune) bool {
+		return r == 0 || r == '\n' || r == '\r'
+	}
+	err := checkPath(n.CWD, "line breaks", isBreak)
+	if err != nil {
 		return err
 	}
 	if len(n.Parent) > sessioncore.MaxPath {
@@ -75,18 +79,26 @@ func (n *NewSession) check() error {
 // The error is ENAMETOOLONG if the directory's name is too long, as in the client, and
 // ErrNoDirectory if the working directory does not exist and n.Create is not set.
 func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err error) {
-	if err := w.writable("new session"); err != nil {
+	err = w.writable("new session")
+	if err != nil {
 		return "", err
 	}
-	if err := n.check(); err != nil {
+	err = n.check()
+	if err != nil {
 		return "", err
 	}
 	n.CWD = path.Clean(n.CWD)
-	if err := isDirectory(n.CWD); err != nil && !(n.Create && errors.Is(err, ErrNoDirectory)) {
+	err = isDirectory(n.CWD)
+	if err != nil && !(n.Create && errors.Is(err, ErrNoDirectory)) {
 		return "", err
 	}
 	cwd := rawjson.AppendQuoted(nil, n.CWD)
-	file := newFile{cwd: cwd, parent: n.Parent, title: cleanTitle(n.Title), titleSource: titleByUser}
+	file := newFile{
+		cwd:         cwd,
+		parent:      n.Parent,
+		title:       cleanTitle(n.Title),
+		titleSource: titleByUser,
+	}
 	file.dialect, file.form, err = w.storeDialect(ctx)
 	if err != nil {
 		return "", err
@@ -148,7 +160,8 @@ func (w *Writer) Own() (dir string, err error) {
 // takes the client's lock; a row is inserted only if none has its name.
 func (w *Writer) createNamed(ctx context.Context, name string, write func(io.Writer) error) error {
 	if disk, ok := w.opts.Journal.(mover); ok {
-		if err := disk.MkdirAll(storage.Dir(name)); err != nil {
+		err := disk.MkdirAll(storage.Dir(name))
+		if err != nil {
 			return err
 		}
 		unlock, err := w.opts.Journal.Lock(ctx, name)
@@ -215,7 +228,8 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 			dir = ""
 		}
 	}
-	if _, err := w.store.Storage().Stat(path.Join(own, name)); err == nil {
+	_, err = w.store.Storage().Stat(path.Join(own, name))
+	if err == nil {
 		dir = name // the client looks here
 	}
 	if dir == "" {

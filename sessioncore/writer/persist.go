@@ -53,7 +53,8 @@ func Persist(text rawjson.Value, rules PersistRules) (Persisted, error) {
 		text = withoutReplayed(text)
 	}
 	p := persister{text: text, rules: rules}
-	if _, st := p.value(rawjson.SkipSpace(text, 0), "", false, 0); st != rawjson.OK {
+	_, st := p.value(rawjson.SkipSpace(text, 0), "", false, 0)
+	if st != rawjson.OK {
 		const text = "%w: expected no more than %d levels of arrays and objects"
 		return Persisted{}, fmt.Errorf(text, sessioncore.ErrInvalid, maxDepth)
 	}
@@ -77,7 +78,11 @@ type persister struct {
 
 func (p *persister) replace(part rawjson.Value, by string) {
 	at := part.OffsetIn(p.text)
-	p.edits = append(p.edits, rawjson.TextEdit{Start: at, End: at + len(part), Text: by})
+	p.edits = append(p.edits, rawjson.TextEdit{
+		Start: at,
+		End:   at + len(part),
+		Text:  by,
+	})
 }
 
 // value visits the value at i and returns its end. key is that of its member or, as in the client,
@@ -114,7 +119,8 @@ func (p *persister) value(i int, key string, listed bool, depth int) (end int, s
 // str cuts a string that is too long.
 func (p *persister) str(v rawjson.Value, key string) {
 	if key == "image_url" {
-		if text, _ := v.Bytes(); bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,")) {
+		text, _ := v.Bytes()
+		if bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,")) {
 			if p.rules.Blobs { // otherwise keep it: a truncated image is useless
 				p.replace(v, p.blob([]byte(names.TextUTF8(string(text))), ""))
 			}
@@ -173,7 +179,12 @@ func (r PersistRules) drops(key []byte) bool {
 
 // object visits the object at i and returns its end. Edits by several members come last.
 func (p *persister) object(i int, key string, listed bool, depth int) (end int, st rawjson.ScanStatus) {
-	o := objectSizes{key: key, listed: listed, edits: len(p.edits), blobs: len(p.blobs)}
+	o := objectSizes{
+		key:    key,
+		listed: listed,
+		edits:  len(p.edits),
+		blobs:  len(p.blobs),
+	}
 	dropped := false
 	end, st = p.scan.ScanMembers(p.text, i, func(quoted []byte, at int) (int, rawjson.ScanStatus) {
 		name := quoted[1 : len(quoted)-1]
@@ -358,7 +369,8 @@ func namesOfItem(item rawjson.Value) (names []string) {
 		return nil
 	}
 	for _, key := range []string{"encrypted_content", "id"} {
-		if text, _ := item.Member(key).Text(); text != "" {
+		text, _ := item.Member(key).Text()
+		if text != "" {
 			names = append(names, key+" "+text)
 		}
 	}

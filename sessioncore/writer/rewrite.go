@@ -24,7 +24,9 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.replace(func(out io.Writer) error { return copyEdited(c.snap, out, edits, lines) }, len(lines) == 0)
+	return c.replace(func(out io.Writer) error {
+		return copyEdited(c.snap, out, edits, lines)
+	}, len(lines) == 0)
 }
 
 // replace replaces the file by the output of write, unless a client opened the session meanwhile.
@@ -36,8 +38,9 @@ func (c *change) replace(write func(io.Writer) error, tail bool) error {
 		c.unlock = func() {}
 	}
 	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), storage.Replacement{
-		Expect: c.snap.Stat().Token, Write: write,
-		Ready: func(more io.Writer) (storage.Token, error) { return c.relock(more, tail) },
+		Expect: c.snap.Stat().Token,
+		Write:  write,
+		Ready:  func(more io.Writer) (storage.Token, error) { return c.relock(more, tail) },
 	}))
 }
 
@@ -53,7 +56,8 @@ func (c *change) relock(more io.Writer, tail bool) (storage.Token, error) {
 	switch {
 	case now.Stat().Token == before.Token:
 	case tail && now.GrewFrom(c.snap) && c.snap.Version() >= sessioncore.CurrentVersion:
-		if err := copyRange(now, more, before.Size, now.Stat().Size); err != nil {
+		err := copyRange(now, more, before.Size, now.Stat().Size)
+		if err != nil {
 			return storage.Token{}, err
 		}
 	default:
@@ -81,18 +85,21 @@ func copyEdited(s *sessioncore.Snapshot, out io.Writer, edits []fileEdit, tail [
 		if err != nil {
 			return err
 		}
-		if err := copyRange(s, out, at, e.off); err != nil {
+		err = copyRange(s, out, at, e.off)
+		if err != nil {
 			return err
 		}
-		if _, err := out.Write(text); err != nil {
+		_, err = out.Write(text)
+		if err != nil {
 			return err
 		}
 		at = e.off + e.size
 	}
-	if err := copyRange(s, out, at, s.Stat().Size); err != nil {
+	err := copyRange(s, out, at, s.Stat().Size)
+	if err != nil {
 		return err
 	}
-	_, err := out.Write(tail)
+	_, err = out.Write(tail)
 	return err
 }
 
@@ -121,7 +128,8 @@ func (c *change) migration() []fileEdit {
 
 // withMigration adds the edits of a migration to those of a header.
 func (c *change) withMigration(edits []fileEdit) []fileEdit {
-	if migration := c.migration(); migration != nil {
+	migration := c.migration()
+	if migration != nil {
 		edits = append(edits, migration[1:]...) // its first one is the header's
 	}
 	return edits

@@ -50,7 +50,8 @@ func parseShapes(table string) map[string]*shape {
 		}
 		for name := range strings.SplitSeq(names, ",") {
 			name = strings.TrimSpace(name)
-			shapes[name], texts[name] = &shape{}, text
+			shapes[name] = &shape{}
+			texts[name] = text
 		}
 	}
 	for name, text := range texts {
@@ -69,7 +70,8 @@ func parseShape(text string, shapes map[string]*shape) (s shape) {
 		}
 		key, prefix, _ := strings.Cut(by, "=")
 		prefix, s.isOpen = strings.CutSuffix(prefix, "*")
-		s.by, s.variants = key, map[string]*shape{}
+		s.by = key
+		s.variants = map[string]*shape{}
 		for name, other := range shapes {
 			if variant, ok := strings.CutPrefix(name, prefix+"/"); ok {
 				s.variants[variant] = other
@@ -153,7 +155,8 @@ func (c *shapeChecker) object(s *shape, object rawjson.Value, path string) error
 			add = rawjson.AppendListed(add, r.fill)
 			continue
 		}
-		if err := c.member(r, found[i], joinPath(path, r.key)); err != nil {
+		err := c.member(r, found[i], joinPath(path, r.key))
+		if err != nil {
 			return err
 		}
 	}
@@ -163,7 +166,8 @@ func (c *shapeChecker) object(s *shape, object rawjson.Value, path string) error
 	if s.by == "" {
 		return nil
 	}
-	if name, ok := selector.Text(); ok && s.variants[name] != nil {
+	name, ok := selector.Text()
+	if ok && s.variants[name] != nil {
 		return c.object(s.variants[name], object, path)
 	}
 	if s.isOpen {
@@ -209,8 +213,13 @@ func (c *shapeChecker) member(r *memberRule, v rawjson.Value, path string) error
 func (c *shapeChecker) elements(r *memberRule, array rawjson.Value, path string) error {
 	at := 0
 	for element := range array.EachElement {
-		if k := element.Kind(); k&r.elements == 0 {
-			return &FieldError{Field: fmt.Sprintf("%s[%d]", path, at), Want: r.elements.String(), Got: k.String()}
+		k := element.Kind()
+		if k&r.elements == 0 {
+			return &FieldError{
+				Field: fmt.Sprintf("%s[%d]", path, at),
+				Want:  r.elements.String(),
+				Got:   k.String(),
+			}
 		}
 		at++
 	}
@@ -219,7 +228,8 @@ func (c *shapeChecker) elements(r *memberRule, array rawjson.Value, path string)
 	}
 	at = 0
 	for element := range array.EachElement {
-		if err := c.object(r.each, element, fmt.Sprintf("%s[%d]", path, at)); err != nil {
+		err := c.object(r.each, element, fmt.Sprintf("%s[%d]", path, at))
+		if err != nil {
 			return err
 		}
 		at++

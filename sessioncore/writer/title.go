@@ -31,10 +31,13 @@ func (w *Writer) SetTitle(ctx context.Context, s *sessioncore.Session, title str
 	if err != nil {
 		return err
 	}
-	if _, err := s.Format(ctx); err != nil { // a large session is read before others wait for its lock
+	_, err = s.Format(ctx)
+	if err != nil { // a large session is read before others wait for its lock
 		return err
 	}
-	return w.syncAfter(s, w.change(ctx, s, func(c *change) error { return c.setTitle(cleaned, title) }))
+	return w.syncAfter(s, w.change(ctx, s, func(c *change) error {
+		return c.setTitle(cleaned, title)
+	}))
 }
 
 // ParseTitle returns the title in a line, cleaned as the client does, or ErrInvalid if it is too long.
@@ -59,13 +62,16 @@ func (c *change) setTitle(title, line string) error {
 		if old == title {
 			return nil
 		}
-		return c.commitLine(func(b *batch) []byte { return b.nameLine(b.newID(), b.leaf, title) })
+		return c.commitLine(func(b *batch) []byte {
+			return b.nameLine(b.newID(), b.leaf, title)
+		})
 	}
 	header, slot, err := c.snap.ReadHeader()
 	if err != nil {
 		return err
 	}
-	if text, source := titleOf(header, slot); text == title && (title == "" || source == titleByUser) {
+	text, source := titleOf(header, slot)
+	if text == title && (title == "" || source == titleByUser) {
 		return nil
 	}
 	if slot != nil {
@@ -75,7 +81,8 @@ func (c *change) setTitle(title, line string) error {
 }
 
 func (b *batch) nameLine(id string, parent *string, title string) []byte {
-	line := rawjson.AppendQuoted(append(b.entryPrefix(sessioncore.TypeSessionInfo, id, parent), `,"name":`...), title)
+	line := append(b.entryPrefix(sessioncore.TypeSessionInfo, id, parent), `,"name":`...)
+	line = rawjson.AppendQuoted(line, title)
 	return append(line, "}\n"...)
 }
 
@@ -97,7 +104,9 @@ func cleanTitle(title string) string {
 		}
 		b = b[n:]
 	}
-	return strings.TrimFunc(string(out), func(r rune) bool { return unicode.IsSpace(r) || r == 0xFEFF })
+	return strings.TrimFunc(string(out), func(r rune) bool {
+		return unicode.IsSpace(r) || r == 0xFEFF
+	})
 }
 
 // setSlot writes the title slot and an entry about the change from old, as newer clients do.
@@ -107,9 +116,11 @@ func (c *change) setSlot(title, old string) error {
 		return err
 	}
 	line := append(b.entryPrefix(sessioncore.TypeTitleChange, b.newID(), b.leaf), `,"title":`...)
-	line = append(rawjson.AppendQuoted(line, title), `,"source":"user"`...)
+	line = rawjson.AppendQuoted(line, title)
+	line = append(line, `,"source":"user"`...)
 	if old != "" {
-		line = rawjson.AppendQuoted(append(line, `,"previousTitle":`...), old)
+		line = append(line, `,"previousTitle":`...)
+		line = rawjson.AppendQuoted(line, old)
 	}
 	line = append(line, "}\n"...)
 	slot := titleSlot(title, titleByUser, b.now.UTC().Format(rawjson.TimestampLayout))
@@ -137,7 +148,8 @@ func slotIn(file io.ReaderAt, size int64) []byte {
 	if size < slotSize || storage.ReadFull(file, line, 0) != nil || bytes.IndexByte(line, '\n') != slotSize-1 {
 		return nil
 	}
-	if v := rawjson.Value(bytes.TrimSpace(line)); !rawjson.IsValidObject(v) || !sessioncore.IsTitleSlot(v) {
+	v := rawjson.Value(bytes.TrimSpace(line))
+	if !rawjson.IsValidObject(v) || !sessioncore.IsTitleSlot(v) {
 		return nil
 	}
 	return line

@@ -42,7 +42,8 @@ var rulePrefixes = map[*sessioncore.Dialect]string{
 // checkEntry checks an entry by its type. It returns the type and edits that add missing members.
 func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryType, rawjson.Edits, error) {
 	common := shapes()[rulePrefixes[d]]
-	if err := common.check(line); err != nil {
+	err := common.check(line)
+	if err != nil {
 		return sessioncore.TypeUnknown, nil, err
 	}
 	typ := line.Member("type")
@@ -52,11 +53,14 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	if rules == nil {
 		return kind, nil, unknownType(d, kind, typ)
 	}
-	if err := checkSpelling(d, line, common, rules); err != nil {
+	err = checkSpelling(d, line, common, rules)
+	if err != nil {
 		return kind, nil, err
 	}
-	if t := line.Member("timestamp"); t != nil {
-		if _, _, ok := d.Time(t); !ok {
+	t := line.Member("timestamp")
+	if t != nil {
+		_, _, ok := d.Time(t)
+		if !ok {
 			const want = "a time as 2026-02-16T10:20:30.000Z"
 			return kind, nil, &FieldError{Field: "timestamp", Want: want, Got: shortened(t)}
 		}
@@ -66,7 +70,7 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 		rules = shapes()["oldModel"]
 	}
 	c := &shapeChecker{text: line}
-	err := c.object(rules, line, "")
+	err = c.object(rules, line, "")
 	if err == nil {
 		c.markZero(line.Member("usage"))
 		c.markZero(line.Member("message").Member("usage"))
@@ -116,7 +120,8 @@ func checkSpelling(d *sessioncore.Dialect, line rawjson.Value, shapes ...*shape)
 	for _, s := range shapes {
 		for _, rule := range s.members {
 			key := rule.key
-			if camel := rawjson.CamelCase(key); camel != key && line.Member(camel) != nil {
+			camel := rawjson.CamelCase(key)
+			if camel != key && line.Member(camel) != nil {
 				return &FieldError{Field: camel, Want: "the key " + key + ", as keys of this session are in snake_case"}
 			}
 		}
@@ -144,7 +149,8 @@ type batchLine struct {
 // sent, on the branch that ends in parent.
 func (b *batch) checkEdit(d *draft, parent *string) error {
 	target, _ := d.text.Member(b.dialect.TargetKey).Text()
-	if err := b.checkID(target); err != nil {
+	err := b.checkID(target)
+	if err != nil {
 		return err
 	}
 	for ; parent != nil; parent = b.ids[*parent].parent {
@@ -162,7 +168,8 @@ func (b *batch) checkEdit(d *draft, parent *string) error {
 			return err
 		}
 		for _, e := range b.snap.Path(end) {
-			if id, _ := b.snap.ID(e); id == target && isEditable(b.snap.Kind(e), b.snap.Role(e)) {
+			id, _ := b.snap.ID(e)
+			if id == target && isEditable(b.snap.Kind(e), b.snap.Role(e)) {
 				return nil
 			}
 		}

@@ -133,17 +133,21 @@ type change struct {
 // change calls f under the lock. f commits at most once, as its last step; it is repeated if the
 // file was replaced meanwhile.
 func (w *Writer) change(ctx context.Context, s *sessioncore.Session, f func(*change) error) error {
-	if err := w.writable(s.Name()); err != nil {
+	err := w.writable(s.Name())
+	if err != nil {
 		return err
 	}
-	return whileStale(func(try int) error { return w.changeOnce(ctx, s, try >= freeTries, f) })
+	return whileStale(func(try int) error {
+		return w.changeOnce(ctx, s, try >= freeTries, f)
+	})
 }
 
 // whileStale calls do with the number of the attempt, and repeats it while it fails with ErrStale,
 // but not more than staleTries times.
 func whileStale(do func(try int) error) (err error) {
 	for try := range staleTries {
-		if err = do(try); !errors.Is(err, storage.ErrStale) {
+		err = do(try)
+		if !errors.Is(err, storage.ErrStale) {
 			break
 		}
 	}
@@ -155,7 +159,14 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLoc
 	if err != nil {
 		return err
 	}
-	c := &change{w: w, s: s, ctx: ctx, snap: snap, unlock: unlock, keepLock: keepLock}
+	c := &change{
+		w:        w,
+		s:        s,
+		ctx:      ctx,
+		snap:     snap,
+		unlock:   unlock,
+		keepLock: keepLock,
+	}
 	defer func() { c.unlock() }() // replace takes the lock anew
 	defer snap.Release()
 	return f(c)
@@ -190,7 +201,8 @@ func (w *Writer) lockOnce(
 	}
 	unlock = func() {
 		// The result of a write does not depend on this.
-		if err := release(); err != nil {
+		err := release()
+		if err != nil {
 			slog.Warn("the lock of a session could not be given back", "session", s.Name(), "err", err)
 		}
 	}
@@ -209,7 +221,8 @@ func (w *Writer) acquire(ctx context.Context, s *sessioncore.Session) (*sessionc
 	if err != nil {
 		return nil, err
 	}
-	if err := w.checkLive(s, snap); err != nil {
+	err = w.checkLive(s, snap)
+	if err != nil {
 		snap.Release()
 		return nil, err
 	}
@@ -245,10 +258,12 @@ func (w *Writer) addLineIf(
 	ctx context.Context, s *sessioncore.Session, needed func(*sessioncore.Snapshot) (bool, error),
 	makeLine func(b *batch) []byte,
 ) error {
-	if err := w.writable(s.Name()); err != nil {
+	err := w.writable(s.Name())
+	if err != nil {
 		return err
 	}
-	if snap, err := s.Acquire(ctx); err == nil {
+	snap, err := s.Acquire(ctx)
+	if err == nil {
 		isNeeded, err := needed(snap)
 		snap.Release()
 		if err == nil && !isNeeded {
@@ -256,7 +271,8 @@ func (w *Writer) addLineIf(
 		}
 	}
 	return w.syncAfter(s, w.change(ctx, s, func(c *change) error {
-		if isNeeded, err := needed(c.snap); err != nil || !isNeeded {
+		isNeeded, err := needed(c.snap)
+		if err != nil || !isNeeded {
 			return err
 		}
 		return c.commitLine(makeLine)
@@ -265,7 +281,8 @@ func (w *Writer) addLineIf(
 
 // Sync makes earlier writes to the session durable.
 func (w *Writer) Sync(s *sessioncore.Session) error {
-	if err := w.writable(s.Name()); err != nil {
+	err := w.writable(s.Name())
+	if err != nil {
 		return err
 	}
 	return w.opts.Journal.Sync(s.Name())
