@@ -40,7 +40,8 @@ func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
 	tree := s.Tree()
 	for e := tip; e != sessioncore.NoEntry && len(tree.Children(e)) <= 1 && len(s.Labels()) > 0; e = tree.Parent(e) {
 		id, _ := s.ID(e)
-		if label := s.LabelOf(id); label != "" {
+		label := s.LabelOf(id)
+		if label != "" {
 			return label
 		}
 	}
@@ -72,7 +73,8 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 			said[path.said], _ = firstSaid(s.Request(path.said, text), beginning)
 		}
 		at := s.Time(e).UTC().Format(rawjson.TimestampLayout)
-		out = append(append(out, s.Name(e, currentBranch)...), '\t')
+		out = append(out, s.Name(e, currentBranch)...)
+		out = append(out, '\t')
 		label := branchLabel(s, e)
 		if label == "" {
 			label = "-"

@@ -59,7 +59,8 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 			}
 		}
 		for _, c := range m.results {
-			if last := len(open[c.id]) - 1; last >= 0 {
+			last := len(open[c.id]) - 1
+			if last >= 0 {
 				open[c.id] = open[c.id][:last]
 			} else if !known[c.id] {
 				problem(m, sessioncore.ProblemOrphanResult, c, "call")
@@ -139,7 +140,8 @@ func sinceCompaction(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]sessi
 				return nil, err
 			}
 			id, _ := text.Member(s.Dialect().KeptKey).Text()
-			if kept, err := s.Find(id); err == nil && slices.Contains(path[:i], kept) {
+			kept, err := s.Find(id)
+			if err == nil && slices.Contains(path[:i], kept) {
 				i = slices.Index(path, kept)
 				for i > 0 && s.Role(path[i]) != sessioncore.RoleUser { // where the calls of the first results are
 					i--

@@ -62,10 +62,12 @@ func (c *SessionChecker) Below(dir string) error {
 		case err != nil:
 			return c.failed(err)
 		case it.IsDir() && c.has(name+sessionSuffix) && c.isSession(name):
-			if err := c.session(name); err != nil {
+			err := c.session(name)
+			if err != nil {
 				return err
 			}
-			if err := c.Below(path.Join(name, "artifacts")); err != nil { // most have none
+			err = c.Below(path.Join(name, "artifacts"))
+			if err != nil { // most have none
 				return err
 			}
 			return fs.SkipDir
@@ -157,11 +159,14 @@ func (c *SessionChecker) session(dir string) error {
 	if storage.IsGone(err) {
 		return nil
 	}
-	if err := c.failed(err); err != nil {
+	err = c.failed(err)
+	if err != nil {
 		return err
 	}
-	if leaf, err := c.Tree.ReadLink(path.Join(dir, leafName)); len(kinds) == 0 && err == nil && leaf == "tree" {
-		if entries, err := fs.ReadDir(c.Tree, path.Join(dir, "entries")); err == nil && len(entries) == 0 {
+	leaf, err := c.Tree.ReadLink(path.Join(dir, leafName))
+	if len(kinds) == 0 && err == nil && leaf == "tree" {
+		entries, err := fs.ReadDir(c.Tree, path.Join(dir, "entries"))
+		if err == nil && len(entries) == 0 {
 			kinds = []*Defect{{Kind: noEntries, Why: "it has a header alone", Count: 1}}
 		}
 	}
@@ -191,12 +196,15 @@ func (c *SessionChecker) defects(dir string) (kinds []*Defect, err error) {
 	lines := json.NewDecoder(f)
 	for {
 		var p Defect
-		if err := lines.Decode(&p); err == io.EOF {
+		err := lines.Decode(&p)
+		if err == io.EOF {
 			return kinds, nil
 		} else if err != nil {
 			return kinds, err
 		}
-		i := slices.IndexFunc(kinds, func(k *Defect) bool { return k.Kind == p.Kind })
+		i := slices.IndexFunc(kinds, func(k *Defect) bool {
+			return k.Kind == p.Kind
+		})
 		if i < 0 {
 			i = len(kinds)
 			kinds = append(kinds, &Defect{Kind: p.Kind, Why: p.Why, Line: p.Line})

@@ -63,8 +63,12 @@ func newCosts(
 	store *sessioncore.Store, read func(context.Context, *sessioncore.Snapshot) (sessionCosts, error),
 ) *Costs {
 	return &Costs{zone: time.UTC, cache: cache[sessionCosts, account]{
-		store: store, read: read, sizeOf: account.size, most: maxKnown, batch: costsBatch,
-		known: map[string]cached[account]{},
+		store:  store,
+		read:   read,
+		sizeOf: account.size,
+		most:   maxKnown,
+		batch:  costsBatch,
+		known:  map[string]cached[account]{},
 	}}
 }
 
@@ -149,7 +153,12 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 	defer hold.Close()
 	lines := map[lineKey]*Sum{}
 	err := c.Rows(ctx, sessions, func(r Row) error {
-		addTo(lines, lineKey{day: r.Day, cwd: r.Session.CWD, model: r.Model, who: r.Session.Who()}, r.Sum)
+		addTo(lines, lineKey{
+			day:   r.Day,
+			cwd:   r.Session.CWD,
+			model: r.Model,
+			who:   r.Session.Who(),
+		}, r.Sum)
 		return hold.Resize(int64(len(lines)) * lineSize)
 	})
 	if err != nil {
@@ -269,12 +278,13 @@ func (c *Costs) addUp(
 		}
 		for i := range a.rows {
 			r := &a.rows[i]
-			if err := each(Row{
+			err := each(Row{
 				Session: session,
 				Day:     r.day,
 				Model:   r.model,
 				Sum:     &r.sum,
-			}); err != nil {
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -373,7 +383,8 @@ func (c *Costs) newAccount(of *sessionCosts, seen keySet, above []cover) account
 			}
 		}
 		at := time.UnixMilli(r.time)
-		if left, ok := r.beyond(above); ok && c.counts(at) {
+		left, ok := r.beyond(above)
+		if ok && c.counts(at) {
 			addTo(rows, rowKey{c.dayOf(at), r.model}, &left)
 		}
 	}

@@ -25,11 +25,15 @@ func factsOf[T any](
 	ctx context.Context, s *sessioncore.Snapshot,
 	add func(ctx context.Context, s *sessioncore.Snapshot, from int, to *T) error,
 ) (of T, err error) {
-	if err := s.Confirm(ctx); err != nil {
+	err = s.Confirm(ctx)
+	if err != nil {
 		return of, err
 	}
-	f := s.Shared(factsKey[T]{s.Dialect()}, func() any { return &facts[T]{} }).(*facts[T])
-	if err := storage.LockUntil(ctx, &f.mu); err != nil {
+	f := s.Shared(factsKey[T]{s.Dialect()}, func() any {
+		return &facts[T]{}
+	}).(*facts[T])
+	err = storage.LockUntil(ctx, &f.mu)
+	if err != nil {
 		return of, err
 	}
 	defer f.mu.Unlock()
@@ -39,8 +43,10 @@ func factsOf[T any](
 		return of, err
 	}
 	of = f.of
-	f.looked, f.of = 0, *new(T) // which stays where add fails: some entries may have been added
-	if err := add(ctx, s, from, &of); err != nil {
+	f.looked = 0
+	f.of = *new(T) // which stays where add fails: some entries may have been added
+	err = add(ctx, s, from, &of)
+	if err != nil {
 		return of, err
 	}
 	f.looked = s.Len()

@@ -16,7 +16,8 @@ import (
 func Labels(s *sessioncore.Snapshot) (*document.Document, error) {
 	var out []byte
 	for _, l := range s.Labels() {
-		if err := s.Confirm(context.Background(), l.Set); err != nil {
+		err := s.Confirm(context.Background(), l.Set)
+		if err != nil {
 			return nil, err
 		}
 		out = names.AppendLabelFields(out, l.Target, l.Label)
@@ -38,9 +39,15 @@ func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	var list []Labelled
 	seen := map[string]bool{}
 	for _, l := range slices.Backward(s.Labels()) {
-		if e, err := s.Find(l.Target); err == nil && !seen[l.Label] {
+		e, err := s.Find(l.Target)
+		if err == nil && !seen[l.Label] {
 			seen[l.Label] = true
-			list = append(list, Labelled{Name: names.FileName(l.Label), Entry: e, Time: s.Time(l.Set), set: l.Set})
+			list = append(list, Labelled{
+				Name:  names.FileName(l.Label),
+				Entry: e,
+				Time:  s.Time(l.Set),
+				set:   l.Set,
+			})
 		}
 	}
 	slices.Reverse(list)

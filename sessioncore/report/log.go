@@ -45,7 +45,8 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 			if !strings.Contains(line.ID, "~") {
 				line.ID = line.ID[:min(len(line.ID), short)]
 			}
-			line.What, line.Marks = s.PathLabel(line.Entry), l.marks(line.Entry)
+			line.What = s.PathLabel(line.Entry)
+			line.Marks = l.marks(line.Entry)
 			line.Said, line.Call, err = l.said(ctx, line.Entry)
 			if err != nil {
 				return err
@@ -54,7 +55,8 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 		return f(line)
 	}
 	for _, root := range l.kids[0] {
-		if err := l.draw(root, sessioncore.NoEntry, 0, show); err != nil {
+		err := l.draw(root, sessioncore.NoEntry, 0, show)
+		if err != nil {
 			return err
 		}
 	}
@@ -69,7 +71,8 @@ const leastName = 8
 func shortName(s *sessioncore.Snapshot) int {
 	var all []string
 	for e := range sessioncore.Entry(s.Len()) {
-		if name := s.Name(e); !strings.Contains(name, "~") {
+		name := s.Name(e)
+		if !strings.Contains(name, "~") {
 			all = append(all, name)
 		}
 	}
@@ -146,14 +149,19 @@ func (l *logTree) sort(order []logNode) {
 			}
 			return w
 		}
-		newest[n.entry+1], size[n.entry+1] = n.entry, 1
+		newest[n.entry+1] = n.entry
+		size[n.entry+1] = 1
 		for _, kid := range kids {
 			newest[n.entry+1] = max(newest[n.entry+1], newest[kid+1])
 			size[n.entry+1] += size[kid+1]
 		}
-		slices.SortFunc(kids, func(a, b sessioncore.Entry) int { return cmp.Compare(newest[b+1], newest[a+1]) })
+		slices.SortFunc(kids, func(a, b sessioncore.Entry) int {
+			return cmp.Compare(newest[b+1], newest[a+1])
+		})
 		if n.entry != sessioncore.NoEntry && width() > maxColumns {
-			slices.SortStableFunc(kids, func(a, b sessioncore.Entry) int { return cmp.Compare(size[b+1], size[a+1]) })
+			slices.SortStableFunc(kids, func(a, b sessioncore.Entry) int {
+				return cmp.Compare(size[b+1], size[a+1])
+			})
 		}
 		columns[n.entry+1] = width()
 	}
@@ -173,14 +181,17 @@ func (l *logTree) draw(e, above sessioncore.Entry, column int, f func(*LogLine) 
 			if i == 0 {
 				continue
 			}
-			if err := l.draw(kid, e, column+1, f); err != nil {
+			err := l.draw(kid, e, column+1, f)
+			if err != nil {
 				return err
 			}
-			if err := f(&LogLine{Graph: bars + "|/", Entry: sessioncore.NoEntry}); err != nil {
+			err = f(&LogLine{Graph: bars + "|/", Entry: sessioncore.NoEntry})
+			if err != nil {
 				return err
 			}
 		}
-		if err := f(&LogLine{Graph: bars + "*", Entry: e, Above: chain[n-1]}); err != nil {
+		err := f(&LogLine{Graph: bars + "*", Entry: e, Above: chain[n-1]})
+		if err != nil {
 			return err
 		}
 	}
@@ -197,7 +208,8 @@ func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
 		marks = append(marks, is)
 	}
 	id, _ := l.s.ID(e)
-	if label := l.s.LabelOf(id); label != "" {
+	label := l.s.LabelOf(id)
+	if label != "" {
 		marks = append(marks, "label: "+paragraphs(label))
 	}
 	return marks
@@ -217,11 +229,13 @@ func Said(
 	if err != nil || text == nil {
 		return "", false, err
 	}
-	if words, _ := firstSaid(s.Request(e, text), paragraphs); words != "" {
+	words, _ := firstSaid(s.Request(e, text), paragraphs)
+	if words != "" {
 		return words, false, nil
 	}
 	m := message.Read(text)
-	if v := s.Message(e, text); len(v) > 0 {
+	v := s.Message(e, text)
+	if len(v) > 0 {
 		m = message.Read(v)
 	}
 	for _, key := range []message.Key{message.Content, message.Summary, message.Command, message.Code} {
@@ -231,7 +245,8 @@ func Said(
 		}
 	}
 	for _, key := range []string{"label", "title", "name", "model", "thinkingLevel", "customType"} {
-		if said, _ := text.Member(key).Text(); said != "" {
+		said, _ := text.Member(key).Text()
+		if said != "" {
 			return paragraphs(said), false, nil
 		}
 	}

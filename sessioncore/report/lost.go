@@ -33,9 +33,16 @@ type Lost struct{ cache[[]lostTip, []lostTip] }
 
 // NewLost returns the Lost of a store's sessions.
 func NewLost(store *sessioncore.Store) *Lost {
-	size := func(tips []lostTip) int { return tipsSize + len(tips)*tipSize }
+	size := func(tips []lostTip) int {
+		return tipsSize + len(tips)*tipSize
+	}
 	return &Lost{cache[[]lostTip, []lostTip]{
-		store: store, read: lostIn, sizeOf: size, most: maxTips, batch: lostBatch, known: map[string]cached[[]lostTip]{},
+		store:  store,
+		read:   lostIn,
+		sizeOf: size,
+		most:   maxTips,
+		batch:  lostBatch,
+		known:  map[string]cached[[]lostTip]{},
 	}}
 }
 
@@ -52,7 +59,9 @@ func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget
 	var all []lostRow
 	more := false
 	always := func(*listing.Info, []lostTip) bool { return true }
-	asRead := func(_ *listing.Info, tips *[]lostTip) []lostTip { return *tips }
+	asRead := func(_ *listing.Info, tips *[]lostTip) []lostTip {
+		return *tips
+	}
 	err := l.each(ctx, sessions, always, asRead, func(info *listing.Info, tips []lostTip) error {
 		for _, t := range tips {
 			all = append(all, lostRow{info, t})

@@ -11,7 +11,9 @@ import (
 
 // priced returns the records of a session with their costs.
 func (p Prices) priced(records []usageRecord) []usageRecord {
-	if !slices.ContainsFunc(records, func(r usageRecord) bool { return r.Unpriced > 0 || r.session != nil }) {
+	if !slices.ContainsFunc(records, func(r usageRecord) bool {
+		return r.Unpriced > 0 || r.session != nil
+	}) {
 		return records
 	}
 	priced := shareSessionCosts(slices.Clone(records))
@@ -43,7 +45,9 @@ func (p Prices) priced(records []usageRecord) []usageRecord {
 
 // charge gives a usage the cost that its tokens have by some rates, so many times.
 func (u *usage) charge(at rates, times amount) {
-	dollars := func(cost amount) Decimal { return decimalOf(float64(times * cost)) }
+	dollars := func(cost amount) Decimal {
+		return decimalOf(float64(times * cost))
+	}
 	c := usageCost{
 		known:      true,
 		Input:      dollars(u.Input * at.input),
@@ -82,7 +86,8 @@ func shareSessionCosts(records []usageRecord) []usageRecord {
 		says := records[i].session
 		if i+1 < len(records) && records[i+1].entry == records[i].entry { // with the calls for the same answer
 			if says != nil {
-				records[i+1].session, shared[len(shared)-1].session = says, nil
+				records[i+1].session = says
+				shared[len(shared)-1].session = nil
 			}
 			continue
 		}

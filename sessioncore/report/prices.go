@@ -36,7 +36,8 @@ var priceList = sync.OnceValues(func() (priceTable, string) {
 	var about struct {
 		About struct{ Date string } `json:"_"`
 	}
-	if err := json.Unmarshal([]byte(listText), &about); err != nil {
+	err := json.Unmarshal([]byte(listText), &about)
+	if err != nil {
 		panic(err) // TestPriceList
 	}
 	table, err := readPrices([]byte(listText))
@@ -81,11 +82,13 @@ func (p Prices) Source() string {
 // find returns the price of a model, which is named provider/model. Models of a provider that bills
 // requests have only prices of the file.
 func (p Prices) find(model string) (price, bool) {
-	if provider, _, _ := strings.Cut(model, "/"); message.BillsRequests(provider) {
+	provider, _, _ := strings.Cut(model, "/")
+	if message.BillsRequests(provider) {
 		of, ok := p.file[dashed(model)]
 		return of, ok
 	}
-	if of, ok := p.file.find(model); ok || !p.list {
+	of, ok := p.file.find(model)
+	if ok || !p.list {
 		return of, ok
 	}
 	list, _ := priceList()
@@ -118,11 +121,14 @@ func (t priceTable) find(model string) (of price, ok bool) {
 		if ok {
 			break
 		}
-		if _, rest, isLonger := strings.Cut(model, "/"); isLonger {
+		_, rest, isLonger := strings.Cut(model, "/")
+		if isLonger {
 			model = rest
 			continue
 		}
-		i := slices.IndexFunc(optional[:], func(part *regexp.Regexp) bool { return part.MatchString(model) })
+		i := slices.IndexFunc(optional[:], func(part *regexp.Regexp) bool {
+			return part.MatchString(model)
+		})
 		if i < 0 {
 			break
 		}
@@ -205,7 +211,8 @@ func (t priceTable) add(name string, members map[string]json.RawMessage) error {
 	p := price{rates: own.rates(rates{})}
 	suffixes := map[uint64]string{} // of the keys for long contexts
 	for key := range members {
-		if found := longKey.FindStringSubmatch(key); found != nil {
+		found := longKey.FindStringSubmatch(key)
+		if found != nil {
 			above, _ := strconv.ParseUint(found[1], 10, 64)
 			suffixes[above] = found[0]
 		}
@@ -237,7 +244,8 @@ func readRates(members map[string]json.RawMessage, suffix string) (own ownRates,
 		if !ok {
 			continue
 		}
-		if err := json.Unmarshal(text, &own[i]); err != nil {
+		err := json.Unmarshal(text, &own[i])
+		if err != nil {
 			return own, fmt.Errorf("%s: %w", key+suffix, err)
 		}
 		if own[i] != nil && *own[i] < 0 {
@@ -261,14 +269,16 @@ func (own ownRates) rates(short rates) (r rates) {
 		return other
 	}
 	dearer := amount(1)
-	r.input, r.output = or(0, short.input), or(1, short.output)
+	r.input = or(0, short.input)
+	r.output = or(1, short.output)
 	isShort := short == rates{}
 	if isShort {
 		short = rates{cacheRead: r.input, cacheWrite: r.input, hour: hourFactor * r.input}
 	} else if short.input > 0 {
 		dearer = r.input / short.input
 	}
-	r.cacheRead, r.cacheWrite = or(2, short.cacheRead*dearer), or(3, short.cacheWrite*dearer)
+	r.cacheRead = or(2, short.cacheRead*dearer)
+	r.cacheWrite = or(3, short.cacheWrite*dearer)
 	r.hour = or(4, short.hour*dearer)
 	return r
 }

@@ -26,7 +26,8 @@ const more sessioncore.ProblemKind = "more"
 // Problems returns problems.jsonl: a JSON object per line, empty if there are no problems.
 // References whose blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
 func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (*document.Document, error) {
-	if err := s.Confirm(ctx); err != nil {
+	err := s.Confirm(ctx)
+	if err != nil {
 		return nil, err
 	}
 	list, count, err := linked(ctx, s)
@@ -43,7 +44,9 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	}
 	list = slices.Concat(list, found.missing, calls[:min(len(calls), maxOrphans)])
 	count += int64(len(found.missing) + len(calls))
-	slices.SortStableFunc(list, func(a, b sessioncore.Problem) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(list, func(a, b sessioncore.Problem) int {
+		return cmp.Compare(a.Offset, b.Offset)
+	})
 	var out []byte
 	for _, p := range list {
 		if len(p.ID) > names.MaxName { // so that a hostile id does not make the line long
@@ -51,7 +54,8 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 		}
 		out = rawjson.AppendLine(out, p)
 	}
-	if further := count - int64(len(list)); further > 0 {
+	further := count - int64(len(list))
+	if further > 0 {
 		found.note(more, "%d further problems are not listed", further)
 	}
 	for _, n := range found.notes {
@@ -80,7 +84,9 @@ func linked(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Pr
 		return nil, 0, err
 	}
 	count -= int64(all - len(list))
-	isOrphan := func(p sessioncore.Problem) bool { return p.What == sessioncore.ProblemOrphan }
+	isOrphan := func(p sessioncore.Problem) bool {
+		return p.What == sessioncore.ProblemOrphan
+	}
 	isDamage := func(p sessioncore.Problem) bool {
 		return p.What == sessioncore.ProblemSkipped || p.What == sessioncore.ProblemNoObject
 	}
@@ -103,7 +109,8 @@ func linked(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Pr
 			list[i].What = sessioncore.ProblemUnwritten
 		}
 	}
-	if r, _ := s.EntryRange(first); isForeign {
+	r, _ := s.EntryRange(first)
+	if isForeign {
 		n := len(list)
 		list = slices.DeleteFunc(list, func(p sessioncore.Problem) bool {
 			return p.What == sessioncore.ProblemUnwritten && p.Offset == r.Offset
@@ -161,7 +168,9 @@ func firstMessage(s *sessioncore.Snapshot) (first sessioncore.Entry, isForeign b
 // inOwnFile returns problems in which lines of another agent's file that became no entry have their
 // number, size and reason in that file.
 func inOwnFile(s *sessioncore.Snapshot, list []sessioncore.Problem) ([]sessioncore.Problem, error) {
-	isLine := func(p sessioncore.Problem) bool { return p.What == sessioncore.ProblemNoObject }
+	isLine := func(p sessioncore.Problem) bool {
+		return p.What == sessioncore.ProblemNoObject
+	}
 	if s.Len() == 0 || !slices.ContainsFunc(list, isLine) {
 		return list, nil
 	}
@@ -193,13 +202,37 @@ func (f *blobsFound) note(kind sessioncore.ProblemKind, format string, args ...a
 	f.notes = append(f.notes, note{kind, rawjson.JSONText(rawjson.AppendUTF8(nil, fmt.Appendf(nil, format, args...)))})
 }
 
+// missingBlob is the size of a blob that blobs/ does not have.
+const missingBlob = -1
+
+// blobSizes remembers the sizes of blobs.
+type blobSizes struct {
+	blobs document.Blobs
+	known map[string]int64
+}
+
+// size returns the size of a blob, or missingBlob.
+func (b *blobSizes) size(hash string) (int64, error) {
+	size, isKnown := b.known[hash]
+	if isKnown {
+		return size, nil
+	}
+	size, err := b.blobs.Size(hash)
+	if errors.Is(err, fs.ErrNotExist) {
+		size = missingBlob
+	} else if err != nil {
+		return 0, err
+	}
+	b.known[hash] = size
+	return size, nil
+}
+
 // lookForBlobs looks for the blobs that entries refer to, unless blobs is nil. The error is one of
 // reading the entries.
 func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (found blobsFound, err error) {
-	const missing = -1
 	var taken int64 // bytes of the blobs in a context
 	references := 0
-	sizes := map[string]int64{}
+	sizes := blobSizes{blobs: blobs, known: map[string]int64{}}
 	reader := sessioncore.NewEntryReader(s)
 	for e := range sessioncore.Entry(s.Len()) {
 		if blobs == nil || !s.RefersToBlobs(e) {
@@ -219,23 +252,19 @@ func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.B
 			return found, err
 		}
 		var hashes []string
-		document.EachReference(text, func(hash string) { hashes = append(hashes, hash) })
+		document.EachReference(text, func(hash string) {
+			hashes = append(hashes, hash)
+		})
 		references += len(hashes)
 		told := map[string]bool{}
 		for _, hash := range hashes {
-			size, known := sizes[hash]
-			if !known {
-				size, err = blobs.Size(hash)
-				if errors.Is(err, fs.ErrNotExist) {
-					size = missing
-				} else if err != nil {
-					found.note(sessioncore.ProblemBlob, "it cannot be told which blobs are missing: %v", err)
-					return found, nil
-				}
-				sizes[hash] = size
+			size, err := sizes.size(hash)
+			if err != nil {
+				found.note(sessioncore.ProblemBlob, "it cannot be told which blobs are missing: %v", err)
+				return found, nil
 			}
 			switch {
-			case size != missing:
+			case size != missingBlob:
 				blob := rawjson.Blob{Base64: true, Bytes: size}
 				taken += blob.Size()
 			case !told[hash]:
@@ -246,7 +275,8 @@ func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.B
 		}
 	}
 	if taken > document.MaxResolved {
-		if left, err := unresolved(ctx, s, blobs); err == nil && left > 0 {
+		left, err := unresolved(ctx, s, blobs)
+		if err == nil && left > 0 {
 			const why = "context.json has %d MiB of blobs at most: %d references stay references"
 			found.note(sessioncore.ProblemBlob, why, document.MaxResolved>>20, left)
 		}

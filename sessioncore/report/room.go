@@ -93,7 +93,9 @@ func (r *roomSums) content(content rawjson.Value) {
 			r.bytes.Images += size
 			r.image(&m)
 		case message.ResultKind:
-			r.result(size, func() { r.content(m[message.Content]) })
+			r.result(size, func() {
+				r.content(m[message.Content])
+			})
 		}
 	}
 }

@@ -30,7 +30,8 @@ func paragraphs(text string) string { return names.Paragraphs(text, maxSaid) }
 func shortText(
 	ctx context.Context, s *sessioncore.Snapshot, read func(sessioncore.Entry) (rawjson.Value, error), e sessioncore.Entry,
 ) (rawjson.Value, error) {
-	if r, _ := s.EntryRange(e); r.Size > maxSaidEntry {
+	r, _ := s.EntryRange(e)
+	if r.Size > maxSaidEntry {
 		return nil, ctx.Err()
 	}
 	text, err := read(e)
@@ -49,7 +50,8 @@ func firstSaid(content rawjson.Value, of shortener) (said string, isCall bool) {
 	for v := range content.EachElement {
 		switch b := message.Read(v); b.Kind() {
 		case message.TextKind:
-			if said := of.value(b[message.Text]); said != "" {
+			said := of.value(b[message.Text])
+			if said != "" {
 				return said, false
 			}
 		case message.CallKind:

@@ -38,7 +38,8 @@ func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, 
 	if err != nil && !more {
 		return nil, err
 	}
-	if err := s.Unchanged(); err != nil {
+	err = s.Unchanged()
+	if err != nil {
 		return nil, err
 	}
 	return document.OfText(s, secretLines(s, &found, more)), nil
@@ -48,7 +49,8 @@ func secretLines(s *sessioncore.Snapshot, found *secrets.Scan, more bool) []byte
 	text := []byte{}
 	for _, p := range found.Places {
 		line := secretLine{Line: p.Line, Where: p.Where, Kind: p.Kind}
-		if e := s.EntryAt(p.Offset); e != sessioncore.NoEntry {
+		e := s.EntryAt(p.Offset)
+		if e != sessioncore.NoEntry {
 			line.Entry = found.Clean(s.Name(e))
 		}
 		text = rawjson.AppendLine(text, line)

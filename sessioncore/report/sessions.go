@@ -47,7 +47,8 @@ func (c *cache[F, T]) each(
 	ctx context.Context, sessions []*listing.Info, isValid func(*listing.Info, T) bool,
 	factsOf func(*listing.Info, *F) T, do func(*listing.Info, T) error,
 ) error {
-	if err := storage.LockUntil(ctx, &c.mu); err != nil {
+	err := storage.LockUntil(ctx, &c.mu)
+	if err != nil {
 		return err
 	}
 	defer c.mu.Unlock()
@@ -71,7 +72,8 @@ func (c *cache[F, T]) each(
 				facts = factsOf(info, &changed[i])
 				c.keep(info, at, facts)
 			}
-			if err := do(info, facts); err != nil {
+			err := do(info, facts)
+			if err != nil {
 				return err
 			}
 		}
@@ -152,7 +154,8 @@ func (c *cache[F, T]) get(info *listing.Info) (facts T, ok bool) {
 func (c *cache[F, T]) keep(info *listing.Info, at int64, facts T) {
 	name := info.Name()
 	c.forget(name)
-	if size := len(name) + c.sizeOf(facts); !info.Stat.Token.Racy(at) && c.size+size <= c.most {
+	size := len(name) + c.sizeOf(facts)
+	if !info.Stat.Token.Racy(at) && c.size+size <= c.most {
 		c.known[name] = cached[T]{tokenOf(info), facts}
 		c.size += size
 	}

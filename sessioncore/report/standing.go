@@ -24,7 +24,12 @@ func standingIn(ctx context.Context, s *sessioncore.Snapshot) (*standing, error)
 		return nil, err
 	}
 	archived, err := archivedIn(ctx, s)
-	return &standing{s: s, leaf: shownNode(s, leaf), resumed: shownNode(s, s.Resumed()), archived: archived}, err
+	return &standing{
+		s:        s,
+		leaf:     shownNode(s, leaf),
+		resumed:  shownNode(s, s.Resumed()),
+		archived: archived,
+	}, err
 }
 
 // of returns the column current of the end of a branch.
@@ -50,7 +55,8 @@ func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
 		if s.Kind(e) != sessioncore.TypeArchive {
 			continue
 		}
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return nil, err
 		}
 		text, err := s.EntryText(e)
@@ -58,7 +64,8 @@ func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
 			return nil, err
 		}
 		id, ok := text.Member("targetId").Bytes()
-		if target, err := s.Find(string(id)); ok && err == nil {
+		target, err := s.Find(string(id))
+		if ok && err == nil {
 			if a == nil {
 				a = archive{}
 			}

@@ -47,7 +47,8 @@ func subagentsOf(files storage.Files, info *listing.Info) (found []*listing.Info
 			case item.Kind == storage.KindDir && depth < maxDepth:
 				below = append(below, item.Name)
 			case item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessioncore.FileEnding):
-				if st, err := item.State(); err == nil {
+				st, err := item.State()
+				if err == nil {
 					found = append(found, listing.NewInfo(path.Join(dir, item.Name), st, info.CWD))
 				}
 			}
@@ -146,7 +147,8 @@ func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
 		}
 		if isResult(s, r.entry) {
 			call := r.entry
-			if answer := AnswerAbove(s, call); answer != sessioncore.NoEntry {
+			answer := AnswerAbove(s, call)
+			if answer != sessioncore.NoEntry {
 				call = answer
 			}
 			covers = append(covers, cover{s.Time(call).UnixMilli(), at, true})

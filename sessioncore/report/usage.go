@@ -115,7 +115,12 @@ func Usage(
 		}
 		own = without(records, others)
 	}
-	doc := usageJSON{Total: sums.Total, Own: sumUsage(own).Total, Subagents: subagents, Models: sums.Models}
+	doc := usageJSON{
+		Total:     sums.Total,
+		Own:       sumUsage(own).Total,
+		Subagents: subagents,
+		Models:    sums.Models,
+	}
 	doc.Branch = sumUsage(onBranch(s, leaf, records))
 	room, err := factsOf(ctx, s, addRoom)
 	if err != nil {
@@ -126,7 +131,8 @@ func Usage(
 	doc.Bytes = b
 	doc.RepeatedImages = room.repeated
 	var out bytes.Buffer
-	if err := json.Indent(&out, rawjson.AppendLine(nil, doc), "", "  "); err != nil {
+	err = json.Indent(&out, rawjson.AppendLine(nil, doc), "", "  ")
+	if err != nil {
 		return nil, err
 	}
 	return document.OfText(s, out.Bytes()), nil
@@ -153,7 +159,9 @@ func onBranch(s *sessioncore.Snapshot, leaf sessioncore.Entry, records []usageRe
 	if leaf == sessioncore.NoEntry {
 		return nil
 	}
-	byEntry := func(r usageRecord, e sessioncore.Entry) int { return cmp.Compare(r.entry, e) }
+	byEntry := func(r usageRecord, e sessioncore.Entry) int {
+		return cmp.Compare(r.entry, e)
+	}
 	for _, e := range s.Path(leaf) {
 		i, _ := slices.BinarySearchFunc(records, e, byEntry)
 		for ; i < len(records) && records[i].entry == e; i++ {
@@ -218,7 +226,12 @@ func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsa
 			if at == 0 {
 				at = s.Time(e).UnixMilli()
 			}
-			to.records = append(to.records, usageRecord{entry: e, copy: copyKey(s, e, nth), time: at, usage: one})
+			to.records = append(to.records, usageRecord{
+				entry: e,
+				copy:  copyKey(s, e, nth),
+				time:  at,
+				usage: one,
+			})
 		}
 	}
 	return nil

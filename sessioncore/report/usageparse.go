@@ -77,12 +77,14 @@ func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []session
 		if members != nil {
 			m := message.Read(members)
 			// Another program may have filled in a cost of 0, which only the whole entry tells.
-			if of := usagesOfAnswer(s, &m); of[0].TotalTokens == 0 || !of[0].isFree() {
+			of := usagesOfAnswer(s, &m)
+			if of[0].TotalTokens == 0 || !of[0].isFree() {
 				all[i] = of
 			}
 		}
 	}
-	if st, err := s.File().Stat(); err != nil || st.Token != s.Stat().Token || st.Racy(lookedAt) {
+	st, err := s.File().Stat()
+	if err != nil || st.Token != s.Stat().Token || st.Racy(lookedAt) {
 		clear(all)
 	}
 	return all
@@ -95,11 +97,13 @@ func costMembers(s *sessioncore.Snapshot, e sessioncore.Entry, buf []byte) (memb
 	if at.Size > maxCostText {
 		return nil, buf
 	}
-	if need := int(at.Size) + len("{}"); cap(buf) < need {
+	need := int(at.Size) + len("{}")
+	if cap(buf) < need {
 		buf = make([]byte, 2*need)
 	}
 	text := buf[:at.Size+2]
-	text[0], text[at.Size+1] = '{', '}'
+	text[0] = '{'
+	text[at.Size+1] = '}'
 	if storage.ReadFull(s.File(), text[1:at.Size+1], at.Offset) != nil || !rawjson.IsValidObject(text) {
 		return nil, buf
 	}
@@ -165,7 +169,8 @@ func usagesOfAnswer(s *sessioncore.Snapshot, m *message.Members) []usage {
 
 // modelName returns the name of a model: the provider and the model, separated by a slash.
 func modelName(provider, model rawjson.Value) string {
-	name := append(appendName(make([]byte, 0, 64), provider), '/')
+	name := appendName(make([]byte, 0, 64), provider)
+	name = append(name, '/')
 	return string(appendName(name, model))
 }
 
