@@ -46,8 +46,13 @@ func newConverter(about agents.About) (*agents.Builder, *converter) {
 		b.RawControls = true
 		b.List = "chatMessages"
 		*c = converter{
-			Builder: b, callers: callers{}, usage: newUsage(), images: map[string]rawjson.Value{}, uses: map[string]int{}, commands: map[string]string{},
-			paths: map[string]rawjson.Value{},
+			Builder:  b,
+			callers:  callers{},
+			usage:    newUsage(),
+			images:   map[string]rawjson.Value{},
+			uses:     map[string]int{},
+			commands: map[string]string{},
+			paths:    map[string]rawjson.Value{},
 		}
 		b.Named(b.About.Title)
 		return c.event
@@ -104,7 +109,11 @@ func (c *converter) start(event, data agents.Object) {
 // none.
 func (c *converter) begin(data agents.Object, at rawjson.Value) {
 	context := agents.Read(data.Member("context"))
-	h := agents.Header{Time: at, Cwd: context.Member("cwd"), Branch: context.Member("branch")}
+	h := agents.Header{
+		Time:   at,
+		Cwd:    context.Member("cwd"),
+		Branch: context.Member("branch"),
+	}
 	h.Version = data.Member("copilotVersion")
 	if c.ID == "" {
 		h.ID = data.Member("sessionId")
@@ -150,17 +159,6 @@ func (c *converter) own(typ, id string, data agents.Object) {
 		c.answer(nil) // of thoughts alone
 	}
 	switch typ {
-	case "session.resume":
-		c.Model(data.Member("selectedModel"))
-		c.Directory(data.Member("context").Member("cwd"))
-	case "session.info":
-		message, _ := data.Member("message").Text()
-		if is := forked.FindStringSubmatch(message); is != nil && is[2] == c.sessionID() {
-			c.parent = is[1]
-		}
-	case "session.model_change":
-		c.Model(data.Member("newModel"))
-		c.Level(data.Member("reasoningEffort"))
 	case "user.message":
 		c.message(data)
 	case "assistant.reasoning":
@@ -171,34 +169,57 @@ func (c *converter) own(typ, id string, data agents.Object) {
 		c.commands[call], _ = data.Member("arguments").Member("command").Text()
 	case "tool.execution_start":
 		c.Tool(data.Member("toolCallId"), data.Member("toolName"))
-		if paths := data.Member("shellToolInfo").Member("possiblePaths"); paths.IsArray() && len(paths) > len("[]") {
+		paths := data.Member("shellToolInfo").Member("possiblePaths")
+		if paths.IsArray() && len(paths) > len("[]") {
 			c.paths[call] = slices.Clone(paths)
 		}
 	case "tool.execution_complete":
 		c.result(call, data)
+	case "abort":
+		a := c.Open()
+		if a != nil && c.answered {
+			a.Abort()
+		}
+	case "system.notification", "skill.invoked":
+		var content agents.Blocks
+		content.Text(data.Member("content"))
+		kind, _, _ := strings.Cut(typ, ".")
+		c.Custom("copilot/"+kind, content, kind == "system")
+	default:
+		c.ofSession(typ, id, data)
+	}
+}
+
+// ofSession handles an event about the session as a whole.
+func (c *converter) ofSession(typ, id string, data agents.Object) {
+	switch typ {
+	case "session.resume":
+		c.Model(data.Member("selectedModel"))
+		c.Directory(data.Member("context").Member("cwd"))
+	case "session.info":
+		message, _ := data.Member("message").Text()
+		is := forked.FindStringSubmatch(message)
+		if is != nil && is[2] == c.sessionID() {
+			c.parent = is[1]
+		}
+	case "session.model_change":
+		c.Model(data.Member("newModel"))
+		c.Level(data.Member("reasoningEffort"))
 	case "session.compaction_complete":
 		if data.Member("success").IsTrue() {
 			c.Compaction(data.Member("summaryContent"), "", agents.Count(data.Member("preCompactionTokens")))
 		}
 	case "session.context_cleared":
 		c.Hang("")
-	case "abort":
-		if a := c.Open(); a != nil && c.answered {
-			a.Abort()
-		}
 	case "session.error":
 		c.answer(nil)
 		c.Open().Error(data.Member("message"))
 		c.answered = false
-	case "system.notification", "skill.invoked":
-		var content agents.Blocks
-		content.Text(data.Member("content"))
-		kind, _, _ := strings.Cut(typ, ".")
-		c.Custom("copilot/"+kind, content, kind == "system")
 	case "session.import_legacy":
 		c.document(id, agents.Read(data.Member("legacySession")))
 	case "session.shutdown":
-		if rest := c.usage.rest(data); c.Open() != nil && c.Chain == "" {
+		rest := c.usage.rest(data)
+		if c.Open() != nil && c.Chain == "" {
 			c.Open().Count(rest)
 		}
 	}
@@ -228,7 +249,8 @@ func (c *converter) message(m agents.Object) {
 	text = typed(text)
 	content.Text(agents.Quoted(text))
 	for v := range m.Member("attachments").EachElement {
-		if attached := agents.Read(v); !c.addImage(&content, attached) {
+		attached := agents.Read(v)
+		if !c.addImage(&content, attached) {
 			files.Text(attached.AnyOf("path", "filePath", "url"))
 			files.Text(attached.Member("text"))
 		}
@@ -303,7 +325,8 @@ func (c *converter) result(call string, data agents.Object) {
 		c.addImage(&r.Content, agents.Read(part))
 	}
 	var details []byte
-	if detailed := result.Member("detailedContent"); string(detailed) != string(text) {
+	detailed := result.Member("detailedContent")
+	if string(detailed) != string(text) {
 		details = agents.AppendMember(details, "detailedContent", detailed)
 	}
 	details = agents.AppendMember(details, "fileEdits", data.Member("fileEdits"))

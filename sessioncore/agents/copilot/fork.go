@@ -33,7 +33,8 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 	defer obj.Close()
 	request.RawControls = true
 	f := &eventFork{request: request}
-	if err := agents.CopyRecords(obj, request, out, f.event); err != nil {
+	err = agents.CopyRecords(obj, request, out, f.event)
+	if err != nil {
 		return place, err
 	}
 	title := h.title(session)

@@ -22,7 +22,12 @@ type Home struct{ agents.Folders }
 
 // New returns the sessions in a directory of the client; nil is for a file that lies elsewhere.
 func New(files storage.Files) *Home {
-	h := &Home{agents.Folders{Dir: stateDir, File: eventsName, Old: oldDir, ID: oldID}}
+	h := &Home{agents.Folders{
+		Dir:  stateDir,
+		File: eventsName,
+		Old:  oldDir,
+		ID:   oldID,
+	}}
 	h.Raw = files
 	h.Inside.May = mayBeOfAgents
 	h.Inside.InnerKey = innerKey
@@ -37,7 +42,8 @@ var oldName = regexp.MustCompile(`^session_(.+)_[0-9]+$`)
 
 // oldID returns the id of the session in a document, by its name.
 func oldID(name string) string {
-	if id := oldName.FindStringSubmatch(name); id != nil {
+	id := oldName.FindStringSubmatch(name)
+	if id != nil {
 		return id[1]
 	}
 	return name

@@ -21,11 +21,20 @@ func init() {
 		Detect: func(dir string) bool { return agents.HasDir(dir, stateDir) || agents.HasDir(dir, oldDir) },
 		Open: func(source agents.Source) (agents.Store, error) {
 			home := New(source.Files)
-			return agents.Store{Files: home, Format: home, Path: source.Path, Root: source.Path}, nil
+			return agents.Store{
+				Files:  home,
+				Format: home,
+				Path:   source.Path,
+				Root:   source.Path,
+			}, nil
 		},
 		NameOf: nameOf,
 		Prompts: func(files storage.Files) history.History {
-			return history.Files{Files: files, Names: func() []string { return []string{promptsName} }, Parse: prompts}
+			return history.Files{
+				Files: files,
+				Names: func() []string { return []string{promptsName} },
+				Parse: prompts,
+			}
 		},
 		Wrote: func(v rawjson.Value) bool {
 			typ, _ := v.Member("type").Text()

@@ -31,8 +31,12 @@ const maxStart = 4 << 10
 // newSharing returns a function for the events of a file.
 func newSharing() func(*agents.Record, agents.RecordPlace, agents.Give) {
 	s := &sharing{
-		callers: callers{}, began: map[string]agents.RecordPlace{}, assets: map[string]agents.RecordPlace{},
-		given: map[gift]agents.RecordPlace{}, uses: map[string]int{}, started: map[string]bool{},
+		callers: callers{},
+		began:   map[string]agents.RecordPlace{},
+		assets:  map[string]agents.RecordPlace{},
+		given:   map[gift]agents.RecordPlace{},
+		uses:    map[string]int{},
+		started: map[string]bool{},
 	}
 	return s.event
 }

@@ -35,7 +35,8 @@ func totalsOf(usage agents.Object, requests, billed rawjson.Value) (t totals) {
 		requests, usage.Member("inputTokens"), usage.Member("outputTokens"), usage.Member("cacheReadTokens"),
 		usage.Member("cacheWriteTokens"), billed,
 	} {
-		if n, err := strconv.ParseFloat(string(v), 64); err == nil && n > 0 && n < 1<<50 {
+		n, err := strconv.ParseFloat(string(v), 64)
+		if err == nil && n > 0 && n < 1<<50 {
 			t[i] = n
 		}
 	}
@@ -46,8 +47,13 @@ func totalsOf(usage agents.Object, requests, billed rawjson.Value) (t totals) {
 func (t totals) tokens() agents.Usage {
 	count := func(n float64) int64 { return int64(max(0, n)) }
 	billed := math.Round(max(0, t[5])*1e9) / 1e9 // differences of doubles have noise
-	u := agents.Usage{Input: count(t[1] - t[3] - t[4]), Output: count(t[2]), Premium: billed}
-	u.CacheRead, u.CacheWrite = count(t[3]), count(t[4])
+	u := agents.Usage{
+		Input:   count(t[1] - t[3] - t[4]),
+		Output:  count(t[2]),
+		Premium: billed,
+	}
+	u.CacheRead = count(t[3])
+	u.CacheWrite = count(t[4])
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
 	return u
 }
@@ -62,7 +68,8 @@ func (u *tokenCounts) note(typ, agent string, data agents.Object) {
 		if !of.Member("initiator").Is("user") {
 			billed = nil
 		}
-		u.calls[agent+" "+call], u.told = totalsOf(of, nil, billed).tokens(), true
+		u.calls[agent+" "+call] = totalsOf(of, nil, billed).tokens()
+		u.told = true
 	case "assistant.message":
 		u.spoken += totalsOf(data, nil, nil)[2]
 	}
