@@ -192,7 +192,9 @@ func (c *converter) count(u agents.Usage, at int64) {
 
 // usageOf returns the tokens of a call of the model. Its input is without those of the cache.
 func usageOf(tokens rawjson.Value) agents.Usage {
-	count := func(key string) int64 { return agents.Count(tokens.Member(key)) }
+	count := func(key string) int64 {
+		return agents.Count(tokens.Member(key))
+	}
 	u := agents.Usage{
 		Input:      count("inputOther"),
 		Output:     count("output"),
@@ -215,7 +217,8 @@ func (c *converter) result(event agents.Object, at int64) {
 		Session: c.sides[call],
 	}
 	shown.Content, _ = contentOf(result.Member("output"))
-	if note := result.Member("note"); note.IsString() {
+	note := result.Member("note")
+	if note.IsString() {
 		shown.Details = slices.Concat(rawjson.Value(`{"note":`), note, rawjson.Value("}"))
 	}
 	c.Result(shown)
@@ -251,7 +254,9 @@ func (c *converter) switchTo(line int64) {
 
 // firstBehind returns the index of the first element behind a line. They are in the order of lines.
 func firstBehind(list []lineEnd, line int64) int {
-	at, _ := slices.BinarySearchFunc(list, line+1, func(e lineEnd, line int64) int { return cmp.Compare(e.line, line) })
+	at, _ := slices.BinarySearchFunc(list, line+1, func(e lineEnd, line int64) int {
+		return cmp.Compare(e.line, line)
+	})
 	return at
 }
 

@@ -66,7 +66,9 @@ func (h *home) names(dir string) ([]storage.Item, error) {
 	}
 	below, err := storage.List(h.Raw, at)
 	var items []storage.Item
-	add := func(kind storage.Kind, name string) { items = append(items, storage.Item{Name: name, Kind: kind}) }
+	add := func(kind storage.Kind, name string) {
+		items = append(items, storage.Item{Name: name, Kind: kind})
+	}
 	depth := strings.Count(dir, "/")
 	var empty []string
 	for _, item := range below {
@@ -157,7 +159,9 @@ func (h *home) About(name string, obj storage.Object, size int64, listed bool) (
 		return about, nil
 	}
 	var err error
-	hasPrompt := func(line []byte) bool { return agents.HasAny(line, `"context.append_message"`) }
+	hasPrompt := func(line []byte) bool {
+		return agents.HasAny(line, `"context.append_message"`)
+	}
 	about.Title, err = h.Converter(about, obj).FindTitle(obj, size, hasPrompt)
 	return about, err
 }
