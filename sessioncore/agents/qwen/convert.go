@@ -20,7 +20,11 @@ type converter struct {
 
 func newConverter(b *agents.Builder) func(*agents.Record) {
 	b.InnerKey = "message"
-	c := &converter{Builder: b, ends: map[string]string{}, typed: map[string]string{}}
+	c := &converter{
+		Builder: b,
+		ends:    map[string]string{},
+		typed:   map[string]string{},
+	}
 	return c.record
 }
 
@@ -209,7 +213,9 @@ func (c *converter) answer(r *agents.Record, id string, parts rawjson.Value) {
 // usageOf returns the tokens of an answer. Its prompt has those in it that were read from the cache,
 // and its answer the thoughts unless the total tells otherwise.
 func usageOf(tokens rawjson.Value) agents.Usage {
-	count := func(key string) int64 { return agents.Count(tokens.Member(key)) }
+	count := func(key string) int64 {
+		return agents.Count(tokens.Member(key))
+	}
 	prompt := count("promptTokenCount")
 	u := agents.Usage{
 		CacheRead: count("cachedContentTokenCount"),

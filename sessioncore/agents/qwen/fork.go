@@ -47,7 +47,12 @@ func (f Format) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPla
 	if err != nil {
 		return place, err
 	}
-	w := forkWriter{out: out, tree: tree, request: request, origin: origin}
+	w := forkWriter{
+		out:     out,
+		tree:    tree,
+		request: request,
+		origin:  origin,
+	}
 	for _, at := range chosen {
 		err := w.write(at)
 		if err != nil {

@@ -21,7 +21,11 @@ func init() {
 		},
 		Open: func(source agents.Source) (agents.Store, error) {
 			h := newHome(source.Files)
-			return agents.Store{Files: h, Format: Format{h}, Path: filepath.Join(source.Path, projectsDir)}, nil
+			return agents.Store{
+				Files:  h,
+				Format: Format{h},
+				Path:   filepath.Join(source.Path, projectsDir),
+			}, nil
 		},
 		NameOf:      nameOf,
 		Wrote:       wrote,
