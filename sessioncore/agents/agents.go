@@ -133,7 +133,9 @@ func Register(a Agent) {
 		panic("agents: " + a.Name + " is registered twice")
 	}
 	registered = append(registered, &a)
-	slices.SortFunc(registered, func(a, b *Agent) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(registered, func(a, b *Agent) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 	message.Register(a.Tools, a.ByRequest)
 	if a.Typed != nil {
 		message.RegisterTyped(a.Typed)
@@ -150,7 +152,8 @@ func Find(name string) *Agent {
 
 // first returns the first agent for which is holds, or nil.
 func first(is func(*Agent) bool) *Agent {
-	if i := slices.IndexFunc(registered, is); i >= 0 {
+	i := slices.IndexFunc(registered, is)
+	if i >= 0 {
 		return registered[i]
 	}
 	return nil
@@ -158,7 +161,9 @@ func first(is func(*Agent) bool) *Agent {
 
 // WriterOf returns the agent that wrote a record, or nil.
 func WriterOf(record rawjson.Value) *Agent {
-	return first(func(a *Agent) bool { return a.Wrote(record) })
+	return first(func(a *Agent) bool {
+		return a.Wrote(record)
+	})
 }
 
 // IsInstruction reports whether a customType is that of an agent's instructions to its own model.
@@ -169,7 +174,9 @@ func IsInstruction(customType string) bool {
 
 // IsPart reports whether the file at a path belongs to another session.
 func IsPart(path string) bool {
-	return slices.ContainsFunc(registered, func(a *Agent) bool { return a.IsPart != nil && a.IsPart(path) })
+	return slices.ContainsFunc(registered, func(a *Agent) bool {
+		return a.IsPart != nil && a.IsPart(path)
+	})
 }
 
 // Titles returns the names of all agents for people, with "or" before the last.
@@ -183,7 +190,8 @@ func Titles() string {
 
 // OneOf joins words with commas, and "or" before the last.
 func OneOf(words []string) string {
-	if n := len(words); n > 1 {
+	n := len(words)
+	if n > 1 {
 		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
 	}
 	return strings.Join(words, "")

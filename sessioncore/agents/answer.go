@@ -55,9 +55,18 @@ func (b *Builder) Answer(key string) *Answer {
 			a = &Answer{}
 		}
 		*a = Answer{
-			Entry: Entry{Time: a.Time[:0], Lines: a.Lines[:0]}, builder: b, model: append(a.model[:0], b.model.value...),
-			blocks: reuse(a.blocks), calls: a.calls[:0], cost: a.cost[:0], response: a.response[:0], status: a.status[:0],
-			ended: a.ended[:0], results: a.results[:0], after: a.after[:0], texts: reuse(a.texts),
+			Entry:    Entry{Time: a.Time[:0], Lines: a.Lines[:0]},
+			builder:  b,
+			model:    append(a.model[:0], b.model.value...),
+			blocks:   reuse(a.blocks),
+			calls:    a.calls[:0],
+			cost:     a.cost[:0],
+			response: a.response[:0],
+			status:   a.status[:0],
+			ended:    a.ended[:0],
+			results:  a.results[:0],
+			after:    a.after[:0],
+			texts:    reuse(a.texts),
 		}
 		a.Type = "message"
 		a.ID = b.nextID()
@@ -72,7 +81,8 @@ func (b *Builder) Answer(key string) *Answer {
 		from.part = max(a.from.part, from.part)
 	}
 	a.from = Origin{id: from.id, part: from.part, line: from.line}
-	if n := len(a.Lines); n == 0 || a.Lines[n-1] != from.line {
+	n := len(a.Lines)
+	if n == 0 || a.Lines[n-1] != from.line {
 		a.Lines = append(a.Lines, from.line)
 	}
 	return a
@@ -134,7 +144,8 @@ func (b *Builder) Replace(key string) bool {
 
 // End returns the entry on which the next one hangs: the answer's last own result, else the answer.
 func (a *Answer) End() string {
-	if n := len(a.results); n > 0 {
+	n := len(a.results)
+	if n > 0 {
 		return a.results[n-1].ID
 	}
 	return a.ID
@@ -147,7 +158,8 @@ func (a *Answer) Thinking(text, signature rawjson.Value) {
 	}
 	if !a.builder.Facts {
 		a.blocks.begin(`{"type":"thinking"`)
-		a.blocks = AppendText(AppendMember(a.blocks, "thinking", text), "thinkingSignature", signature)
+		a.blocks = AppendMember(a.blocks, "thinking", text)
+		a.blocks = AppendText(a.blocks, "thinkingSignature", signature)
 		a.blocks.end()
 	}
 }
@@ -205,7 +217,8 @@ func (a *Answer) Call(id, name, arguments rawjson.Value) {
 		return
 	}
 	a.blocks.begin(`{"type":"toolCall"`)
-	a.blocks = AppendMember(AppendMember(a.blocks, "id", id), "name", name)
+	a.blocks = AppendMember(a.blocks, "id", id)
+	a.blocks = AppendMember(a.blocks, "name", name)
 	a.blocks = AppendMember(a.blocks, "arguments", Arguments(arguments))
 	a.blocks.end()
 }
@@ -254,7 +267,10 @@ func (a *Answer) Response(id, status, ended rawjson.Value) {
 
 // Stop sets the reason why the answer ended, in a session's words, and that it was no error. By
 // default it is that there are calls, or that all is said.
-func (a *Answer) Stop(reason string) { a.stop, a.failure = reason, nil }
+func (a *Answer) Stop(reason string) {
+	a.stop = reason
+	a.failure = nil
+}
 
 // Abort ends the answer as broken off. It keeps the message of an error.
 func (a *Answer) Abort() { a.stop = "aborted" }
@@ -305,9 +321,13 @@ func (a *Answer) appendTo(out []byte) []byte {
 	if b.Facts {
 		content = nil
 	}
-	body := append(append(append(b.body[:0], `"message":{"role":"assistant","content":[`...), content...), ']')
-	body = rawjson.AppendQuoted(append(body, `,"api":`...), b.provider.API)
-	body = rawjson.AppendQuoted(append(body, `,"provider":`...), b.provider.Name)
+	body := append(b.body[:0], `"message":{"role":"assistant","content":[`...)
+	body = append(body, content...)
+	body = append(body, ']')
+	body = append(body, `,"api":`...)
+	body = rawjson.AppendQuoted(body, b.provider.API)
+	body = append(body, `,"provider":`...)
+	body = rawjson.AppendQuoted(body, b.provider.Name)
 	body = append(body, `,"model":`...)
 	if len(a.model) > 0 {
 		body = append(body, a.model...)
@@ -322,14 +342,17 @@ func (a *Answer) appendTo(out []byte) []byte {
 	if a.stop == "" && a.hasCall {
 		stop = "toolUse"
 	}
-	body = rawjson.AppendQuoted(append(body, `,"stopReason":`...), stop)
-	body = AppendMember(AppendMember(body, "responseId", a.response), "errorMessage", a.failure)
+	body = append(body, `,"stopReason":`...)
+	body = rawjson.AppendQuoted(body, stop)
+	body = AppendMember(body, "responseId", a.response)
+	body = AppendMember(body, "errorMessage", a.failure)
 	body = AppendMember(body, "errorStatus", a.status)
 	ended := a.Time
 	if len(a.ended) > 0 {
 		ended = a.ended
 	}
-	a.Body = append(appendMillis(body, ended), '}')
+	a.Body = appendMillis(body, ended)
+	a.Body = append(a.Body, '}')
 	out = a.AppendTo(out)
 	b.body = reuse(a.Body)
 	a.Body = nil
@@ -357,7 +380,8 @@ func (a *Answer) appendUsage(dst []byte) []byte {
 	if !isCounted && len(a.cost) == 0 {
 		return dst
 	}
-	dst = append(append(dst, `,"usage":{`...), a.cost...)
+	dst = append(dst, `,"usage":{`...)
+	dst = append(dst, a.cost...)
 	if isCounted {
 		if len(a.cost) > 0 {
 			dst = append(dst, ',')
@@ -367,7 +391,9 @@ func (a *Answer) appendUsage(dst []byte) []byte {
 		dst = u.AppendMembers(dst)
 	}
 	if len(a.calls) > 0 {
-		dst = append(append(append(dst, `,"modelCalls":[`...), a.calls...), ']')
+		dst = append(dst, `,"modelCalls":[`...)
+		dst = append(dst, a.calls...)
+		dst = append(dst, ']')
 	}
 	return append(dst, '}')
 }
@@ -382,7 +408,8 @@ func laterDay(first, last rawjson.Value) int64 {
 	}
 	for _, zone := range []*time.Location{time.UTC, time.Local} {
 		year, month, day := time.UnixMilli(start).In(zone).Date()
-		if tomorrow := time.Date(year, month, day+1, 0, 0, 0, 0, zone); !time.UnixMilli(ended).Before(tomorrow) {
+		tomorrow := time.Date(year, month, day+1, 0, 0, 0, 0, zone)
+		if !time.UnixMilli(ended).Before(tomorrow) {
 			return ended
 		}
 	}
@@ -413,7 +440,8 @@ func Arguments(v rawjson.Value) rawjson.Value {
 	if !ok {
 		return rawjson.Value("{}")
 	}
-	if object := ObjectIn(text); object != nil {
+	object := ObjectIn(text)
+	if object != nil {
 		return oneLine(object)
 	}
 	return append(append([]byte(`{"input":`), v...), '}')

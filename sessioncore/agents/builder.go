@@ -118,15 +118,21 @@ func (h *Header) AppendTo(dst []byte, about *About) []byte {
 		id = about.ID
 	}
 	dst = append(dst, `{"type":"session","version":3,"id":`...)
-	dst = AppendMember(rawjson.AppendQuoted(dst, id), "timestamp", h.Time)
-	dst = AppendMember(AppendText(dst, "cwd", h.Cwd), "title", Quoted(about.Title))
+	dst = rawjson.AppendQuoted(dst, id)
+	dst = AppendMember(dst, "timestamp", h.Time)
+	dst = AppendText(dst, "cwd", h.Cwd)
+	dst = AppendMember(dst, "title", Quoted(about.Title))
 	dst = AppendMember(dst, "parentSession", Quoted(about.Parent))
-	dst = AppendText(AppendText(dst, "originator", h.Originator), "cliVersion", h.Version)
-	dst = AppendMember(AppendText(dst, "gitBranch", h.Branch), "git", h.Git)
-	dst = AppendMember(AppendMember(dst, "historyBase", h.Base), "subagent", h.Subagent)
+	dst = AppendText(dst, "originator", h.Originator)
+	dst = AppendText(dst, "cliVersion", h.Version)
+	dst = AppendText(dst, "gitBranch", h.Branch)
+	dst = AppendMember(dst, "git", h.Git)
+	dst = AppendMember(dst, "historyBase", h.Base)
+	dst = AppendMember(dst, "subagent", h.Subagent)
 	dst = append(dst, "}\n"...)
 	for _, problem := range h.Problems { // a line that is no object is in problems.jsonl
-		dst = append(rawjson.AppendQuoted(dst, problem), '\n')
+		dst = rawjson.AppendQuoted(dst, problem)
+		dst = append(dst, '\n')
 	}
 	return dst
 }
@@ -141,7 +147,12 @@ type setting struct {
 // NewBuilder returns a Builder. It calls begin, with itself, for the agent's function of a record,
 // and once more for each further reading of the file.
 func NewBuilder(about About, provider Provider, begin func(*Builder) func(*Record)) *Builder {
-	b := &Builder{About: about, provider: provider, begin: begin, cwd: about.Moved}
+	b := &Builder{
+		About:    about,
+		provider: provider,
+		begin:    begin,
+		cwd:      about.Moved,
+	}
 	b.ids = map[string]struct{}{}
 	b.numbers = numbers{}
 	b.tools = map[string][]byte{}
@@ -152,12 +163,18 @@ func NewBuilder(about About, provider Provider, begin func(*Builder) func(*Recor
 // Add takes the next value of the file, an object, and the number of its line, from 1. It appends
 // final lines to out. v is valid until Add returns.
 func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
-	members, inner := b.members[0].Read(v), b.members[1][:0]
+	members := b.members[0].Read(v)
+	inner := b.members[1][:0]
 	if b.InnerKey != "" {
 		inner = inner.Read(members.Member(b.InnerKey))
 	}
 	b.members = [2]Object{members, inner}
-	return b.addRecord(out, &Record{Object: members, Value: v, Inner: inner, Line: line})
+	return b.addRecord(out, &Record{
+		Object: members,
+		Value:  v,
+		Inner:  inner,
+		Line:   line,
+	})
 }
 
 // AddUnit is Add for an object as a file is loaded, of which the members may be known.
@@ -165,7 +182,12 @@ func (b *Builder) AddUnit(out []byte, u *jsonl.Unit) []byte {
 	if len(u.Members) == 0 {
 		return b.Add(out, OneLine(u), u.Line)
 	}
-	return b.addRecord(out, &Record{Object: u.Members, Value: u.Text, Inner: u.Inner, Line: u.Line})
+	return b.addRecord(out, &Record{
+		Object: u.Members,
+		Value:  u.Text,
+		Inner:  u.Inner,
+		Line:   u.Line,
+	})
 }
 
 func (b *Builder) addRecord(out []byte, r *Record) []byte {
@@ -176,7 +198,8 @@ func (b *Builder) addRecord(out []byte, r *Record) []byte {
 	if b.started && !b.headed && len(b.header.Cwd) > 0 {
 		b.writeHeader()
 	}
-	out, b.out = b.out, nil
+	out = b.out
+	b.out = nil
 	b.release()
 	return out
 }
@@ -226,7 +249,13 @@ func (b *Builder) appendTail(out []byte) []byte {
 			target = "null"
 		}
 		body := []byte(`"customType":"sessionfs/leaf","data":{"targetId":` + target + "}")
-		e := Entry{Type: "custom", ID: "leaf", Parent: b.at, Body: body, Lines: []int64{max(1, b.moved)}}
+		e := Entry{
+			Type:   "custom",
+			ID:     "leaf",
+			Parent: b.at,
+			Body:   body,
+			Lines:  []int64{max(1, b.moved)},
+		}
 		out = e.AppendTo(out)
 	}
 	return out
@@ -368,14 +397,21 @@ func (b *Builder) appendHeader(dst []byte) []byte {
 	if !b.started {
 		h.Time = b.from.time
 	}
-	return append(h.AppendTo(dst, &b.About), b.early...)
+	dst = h.AppendTo(dst, &b.About)
+	return append(dst, b.early...)
 }
 
 // From sets the id and the time of the record of the next entries, whose ids are id, id.2, id.3, …
 // A record without an id is named by its line. lines are those of all its records, if it has several.
 func (b *Builder) From(id string, time rawjson.Value, lines ...int64) {
-	b.from = Origin{id: id, path: b.Path, time: time, line: b.line}
-	if n := len(lines); n > 0 {
+	b.from = Origin{
+		id:   id,
+		path: b.Path,
+		time: time,
+		line: b.line,
+	}
+	n := len(lines)
+	if n > 0 {
 		b.from.more = lines[:n-1]
 		b.from.line = lines[n-1]
 	}
@@ -384,7 +420,8 @@ func (b *Builder) From(id string, time rawjson.Value, lines ...int64) {
 // Here returns the record of the next entries, for Of.
 func (b *Builder) Here() Origin {
 	o := *b.origin()
-	o.time, o.more = slices.Clone(o.time), slices.Clone(o.more)
+	o.time = slices.Clone(o.time)
+	o.more = slices.Clone(o.more)
 	return o
 }
 
@@ -463,7 +500,10 @@ func (b *Builder) Hang(id string) {
 }
 
 // HangOn is Hang for an entry that may be missing, and for a move of the leaf in a line.
-func (b *Builder) HangOn(id string, line int64) { b.at, b.moved = id, line }
+func (b *Builder) HangOn(id string, line int64) {
+	b.at = id
+	b.moved = line
+}
 
 // Model sets the model from now on.
 func (b *Builder) Model(name rawjson.Value) { b.model.note(name, b.origin()) }
@@ -489,11 +529,13 @@ func (b *Builder) settings() {
 	}
 	if s := &b.model; s.changed {
 		name, _ := rawjson.Value(s.value).Text()
-		body := rawjson.AppendQuoted(append(b.body[:0], `"model":`...), b.provider.Name+"/"+name)
+		body := append(b.body[:0], `"model":`...)
+		body = rawjson.AppendQuoted(body, b.provider.Name+"/"+name)
 		b.set(s, Entry{Type: "model_change", ID: s.at.id + model, Body: body})
 	}
 	if s := &b.level; s.changed {
-		body := append(append(b.body[:0], `"thinkingLevel":`...), s.value...)
+		body := append(b.body[:0], `"thinkingLevel":`...)
+		body = append(body, s.value...)
 		b.set(s, Entry{Type: "thinking_level_change", ID: s.at.id + level, Body: body})
 	}
 }
@@ -533,7 +575,13 @@ func (b *Builder) KnowTools(of *Builder) { maps.Copy(b.tools, of.tools) }
 
 // put adds an entry of the record.
 func (b *Builder) put(typ string, body []byte) {
-	b.add(&Entry{Type: typ, ID: b.nextID(), Time: b.from.time, Body: body, Lines: b.from.lines()})
+	b.add(&Entry{
+		Type:  typ,
+		ID:    b.nextID(),
+		Time:  b.from.time,
+		Body:  body,
+		Lines: b.from.lines(),
+	})
 }
 
 // add adds an entry to the text, or behind the open answer.

@@ -28,7 +28,9 @@ func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat
 	if err != nil {
 		return value, err
 	}
-	return c.Of(name, st, func() (T, error) { return read(st) })
+	return c.Of(name, st, func() (T, error) {
+		return read(st)
+	})
 }
 
 // OfHead is Get for a value of the first bytes of a file, at most so many; read gets none after an

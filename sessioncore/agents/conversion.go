@@ -45,7 +45,8 @@ type conversion struct {
 
 // ownState returns the state of a session's own file, which may be joined with others to obj.
 func ownState(obj storage.Object, to storage.Token) storage.Token {
-	if joined, ok := obj.(interface{ Joined() int64 }); ok {
+	joined, isJoined := obj.(storage.JoinedObject)
+	if isJoined {
 		to.Size -= joined.Joined()
 	}
 	return to
@@ -72,12 +73,14 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 	if c.converter == nil || to.Size < c.at.Off || c.at.Guessed {
 		return false, nil
 	}
-	if sum, err := sumBefore(obj, c.at.Off); err != nil || sum != c.check {
+	sum, err := sumBefore(obj, c.at.Off)
+	if err != nil || sum != c.check {
 		return false, err
 	}
 	if c.at.MidLine {
 		var next [1]byte
-		if err := storage.ReadFull(obj, next[:], c.at.Off); err != nil || next[0] != '\n' {
+		err := storage.ReadFull(obj, next[:], c.at.Off)
+		if err != nil || next[0] != '\n' {
 			return false, err
 		}
 		c.at = jsonl.Position{Off: c.at.Off + 1, Lines: c.at.Lines + 1}
@@ -85,7 +88,8 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 	before := c.text
 	before.tail.Retain()
 	defer before.tail.Close()
-	if err := c.convert(ctx, obj, to); err != nil {
+	err = c.convert(ctx, obj, to)
+	if err != nil {
 		return false, err
 	}
 	if !c.text.continues(&before) {
@@ -124,14 +128,16 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 		run.out = append(run.out, c.problems...)
 		c.problems = nil
 	}
-	if err := run.write(); err != nil {
+	err = run.write()
+	if err != nil {
 		return err
 	}
 	c.at = at
 	c.raw = to
 	c.own = ownState(obj, to)
 	c.at.Guessed = at.Guessed || run.written >= at.Off
-	if err := c.writeTail(run.problems[run.complete:]); err != nil {
+	err = c.writeTail(run.problems[run.complete:])
+	if err != nil {
 		return err
 	}
 	c.check, err = sumBefore(obj, at.Off)
@@ -258,7 +264,8 @@ func (c *conversion) appendUnresumed(tail []byte) []byte {
 	if problem == nil {
 		return tail
 	}
-	return append(rawjson.AppendQuoted(tail, problem.String()), '\n')
+	tail = rawjson.AppendQuoted(tail, problem.String())
+	return append(tail, '\n')
 }
 
 // records describes the records that the Builder takes.
@@ -289,7 +296,8 @@ func appendProblem(dst []byte, u *jsonl.Unit, why string) []byte {
 		why = jsonl.ReasonNoObject
 	}
 	problem := jsonl.LineProblem{Line: u.Line, Size: u.Size, Why: why}
-	return append(rawjson.AppendQuoted(dst, problem.String()), '\n')
+	dst = rawjson.AppendQuoted(dst, problem.String())
+	return append(dst, '\n')
 }
 
 // sumBefore returns a hash of the bytes before an offset.

@@ -121,22 +121,30 @@ type Usage struct {
 
 // AppendMembers appends the members of a usage.
 func (u Usage) AppendMembers(dst []byte) []byte {
-	dst = strconv.AppendInt(append(dst, `"input":`...), u.Input, 10)
-	dst = strconv.AppendInt(append(dst, `,"output":`...), u.Output, 10)
-	dst = strconv.AppendInt(append(dst, `,"cacheRead":`...), u.CacheRead, 10)
-	dst = strconv.AppendInt(append(dst, `,"cacheWrite":`...), u.CacheWrite, 10)
-	dst = strconv.AppendInt(append(dst, `,"totalTokens":`...), u.Total, 10)
+	dst = append(dst, `"input":`...)
+	dst = strconv.AppendInt(dst, u.Input, 10)
+	dst = append(dst, `,"output":`...)
+	dst = strconv.AppendInt(dst, u.Output, 10)
+	dst = append(dst, `,"cacheRead":`...)
+	dst = strconv.AppendInt(dst, u.CacheRead, 10)
+	dst = append(dst, `,"cacheWrite":`...)
+	dst = strconv.AppendInt(dst, u.CacheWrite, 10)
+	dst = append(dst, `,"totalTokens":`...)
+	dst = strconv.AppendInt(dst, u.Total, 10)
 	if u.CacheWrite1h > 0 {
-		dst = strconv.AppendInt(append(dst, `,"cacheWrite1h":`...), u.CacheWrite1h, 10)
+		dst = append(dst, `,"cacheWrite1h":`...)
+		dst = strconv.AppendInt(dst, u.CacheWrite1h, 10)
 	}
 	if u.Fast {
 		dst = append(dst, `,"speed":"fast"`...)
 	}
 	if u.Premium > 0 {
-		dst = rawjson.AppendNumber(append(dst, `,"premiumRequests":`...), u.Premium)
+		dst = append(dst, `,"premiumRequests":`...)
+		dst = rawjson.AppendNumber(dst, u.Premium)
 	}
 	if u.Ended > 0 {
-		dst = strconv.AppendInt(append(dst, `,"ended":`...), u.Ended, 10)
+		dst = append(dst, `,"ended":`...)
+		dst = strconv.AppendInt(dst, u.Ended, 10)
 	}
 	return dst
 }

@@ -29,7 +29,8 @@ func HasDir(dir string, patterns ...string) bool {
 	if len(patterns) > 0 && !strings.ContainsAny(patterns[0], `*?[\`) {
 		return HasDir(filepath.Join(dir, patterns[0]), patterns[1:]...)
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() || len(patterns) == 0 {
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() || len(patterns) == 0 {
 		return err == nil && info.IsDir()
 	}
 	return slices.ContainsFunc(namesIn(dir), func(name string) bool {
@@ -40,7 +41,9 @@ func HasDir(dir string, patterns ...string) bool {
 
 // HasFile reports whether a name in a directory begins with a prefix.
 func HasFile(dir, prefix string) bool {
-	return slices.ContainsFunc(namesIn(dir), func(name string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc(namesIn(dir), func(name string) bool {
+		return strings.HasPrefix(name, prefix)
+	})
 }
 
 // namesIn returns up to maxNames names in a directory, in no order.

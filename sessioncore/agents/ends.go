@@ -29,7 +29,9 @@ const (
 
 // HasAny reports whether a line has one of several texts.
 func HasAny(line []byte, texts ...string) bool {
-	return slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(line, []byte(text)) })
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return bytes.Contains(line, []byte(text))
+	})
 }
 
 // Word is a text to look for in many lines. It is found by one of its bytes that is rare in them, which
@@ -145,8 +147,12 @@ func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v 
 	if err != nil {
 		return err
 	}
-	h.eachObject(h.text[:h.lines(size)], want, func(v rawjson.Value) { f(v, true) })
-	h.eachObject(tail[bytes.IndexByte(tail, '\n')+1:], want, func(v rawjson.Value) { f(v, false) })
+	h.eachObject(h.text[:h.lines(size)], want, func(v rawjson.Value) {
+		f(v, true)
+	})
+	h.eachObject(tail[bytes.IndexByte(tail, '\n')+1:], want, func(v rawjson.Value) {
+		f(v, false)
+	})
 	return nil
 }
 
@@ -182,7 +188,8 @@ func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(
 	for more := true; more && int64(len(h.text)) < last; {
 		off := int64(len(h.text))
 		next := make([]byte, min(stepSize, last-off))
-		if err := storage.ReadFull(h.Object, next, off); err != nil {
+		err := storage.ReadFull(h.Object, next, off)
+		if err != nil {
 			return err
 		}
 		h.text = append(h.text, next...)
@@ -192,7 +199,9 @@ func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(
 		}
 		if complete > at {
 			wanted := func(line []byte) bool { return more && want(line) }
-			h.eachObject(h.text[at:complete], wanted, func(v rawjson.Value) { more = f(v) })
+			h.eachObject(h.text[at:complete], wanted, func(v rawjson.Value) {
+				more = f(v)
+			})
 			at = complete
 		}
 	}
@@ -302,7 +311,8 @@ func (h *head) convert(format Format, about About, size int64, isEnough func(out
 			return out, err
 		}
 	}
-	if first := completeMembers(h.text[:h.first]); len(first) > 0 {
+	first := completeMembers(h.text[:h.first])
+	if len(first) > 0 {
 		out = c.Add(nil, first, 1)
 	}
 	if len(out) == 0 && size > maxHead { // it may be a session, and only listed ones are found

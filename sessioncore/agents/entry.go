@@ -23,19 +23,27 @@ type Entry struct {
 
 // AppendTo appends the entry as a line.
 func (e *Entry) AppendTo(dst []byte) []byte {
-	dst = append(append(append(dst, `{"type":"`...), e.Type...), `","id":`...)
-	dst = append(rawjson.AppendQuoted(dst, e.ID), `,"parentId":`...)
+	dst = append(dst, `{"type":"`...)
+	dst = append(dst, e.Type...)
+	dst = append(dst, `","id":`...)
+	dst = rawjson.AppendQuoted(dst, e.ID)
+	dst = append(dst, `,"parentId":`...)
 	if e.Parent == "" {
 		dst = append(dst, "null"...)
 	} else {
 		dst = rawjson.AppendQuoted(dst, e.Parent)
 	}
 	dst = AppendMember(dst, "timestamp", e.Time)
-	dst = append(append(append(dst, ','), e.Body...), `,"origin":{`...)
+	dst = append(dst, ',')
+	dst = append(dst, e.Body...)
+	dst = append(dst, `,"origin":{`...)
 	if e.Path != "" {
-		dst = append(rawjson.AppendQuoted(append(dst, `"path":`...), e.Path), ',')
+		dst = append(dst, `"path":`...)
+		dst = rawjson.AppendQuoted(dst, e.Path)
+		dst = append(dst, ',')
 	}
-	dst = strconv.AppendInt(append(dst, `"line":`...), e.Lines[0], 10)
+	dst = append(dst, `"line":`...)
+	dst = strconv.AppendInt(dst, e.Lines[0], 10)
 	if len(e.Lines) > 1 {
 		dst = append(dst, `,"lines":[`...)
 		for i, line := range e.Lines {
@@ -47,7 +55,8 @@ func (e *Entry) AppendTo(dst []byte) []byte {
 		dst = append(dst, ']')
 	}
 	if e.Session != "" {
-		dst = rawjson.AppendQuoted(append(dst, `,"session":`...), e.Session)
+		dst = append(dst, `,"session":`...)
+		dst = rawjson.AppendQuoted(dst, e.Session)
 	}
 	return append(dst, "}}\n"...)
 }
@@ -70,7 +79,8 @@ func Name(title string) string {
 // FirstLine returns the first line of a prompt as a title. It keeps no memory of the prompt.
 func FirstLine(text string) string {
 	text = rawjson.TrimSpace(text)
-	if at := strings.IndexAny(text, "\r\n"); at >= 0 {
+	at := strings.IndexAny(text, "\r\n")
+	if at >= 0 {
 		text = rawjson.TrimSpace(text[:at])
 	}
 	if len(text) > maxTitle {
@@ -99,7 +109,10 @@ func AppendMember(dst []byte, key string, value rawjson.Value) []byte {
 	if len(value) == 0 {
 		return dst
 	}
-	return append(append(append(append(dst, `,"`...), key...), `":`...), value...)
+	dst = append(dst, `,"`...)
+	dst = append(dst, key...)
+	dst = append(dst, `":`...)
+	return append(dst, value...)
 }
 
 // AppendText is AppendMember for texts. It omits other values.
@@ -116,5 +129,6 @@ func appendMillis(dst []byte, at rawjson.Value) []byte {
 	if !ok {
 		return dst
 	}
-	return strconv.AppendInt(append(dst, `,"timestamp":`...), ms, 10)
+	dst = append(dst, `,"timestamp":`...)
+	return strconv.AppendInt(dst, ms, 10)
 }

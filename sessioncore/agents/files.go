@@ -54,10 +54,19 @@ type reported struct {
 // which may be nil, else in nameless files in the directory temporary.
 func NewFiles(files storage.Files, format Format, limit *budget.Budget, temporary string) *Files {
 	f := &Files{
-		Files: files, format: format, states: limit.Kept(),
-		texts: budget.Room{Limit: limit, Memory: limit.Kept(), Most: inMemory, Free: small, Dir: temporary},
+		Files:  files,
+		format: format,
+		states: limit.Kept(),
+		texts: budget.Room{
+			Limit:  limit,
+			Memory: limit.Kept(),
+			Most:   inMemory,
+			Free:   small,
+			Dir:    temporary,
+		},
 		turns: make(chan struct{}, max(1, limit.Size()/longMemory)),
-		slots: map[string]*slot{}, last: map[string]reported{},
+		slots: map[string]*slot{},
+		last:  map[string]reported{},
 	}
 	limit.OnFull(f.evict)
 	return f
@@ -92,9 +101,12 @@ func (f *Files) about(name string, obj storage.Object, size int64) (about About,
 // List implements storage.Files.
 func (f *Files) List(dir string, only []string, call func(storage.Item) bool) error {
 	return f.Files.List(dir, only, func(item storage.Item) bool {
-		if name := path.Join(dir, item.Name); item.Kind == storage.KindFile && f.format.IsSession(name) {
+		name := path.Join(dir, item.Name)
+		if item.Kind == storage.KindFile && f.format.IsSession(name) {
 			state := item.State
-			item.State = func() (storage.Stat, error) { return f.converted(name, state) }
+			item.State = func() (storage.Stat, error) {
+				return f.converted(name, state)
+			}
 		}
 		return call(item)
 	})
@@ -102,7 +114,9 @@ func (f *Files) List(dir string, only []string, call func(storage.Item) bool) er
 
 // Stat implements storage.Files.
 func (f *Files) Stat(name string) (storage.Stat, error) {
-	return f.converted(name, func() (storage.Stat, error) { return f.Files.Stat(name) })
+	return f.converted(name, func() (storage.Stat, error) {
+		return f.Files.Stat(name)
+	})
 }
 
 // converted returns the state of a session. It converts the growth of a converted session unless
@@ -137,7 +151,8 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	if s.now == nil {
 		return st, nil
 	}
-	if now, err := obj.Stat(); err != nil || s.now.toConvert(now) > longSize {
+	now, err := obj.Stat()
+	if err != nil || s.now.toConvert(now) > longSize {
 		return unknown, err
 	}
 	st, err = f.update(context.Background(), s, obj)
@@ -210,9 +225,15 @@ func (f *Files) convert(
 		rewrites++
 	}
 	for range maxReadings {
-		c := &conversion{about: about, converter: converter, rewrites: rewrites, texts: &f.texts}
+		c := &conversion{
+			about:     about,
+			converter: converter,
+			rewrites:  rewrites,
+			texts:     &f.texts,
+		}
 		c.text.begin = f.texts.New()
-		if err := c.convert(ctx, obj, to); err != nil {
+		err := c.convert(ctx, obj, to)
+		if err != nil {
 			c.text.close()
 			s.drop()
 			return err

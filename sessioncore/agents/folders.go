@@ -29,7 +29,10 @@ const (
 )
 
 // Init must be called before other methods.
-func (f *Folders) Init() { f.Names, f.Real = f.names, f.real }
+func (f *Folders) Init() {
+	f.Names = f.names
+	f.Real = f.real
+}
 
 // Split returns the ids of the session and of the subagent of a name, each may be "".
 func (f *Folders) Split(name string) (session, subagent string) {
@@ -53,7 +56,8 @@ func (f *Folders) isFile(name string) bool {
 
 // file returns the file of a session.
 func (f *Folders) file(session string) string {
-	if file := path.Join(f.Dir, session, f.File); f.isFile(file) {
+	file := path.Join(f.Dir, session, f.File)
+	if f.isFile(file) {
 		return file
 	}
 	return path.Join(f.Dir, session) + sessionEnding
@@ -110,8 +114,11 @@ func (f *Folders) realInside(name, file, subagent string, isFile bool) (string, 
 // names returns the names in a directory: for each session its file, and the directory that may
 // have its subagents. Only a scan of the file detects some.
 func (f *Folders) names(dir string) (items []storage.Item, err error) {
-	add := func(kind storage.Kind, name string) { items = append(items, storage.Item{Name: name, Kind: kind}) }
-	if session, _ := f.Split(dir); session != "" {
+	add := func(kind storage.Kind, name string) {
+		items = append(items, storage.Item{Name: name, Kind: kind})
+	}
+	session, _ := f.Split(dir)
+	if session != "" {
 		ids, err := f.Inside.Subagents(f.Raw, f.file(session))
 		for _, id := range ids {
 			add(storage.KindFile, id+sessionEnding)

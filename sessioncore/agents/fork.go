@@ -103,7 +103,8 @@ func CopyRecords(
 		if u.Line > end {
 			return jsonl.ErrStop
 		}
-		if err := checkForkLine(u); err != nil {
+		err := checkForkLine(u)
+		if err != nil {
 			return err
 		}
 		text, err := change(OneLine(u))
@@ -111,7 +112,8 @@ func CopyRecords(
 			return err
 		}
 		last = u.Line
-		if _, err := out.Write(text); err != nil {
+		_, err = out.Write(text)
+		if err != nil {
 			return err
 		}
 		_, err = out.Write([]byte("\n"))

@@ -43,7 +43,11 @@ func ReadRecordTree(obj storage.Object, add AddTreeRecord) (*RecordTree, error) 
 	if err != nil {
 		return nil, err
 	}
-	t := &RecordTree{obj: obj, byUUID: map[string]int{}, byLine: map[int64]int{}}
+	t := &RecordTree{
+		obj:    obj,
+		byUUID: map[string]int{},
+		byLine: map[int64]int{},
+	}
 	t.Above = t.ByParent
 	addUnit := func(u *jsonl.Unit) error {
 		t.addUnit(u, add)
@@ -67,7 +71,12 @@ func (t *RecordTree) addUnit(u *jsonl.Unit, add AddTreeRecord) {
 	if uuid == "" {
 		return
 	}
-	r := TreeRecord{UUID: uuid, Line: u.Line, off: u.Off, size: u.Size}
+	r := TreeRecord{
+		UUID: uuid,
+		Line: u.Line,
+		off:  u.Off,
+		size: u.Size,
+	}
 	r.Parent, _ = members.Member("parentUuid").Text()
 	add(t, r, members)
 }

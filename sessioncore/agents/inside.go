@@ -121,7 +121,12 @@ func (in *Inside) current(files storage.Files, name string) (*insideFile, error)
 
 // Part returns the object with the records of a subagent. It closes the file.
 func (in *Inside) Part(name, subagent string, file storage.Object) storage.Object {
-	return &partObject{Object: file, in: in, name: name, subagent: subagent}
+	return &partObject{
+		Object:   file,
+		in:       in,
+		name:     name,
+		subagent: subagent,
+	}
 }
 
 // part returns the records of a subagent in the present state of a file, and that.
@@ -156,7 +161,8 @@ func (in *Inside) update(f *insideFile, obj storage.Object) (storage.Stat, error
 	known := f.token
 	f.token = storage.Token{}
 	if !f.isSome {
-		if err := in.look(f, obj, st.Size); err != nil {
+		err := in.look(f, obj, st.Size)
+		if err != nil {
 			return st, err
 		}
 	}
@@ -175,7 +181,8 @@ func (in *Inside) look(f *insideFile, obj storage.Object, size int64) error {
 	buffer := make([]byte, min(size-f.free, jsonl.ChunkSize))
 	for at := f.free; at < size && !f.isSome; {
 		text := buffer[:min(size-at, int64(len(buffer)))]
-		if err := storage.ReadFull(obj, text, at); err != nil {
+		err := storage.ReadFull(obj, text, at)
+		if err != nil {
 			return err
 		}
 		f.isSome = in.May(text)
@@ -197,7 +204,8 @@ func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, s
 	isSame := f.share != nil && known.SameObject(st.Token) && st.Size >= f.at.Off && !f.at.Guessed
 	if isSame && f.at.MidLine && st.Size > f.at.Off {
 		var next [1]byte
-		if err := storage.ReadFull(obj, next[:], f.at.Off); err != nil {
+		err := storage.ReadFull(obj, next[:], f.at.Off)
+		if err != nil {
 			return err
 		}
 		isSame = next[0] == '\n'
@@ -234,11 +242,21 @@ func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, s
 // record returns the record of a unit.
 func (f *insideFile) record(u *jsonl.Unit, innerKey string) *Record {
 	if len(u.Members) > 0 {
-		return &Record{Object: u.Members, Value: u.Text, Inner: u.Inner, Line: u.Line}
+		return &Record{
+			Object: u.Members,
+			Value:  u.Text,
+			Inner:  u.Inner,
+			Line:   u.Line,
+		}
 	}
 	f.members[0] = f.members[0].Read(u.Text)
 	f.members[1] = f.members[1].Read(f.members[0].Member(innerKey))
-	return &Record{Object: f.members[0], Value: u.Text, Inner: f.members[1], Line: u.Line}
+	return &Record{
+		Object: f.members[0],
+		Value:  u.Text,
+		Inner:  f.members[1],
+		Line:   u.Line,
+	}
 }
 
 // give gives the record at a place to a subagent.

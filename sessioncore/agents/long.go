@@ -25,7 +25,8 @@ const (
 func shortened(obj io.ReaderAt, u *jsonl.Unit) rawjson.Value {
 	var out []byte
 	var end [1]byte
-	if _, err := obj.ReadAt(end[:], u.Off+u.Size-1); err != nil || end[0] != '\n' {
+	_, err := obj.ReadAt(end[:], u.Off+u.Size-1)
+	if err != nil || end[0] != '\n' {
 		return nil
 	}
 	start := -1

@@ -31,7 +31,8 @@ func (i *Inner) With(files storage.Files, name string, st storage.Stat) storage.
 	dirs := i.dirs[name]
 	i.mu.Unlock()
 	for _, dir := range dirs {
-		if now, err := files.Stat(dir); err == nil {
+		now, err := files.Stat(dir)
+		if err == nil {
 			st.Token = st.Token.With(now.Token)
 		}
 	}

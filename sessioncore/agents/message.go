@@ -25,7 +25,8 @@ func (l *Blocks) Text(text rawjson.Value) {
 func (l *Blocks) Image(mimeType, data rawjson.Value) {
 	if mimeType.IsString() && data.IsString() {
 		l.begin(`{"type":"image"`)
-		*l = AppendMember(AppendMember(*l, "data", data), "mimeType", mimeType)
+		*l = AppendMember(*l, "data", data)
+		*l = AppendMember(*l, "mimeType", mimeType)
 		l.end()
 	}
 }
@@ -66,12 +67,15 @@ func (b *Builder) appendContent(dst []byte, content Blocks) []byte {
 	case rawjson.Value(content).IsString():
 		return append(dst, content...)
 	}
-	return append(append(append(dst, '['), content...), ']')
+	dst = append(dst, '[')
+	dst = append(dst, content...)
+	return append(dst, ']')
 }
 
 // User adds a message of a person.
 func (b *Builder) User(content Blocks) {
-	body := b.appendContent(append(b.start(), `"message":{"role":"user","content":`...), content)
+	body := append(b.start(), `"message":{"role":"user","content":`...)
+	body = b.appendContent(body, content)
 	b.put("message", append(appendMillis(body, b.from.time), '}'))
 }
 
@@ -81,13 +85,23 @@ const maxEarly = 256 << 10
 // Context adds a message of the program in the person's name. It may wait for a header, whose
 // directory it may say.
 func (b *Builder) Context(content Blocks) {
-	body := b.appendContent(append(b.start(), `"message":{"role":"user","content":`...), content)
-	body = append(appendMillis(append(body, `,"synthetic":true`...), b.from.time), '}')
+	body := append(b.start(), `"message":{"role":"user","content":`...)
+	body = b.appendContent(body, content)
+	body = append(body, `,"synthetic":true`...)
+	body = appendMillis(body, b.from.time)
+	body = append(body, '}')
 	if b.headed || len(b.early) > maxEarly {
 		b.put("message", body)
 		return
 	}
-	e := Entry{Type: "message", ID: b.nextID(), Parent: b.at, Time: b.from.time, Body: body, Path: b.Path}
+	e := Entry{
+		Type:   "message",
+		ID:     b.nextID(),
+		Parent: b.at,
+		Time:   b.from.time,
+		Body:   body,
+		Path:   b.Path,
+	}
 	e.Lines = b.from.lines()
 	b.at = e.ID
 	b.last = e.ID
@@ -101,13 +115,19 @@ func (b *Builder) Custom(kind string, content Blocks, display bool, more ...rawj
 }
 
 func (b *Builder) appendCustom(dst []byte, kind string, content Blocks, display bool, more ...rawjson.Member) []byte {
-	dst = rawjson.AppendQuoted(append(dst, `"customType":`...), kind)
+	dst = append(dst, `"customType":`...)
+	dst = rawjson.AppendQuoted(dst, kind)
 	for _, m := range more {
 		if len(m.Value) > 0 {
-			dst = append(append(append(append(dst, ','), m.Key...), ':'), m.Value...)
+			dst = append(dst, ',')
+			dst = append(dst, m.Key...)
+			dst = append(dst, ':')
+			dst = append(dst, m.Value...)
 		}
 	}
-	dst = append(b.appendContent(append(dst, `,"content":`...), content), `,"display":`...)
+	dst = append(dst, `,"content":`...)
+	dst = b.appendContent(dst, content)
+	dst = append(dst, `,"display":`...)
 	return strconv.AppendBool(dst, display)
 }
 
@@ -129,17 +149,25 @@ func (b *Builder) Asked(agent string, content Blocks) {
 // Full adds the content of the entry made last as it was before it was shortened. It is not sent
 // to the model.
 func (b *Builder) Full(kind string, content Blocks) {
-	e := Entry{Type: "custom_message", ID: b.last + ".full", Time: b.from.time, Lines: b.from.lines()}
+	e := Entry{
+		Type:  "custom_message",
+		ID:    b.last + ".full",
+		Time:  b.from.time,
+		Lines: b.from.lines(),
+	}
 	b.claim(e.ID)
-	e.Body = append(b.appendCustom(b.start(), kind, content, true), notSent...)
+	e.Body = b.appendCustom(b.start(), kind, content, true)
+	e.Body = append(e.Body, notSent...)
 	b.add(&e)
 }
 
 // Mention adds a file that the person named in a prompt, with its content or an image.
 func (b *Builder) Mention(path, content rawjson.Value, image Blocks) {
-	body := append(append(b.start(), `"message":{"role":"fileMention","files":[{"path":`...), path...)
+	body := append(b.start(), `"message":{"role":"fileMention","files":[{"path":`...)
+	body = append(body, path...)
 	if !b.Facts {
-		body = AppendMember(AppendMember(body, "content", content), "image", rawjson.Value(image))
+		body = AppendMember(body, "content", content)
+		body = AppendMember(body, "image", rawjson.Value(image))
 	}
 	b.put("message", append(appendMillis(append(body, "}]"...), b.from.time), '}'))
 }
@@ -150,8 +178,10 @@ func (b *Builder) Bash(command, output string, exit rawjson.Value) {
 		command = ""
 		output = ""
 	}
-	body := rawjson.AppendQuoted(append(b.start(), `"message":{"role":"bashExecution","command":`...), command)
-	body = rawjson.AppendQuoted(append(body, `,"output":`...), output)
+	body := append(b.start(), `"message":{"role":"bashExecution","command":`...)
+	body = rawjson.AppendQuoted(body, command)
+	body = append(body, `,"output":`...)
+	body = rawjson.AppendQuoted(body, output)
 	if exit.IsNumber() {
 		body = AppendMember(body, "exitCode", exit)
 	}
@@ -164,12 +194,15 @@ func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int
 	if !summary.IsString() || b.Facts {
 		summary = rawjson.Value(`""`)
 	}
-	body := append(append(b.start(), `"summary":`...), summary...)
+	body := append(b.start(), `"summary":`...)
+	body = append(body, summary...)
 	if firstKept != "" {
-		body = rawjson.AppendQuoted(append(body, `,"firstKeptEntryId":`...), firstKept)
+		body = append(body, `,"firstKeptEntryId":`...)
+		body = rawjson.AppendQuoted(body, firstKept)
 	}
 	if tokens > 0 {
-		body = strconv.AppendInt(append(body, `,"tokensBefore":`...), tokens, 10)
+		body = append(body, `,"tokensBefore":`...)
+		body = strconv.AppendInt(body, tokens, 10)
 	}
 	b.put("compaction", body)
 }
@@ -189,7 +222,8 @@ type ToolResult struct {
 
 // Tool sets the tool of a call, for its results.
 func (b *Builder) Tool(call, name rawjson.Value) {
-	if id, ok := call.Text(); ok && name.IsString() {
+	id, ok := call.Text()
+	if ok && name.IsString() {
 		b.tools[id] = slices.Clone(name)
 		b.named += int64(len(id) + len(name))
 	}
@@ -200,7 +234,12 @@ func (b *Builder) Tool(call, name rawjson.Value) {
 func (b *Builder) Result(r ToolResult) {
 	id, _ := r.Call.Text()
 	from := b.origin()
-	e := Entry{Type: "message", Time: r.Time, Lines: from.lines(), Session: r.Session}
+	e := Entry{
+		Type:    "message",
+		Time:    r.Time,
+		Lines:   from.lines(),
+		Session: r.Session,
+	}
 	if e.Time.Missing() {
 		e.Time = from.time
 	}
@@ -220,10 +259,17 @@ func (b *Builder) Result(r ToolResult) {
 	if !isKnown {
 		tool = []byte(`"unknown"`)
 	}
-	body = AppendMember(append(body, `"message":{"role":"toolResult"`...), "toolCallId", r.Call)
-	body = append(append(append(AppendMember(body, "toolName", tool), `,"content":[`...), r.Content...), ']')
-	body = strconv.AppendBool(append(AppendMember(body, "details", r.Details), `,"isError":`...), r.IsError)
-	e.Body = append(appendMillis(body, e.Time), '}')
+	body = append(body, `"message":{"role":"toolResult"`...)
+	body = AppendMember(body, "toolCallId", r.Call)
+	body = AppendMember(body, "toolName", tool)
+	body = append(body, `,"content":[`...)
+	body = append(body, r.Content...)
+	body = append(body, ']')
+	body = AppendMember(body, "details", r.Details)
+	body = append(body, `,"isError":`...)
+	body = strconv.AppendBool(body, r.IsError)
+	e.Body = appendMillis(body, e.Time)
+	e.Body = append(e.Body, '}')
 	e.ID = b.nextID()
 	if isOwn {
 		a.addResult(&e)

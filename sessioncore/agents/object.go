@@ -34,7 +34,8 @@ func (o Object) Member(key string) rawjson.Value {
 // AnyOf returns the first one of some members that is not missing.
 func (o Object) AnyOf(keys ...string) rawjson.Value {
 	for _, key := range keys {
-		if v := o.Member(key); !v.Missing() {
+		v := o.Member(key)
+		if !v.Missing() {
 			return v
 		}
 	}

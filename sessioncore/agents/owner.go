@@ -63,7 +63,9 @@ func isOwn(v rawjson.Value) bool {
 // IsUnderstood reports whether the beginning of a file has a record that some agent wrote, or no
 // record. A text that is not whole may end within a record.
 func IsUnderstood(text []byte, whole bool) bool {
-	wrote := func(v rawjson.Value) bool { return isOwn(v) || WriterOf(v) != nil }
+	wrote := func(v rawjson.Value) bool {
+		return isOwn(v) || WriterOf(v) != nil
+	}
 	return evidenceOf(text, whole, wrote) != otherRecords
 }
 
@@ -111,7 +113,8 @@ func evidenceOf(text []byte, whole bool, wrote func(rawjson.Value) bool) evidenc
 	found := noRecords
 	for line := range bytes.Lines(text) {
 		v := ObjectIn(line)
-		if isCut := !whole && line[len(line)-1] != '\n'; isCut {
+		isCut := !whole && line[len(line)-1] != '\n'
+		if isCut {
 			v = completeMembers(line)
 		}
 		switch {
@@ -172,7 +175,12 @@ func (a *Agent) orOMP() *Agent {
 // names, and in other files only if it has none.
 func evidenceIn(dir string, agent *Agent) evidence {
 	for _, isSession := range []func(dir, below string) bool{agent.names, isAnySession} {
-		s := sampler{agent: agent, isSession: isSession, folders: maxFolders, samples: maxSamples}
+		s := sampler{
+			agent:     agent,
+			isSession: isSession,
+			folders:   maxFolders,
+			samples:   maxSamples,
+		}
 		for _, name := range agent.Dirs {
 			s.top = filepath.Join(dir, name)
 			s.name = name
@@ -222,7 +230,8 @@ func (s *sampler) look(below string) {
 		if s.found == ownRecords || s.samples <= 0 || s.folders <= 0 {
 			return
 		}
-		if name := path.Join(below, item.Name()); item.IsDir() && strings.Count(name, "/") < maxDepth {
+		name := path.Join(below, item.Name())
+		if item.IsDir() && strings.Count(name, "/") < maxDepth {
 			s.look(name)
 		}
 	}
@@ -249,8 +258,12 @@ func itemsOf(dir string) []fs.DirEntry {
 	}
 	defer f.Close()
 	items, _ := f.ReadDir(maxNames) // those read before an error count
-	items = slices.DeleteFunc(items, func(item fs.DirEntry) bool { return item.Name()[0] == '.' })
-	slices.SortFunc(items, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	items = slices.DeleteFunc(items, func(item fs.DirEntry) bool {
+		return item.Name()[0] == '.'
+	})
+	slices.SortFunc(items, func(a, b fs.DirEntry) int {
+		return strings.Compare(a.Name(), b.Name())
+	})
 	return items
 }
 

@@ -19,7 +19,12 @@ type RecordPlace struct {
 
 // placeOf returns the place of a value.
 func placeOf(u *jsonl.Unit) RecordPlace {
-	at := RecordPlace{off: u.Off, end: u.Off + u.Size, line: u.Line, lines: 1}
+	at := RecordPlace{
+		off:   u.Off,
+		end:   u.Off + u.Size,
+		line:  u.Line,
+		lines: 1,
+	}
 	at.lines += u.Breaks
 	if u.EndsLine {
 		at.end++
@@ -59,7 +64,11 @@ func (p *subagentPart) add(at RecordPlace) {
 		p.spans[last].end = at.end
 		p.spans[last].isCut = at.isCut
 	} else {
-		p.spans = append(p.spans, recordSpan{RecordPlace: at, at: p.size, before: p.lines})
+		p.spans = append(p.spans, recordSpan{
+			RecordPlace: at,
+			at:          p.size,
+			before:      p.lines,
+		})
 	}
 	p.size += size
 	p.lines += at.lines
@@ -67,7 +76,9 @@ func (p *subagentPart) add(at RecordPlace) {
 
 // lineOf returns the number in the file of a line of the part, from 1.
 func (p *subagentPart) lineOf(line int64) int64 {
-	n := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].before >= line })
+	n := sort.Search(len(p.spans), func(i int) bool {
+		return p.spans[i].before >= line
+	})
 	if n == 0 {
 		return line
 	}
@@ -80,7 +91,9 @@ func (p *subagentPart) readSome(file io.ReaderAt, text []byte, off int64) (int, 
 	if off >= p.size {
 		return 0, io.EOF
 	}
-	n := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].at > off })
+	n := sort.Search(len(p.spans), func(i int) bool {
+		return p.spans[i].at > off
+	})
 	s := &p.spans[n-1]
 	from := s.off + off - s.at
 	if from == s.end {

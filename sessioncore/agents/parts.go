@@ -32,7 +32,8 @@ func onePart(v rawjson.Value, f func(part rawjson.Value)) {
 func TextIn(content rawjson.Value) string {
 	var all strings.Builder
 	EachPart(content, func(part rawjson.Value) {
-		if text, ok := part.Member("text").Text(); ok && !IsThought(part) {
+		text, ok := part.Member("text").Text()
+		if ok && !IsThought(part) {
 			all.WriteString(text)
 		}
 	})

@@ -64,7 +64,10 @@ type projectSession struct {
 const maxTwins = 16
 
 // Init must be called before other methods.
-func (p *Projects) Init() { p.Names, p.Real = p.names, p.real }
+func (p *Projects) Init() {
+	p.Names = p.names
+	p.Real = p.real
+}
 
 // chats returns the directory of a project's sessions.
 func (p *Projects) chats(project string) string { return path.Join(p.Dir, project, p.Below) }
@@ -145,9 +148,12 @@ func (p *Projects) read(project string) (list projectList, err error) {
 		}
 	}
 	for session, s := range list.sessions {
-		s.side, s.twins = sides[p.Key(session)], twins[p.Key(session)]
+		s.side = sides[p.Key(session)]
+		s.twins = twins[p.Key(session)]
 	}
-	list.lost.Taken = func(name string) bool { return list.sessions[strings.TrimSuffix(name, sessionEnding)] != nil }
+	list.lost.Taken = func(name string) bool {
+		return list.sessions[strings.TrimSuffix(name, sessionEnding)] != nil
+	}
 	for _, item := range items {
 		if item.Kind == storage.KindDir && len(twins[p.Key(item.Name)]) == 0 {
 			list.lost.Add(p.Raw, path.Join(sidesDir, item.Name), item.Name)
@@ -232,7 +238,8 @@ func (p *Projects) names(dir string) (items []storage.Item, err error) {
 			add(storage.KindFile, name)
 		}
 		for name := range list.sessions {
-			if s := p.session(dir, name); s != nil {
+			s := p.session(dir, name)
+			if s != nil {
 				add(storage.KindFile, name+sessionEnding)
 				if s.side != "" {
 					add(storage.KindDir, name)

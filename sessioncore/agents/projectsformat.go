@@ -83,7 +83,11 @@ func (p *Projects) isStub(file string) bool {
 		text, err := storage.ReadFile(p.Raw, file, maxStub)
 		b := p.builder(About{})
 		out := []byte(nil)
-		(&head{}).eachObject(text, func([]byte) bool { return true }, func(v rawjson.Value) { out = b.Add(out, v, 1) })
+		(&head{}).eachObject(text, func([]byte) bool {
+			return true
+		}, func(v rawjson.Value) {
+			out = b.Add(out, v, 1)
+		})
 		return err == nil && !bytes.Contains(b.Tail(out), []byte(`"message":{`)), err
 	})
 	return is

@@ -36,7 +36,9 @@ func (r *Renamed) List(dir string, only []string, f func(storage.Item) bool) err
 		return err
 	}
 	for _, item := range items {
-		item.State = func() (storage.Stat, error) { return r.Stat(path.Join(dir, item.Name)) }
+		item.State = func() (storage.Stat, error) {
+			return r.Stat(path.Join(dir, item.Name))
+		}
 		if !f(item) {
 			break
 		}
@@ -79,7 +81,8 @@ func (r *Renamed) Open(name string) (storage.Object, error) {
 func (r *Renamed) ReadAhead(names []string) {
 	var files []string
 	for _, name := range names {
-		if file, kind, err := r.Real(name); err == nil && kind != storage.KindDir {
+		file, kind, err := r.Real(name)
+		if err == nil && kind != storage.KindDir {
 			files = append(files, file)
 		}
 	}

@@ -96,7 +96,8 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	}
 	leave := s.waiters.Join(ctx)
 	defer leave()
-	if err := storage.LockUntil(ctx, &s.mu); err != nil {
+	err = storage.LockUntil(ctx, &s.mu)
+	if err != nil {
 		return st, err
 	}
 	defer s.mu.Unlock()
@@ -163,7 +164,8 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	t := o.version()
 	if t.begin == nil || off+int64(len(p)) > t.size() {
 		t.tail.Close()
-		if _, err := o.refresh(context.Background()); err != nil {
+		_, err := o.refresh(context.Background())
+		if err != nil {
 			return 0, err
 		}
 		t = o.version()
@@ -186,7 +188,9 @@ func (o *object) version() text {
 func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err error) {
 	raw, err := o.file.Stat()
 	if err == nil {
-		st, err = o.files.converted(o.name, func() (storage.Stat, error) { return raw, nil })
+		st, err = o.files.converted(o.name, func() (storage.Stat, error) {
+			return raw, nil
+		})
 	}
 	if err != nil {
 		return nil, st, 0, err
@@ -292,7 +296,9 @@ func (o *object) Header() (text []byte, st storage.Stat, err error) {
 	if err != nil || about.Title == "" { // the records tell the title
 		return nil, st, err
 	}
-	st, err = o.files.converted(o.name, func() (storage.Stat, error) { return brief.State(), nil })
+	st, err = o.files.converted(o.name, func() (storage.Stat, error) {
+		return brief.State(), nil
+	})
 	return o.headerOf(about, brief), st, err
 }
 

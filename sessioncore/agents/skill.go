@@ -34,7 +34,8 @@ func checkOurs(file string) error {
 	if err != nil {
 		return err
 	}
-	if m := skillMark.FindStringSubmatch(string(text)); m == nil || marked(m[1]) != string(text) {
+	m := skillMark.FindStringSubmatch(string(text))
+	if m == nil || marked(m[1]) != string(text) {
 		return fmt.Errorf("%s was changed, or is another skill of that name; it stays", file)
 	}
 	return nil
@@ -43,19 +44,23 @@ func checkOurs(file string) error {
 // InstallSkill writes the text of a skill, with a mark by which it is known later. Another file there
 // stays: that is an error. No link is followed in the two directories that it may make.
 func InstallSkill(file, text string) error {
-	if err := checkOurs(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := checkOurs(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	dir := filepath.Dir(file)
 	skills := filepath.Dir(dir)
-	if err := os.MkdirAll(filepath.Dir(skills), 0o700); err != nil {
+	err = os.MkdirAll(filepath.Dir(skills), 0o700)
+	if err != nil {
 		return err
 	}
 	for _, d := range []string{skills, dir} {
-		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		err := os.Mkdir(d, 0o700)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if info, err := os.Lstat(d); err != nil || !info.IsDir() {
+		info, err := os.Lstat(d)
+		if err != nil || !info.IsDir() {
 			return fmt.Errorf("%s is a link or no directory; nothing is written", d)
 		}
 	}
@@ -65,7 +70,8 @@ func InstallSkill(file, text string) error {
 	}
 	defer os.Remove(made.Name())
 	_, err = made.WriteString(marked(text))
-	if err = errors.Join(err, made.Close()); err != nil {
+	err = errors.Join(err, made.Close())
+	if err != nil {
 		return err
 	}
 	return os.Rename(made.Name(), file)
@@ -73,10 +79,12 @@ func InstallSkill(file, text string) error {
 
 // UninstallSkill removes the skill and its directory. Its error is fs.ErrNotExist where there is none.
 func UninstallSkill(file string) error {
-	if err := checkOurs(file); err != nil {
+	err := checkOurs(file)
+	if err != nil {
 		return err
 	}
-	if err := os.Remove(file); err != nil {
+	err = os.Remove(file)
+	if err != nil {
 		return err
 	}
 	_ = os.Remove(filepath.Dir(file)) // unless something else is in it

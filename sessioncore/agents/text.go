@@ -40,13 +40,16 @@ func (t *text) close() {
 func (t *text) ReadAt(p []byte, off int64) (n int, err error) {
 	n = int(max(0, min(int64(len(p)), t.stable-off)))
 	if n > 0 {
-		if _, err := t.begin.ReadAt(p[:n], off); err != nil {
+		_, err := t.begin.ReadAt(p[:n], off)
+		if err != nil {
 			return 0, err
 		}
 	}
 	at := off + int64(n) - t.stable
-	if m := int(max(0, min(int64(len(p)-n), t.end-at))); m > 0 && at >= 0 {
-		if _, err := t.tail.ReadAt(p[n:n+m], at); err != nil {
+	m := int(max(0, min(int64(len(p)-n), t.end-at)))
+	if m > 0 && at >= 0 {
+		_, err := t.tail.ReadAt(p[n:n+m], at)
+		if err != nil {
 			return 0, err
 		}
 		n += m

@@ -29,7 +29,12 @@ func unfold(obj io.ReaderAt, size int64, list string, emit func(*jsonl.Unit) err
 	if v == nil {
 		return false, nil
 	}
-	u := jsonl.Unit{Kind: jsonl.ObjectUnit, Line: 1, Text: v, Loose: true}
+	u := jsonl.Unit{
+		Kind:  jsonl.ObjectUnit,
+		Line:  1,
+		Text:  v,
+		Loose: true,
+	}
 	if v.Member(list).IsArray() {
 		u.Text = without(v, list)
 	}
@@ -56,7 +61,9 @@ func without(v rawjson.Value, name string) rawjson.Value {
 			if len(out) > 1 {
 				out = append(out, ',')
 			}
-			out = append(append(append(out, m.Key...), ':'), m.Value...)
+			out = append(out, m.Key...)
+			out = append(out, ':')
+			out = append(out, m.Value...)
 		}
 	}
 	return append(out, '}')
@@ -83,14 +90,16 @@ func (h *head) document(size int64) (rawjson.Value, error) {
 	}
 	begin := completeMembers(bytes.TrimSpace(oneLine(h.text[:h.first])))
 	end := rawjson.Value("{}")
-	if at := bytes.LastIndex(tail, []byte("\n  ],")); at >= 0 {
+	at := bytes.LastIndex(tail, []byte("\n  ],"))
+	if at >= 0 {
 		end = append(rawjson.Value{'{'}, bytes.TrimSpace(oneLine(tail[at+len("\n  ],"):]))...)
 	}
 	switch {
 	case len(begin) == 0:
 		begin = rawjson.Value("{}")
 	case rawjson.IsValidObject(end) && len(begin) > len("{}") && len(end) > len("{}"):
-		begin = append(append(begin[:len(begin)-1], ','), end[1:]...)
+		begin = append(begin[:len(begin)-1], ',')
+		begin = append(begin, end[1:]...)
 	}
 	h.members = begin
 	return begin, nil

@@ -26,7 +26,9 @@ type UnreadHome struct{ Title, Dir string }
 func UnreadHomes(getenv func(string) string) (found []UnreadHome) {
 	for _, a := range unreadAgents {
 		dir := a.Home(getenv)
-		isRead := func(read *Agent) bool { return read.Title == a.Title || read.Home(getenv) == dir }
+		isRead := func(read *Agent) bool {
+			return read.Title == a.Title || read.Home(getenv) == dir
+		}
 		if filepath.IsAbs(dir) && HasDir(dir) && !slices.ContainsFunc(registered, isRead) {
 			found = append(found, UnreadHome{a.Title, dir})
 		}

@@ -33,7 +33,8 @@ func YAMLText(text, key string) string {
 	case len(joined) > 1 && joined[0] == '\'' && strings.HasSuffix(joined, "'"):
 		return strings.ReplaceAll(joined[1:len(joined)-1], "''", "'")
 	}
-	if unquoted, err := strconv.Unquote(joined); err == nil {
+	unquoted, err := strconv.Unquote(joined)
+	if err == nil {
 		return unquoted
 	}
 	return joined

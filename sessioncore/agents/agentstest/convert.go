@@ -81,7 +81,9 @@ func Outline(t testing.TB, lines string) (outline []string) {
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		m := &e.Message
 		words := []string{e.ID + " < " + e.ParentID, e.Type}
-		add := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
+		add := func(format string, args ...any) {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
 		if e.Type == "session" {
 			words = words[1:]
 			add("%s", e.ID)

@@ -66,7 +66,9 @@ func (h *Home) Outline(name string) []string { return Outline(h.T, h.Read(name))
 
 // Names returns the names in a directory, without those of no file.
 func (h *Home) Names(dir string) (names []string) {
-	items, err := storage.ListStat(h, dir, func(storage.Item) bool { return true })
+	items, err := storage.ListStat(h, dir, func(storage.Item) bool {
+		return true
+	})
 	require.NoError(h.T, err)
 	for _, item := range items {
 		names = append(names, item.Name)

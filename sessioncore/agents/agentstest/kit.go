@@ -85,7 +85,8 @@ func (k Kit) Own(t *testing.T, variable string, said func(record map[string]any)
 			got := map[string]int{}
 			for line := range strings.Lines(string(file)) {
 				var r map[string]any
-				if id := any(len(contents)); json.Unmarshal([]byte(line), &r) == nil {
+				id := any(len(contents))
+				if json.Unmarshal([]byte(line), &r) == nil {
 					if uuid, _ := r["uuid"].(string); uuid != "" {
 						id = uuid
 					}
@@ -100,7 +101,9 @@ func (k Kit) Own(t *testing.T, variable string, said func(record map[string]any)
 				for line := range strings.Lines(h.Read(session)) {
 					var e struct{ Content, Summary, Message any }
 					if line[0] == '{' && json.Unmarshal([]byte(line), &e) == nil {
-						eachText([]any{e.Content, e.Summary, e.Message}, func(text string) { got[text]++ })
+						eachText([]any{e.Content, e.Summary, e.Message}, func(text string) {
+							got[text]++
+						})
 					}
 				}
 			}
@@ -145,7 +148,9 @@ func (k Kit) Check(t testing.TB, sample, text string) string {
 		_, time, _ := strings.Cut(session, `"timestamp":"`)
 		return time[:min(len(time), len("2026-01-01T00:00:00.000Z"))]
 	}
-	slices.SortStableFunc(sessions, func(a, b string) int { return strings.Compare(began(a), began(b)) })
+	slices.SortStableFunc(sessions, func(a, b string) int {
+		return strings.Compare(began(a), began(b))
+	})
 	return strings.Join(sessions, "")
 }
 
@@ -183,12 +188,14 @@ func (k Kit) Growth(t *testing.T, sample, text string) {
 				require.True(t, was == now && strings.HasPrefix(now, before[name]) || was == before[name], "%q\n%q", was, now)
 				require.NoError(t, kept.Close())
 			}
-			open[name], before[name] = obj, now
+			open[name] = obj
+			before[name] = now
 		}
 	}
 	for line := range strings.Lines(text) {
 		end := length + len(line)
-		if half := length + len(line)/2; half > length {
+		half := length + len(line)/2
+		if half > length {
 			step(half)
 		}
 		step(end)
