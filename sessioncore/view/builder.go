@@ -75,7 +75,11 @@ func (b *builder) turn(flags turnFlags, speaker, heading, about string) {
 
 // name returns the short name of the entry.
 func (b *builder) name() span {
-	return span{style: nameStyle, text: b.s.ShortName(b.entry), target: b.s.Name(b.entry)}
+	return span{
+		style:  nameStyle,
+		text:   b.s.ShortName(b.entry),
+		target: b.s.Name(b.entry),
+	}
 }
 
 // time returns the entry's time, nothing if the entry has no time of its own.
@@ -122,12 +126,20 @@ func (b *builder) more(spans ...span) { b.blocks.body[len(b.blocks.body)-1].add(
 
 // link adds a link to the entry's file to the last line.
 func (b *builder) link(text string) {
-	b.more(span{style: linkStyle, text: text, target: b.s.Name(b.entry)})
+	b.more(span{
+		style:  linkStyle,
+		text:   text,
+		target: b.s.Name(b.entry),
+	})
 }
 
 // code adds text without Markdown.
 func (b *builder) code(info string, text []byte) {
-	b.blocks.body = append(b.blocks.body, block{kind: codeText, info: info, text: bytes.TrimRight(text, "\n")})
+	b.blocks.body = append(b.blocks.body, block{
+		kind: codeText,
+		info: info,
+		text: bytes.TrimRight(text, "\n"),
+	})
 }
 
 // prose adds running text. Texts that follow each other are one block.
@@ -136,9 +148,11 @@ func (b *builder) prose(v rawjson.Value) {
 	if len(text) == 0 {
 		return
 	}
-	if n := len(b.blocks.body); n > 0 && b.blocks.body[n-1].kind == proseText {
+	n := len(b.blocks.body)
+	if n > 0 && b.blocks.body[n-1].kind == proseText {
 		last := &b.blocks.body[n-1]
-		last.text = append(append(last.text, "\n\n"...), text...)
+		last.text = append(last.text, "\n\n"...)
+		last.text = append(last.text, text...)
 		return
 	}
 	b.blocks.body = append(b.blocks.body, block{kind: proseText, text: text})

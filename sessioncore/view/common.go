@@ -61,7 +61,9 @@ func common[T comparable](a, b []T) []commonRun {
 		list = append(list, commonRun{begin + r.a, begin + r.b, r.n})
 	}
 	list = append(list, commonRun{len(a) - end, len(b) - end, end})
-	list = slices.DeleteFunc(list, func(r commonRun) bool { return r.n == 0 })
+	list = slices.DeleteFunc(list, func(r commonRun) bool {
+		return r.n == 0
+	})
 	return append(list, commonRun{len(a), len(b), 0})
 }
 

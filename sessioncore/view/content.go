@@ -45,7 +45,8 @@ func (b *builder) block(v rawjson.Value) {
 	case message.FallbackKind:
 		b.note("Model after a fallback:", b.word(m[message.To].Member("model")))
 	case message.ServerKind:
-		if inner := message.Read(m[message.Block]); inner.Kind() == message.CallKind {
+		inner := message.Read(m[message.Block])
+		if inner.Kind() == message.CallKind {
 			b.toolCall(&inner)
 		} else {
 			b.data(m[message.Block])
@@ -61,7 +62,8 @@ func (b *builder) thoughts(m *message.Members) {
 	if len(v) == 0 {
 		v = m[message.Text]
 	}
-	if text := trimBlankLines(b.proseOf(v)); len(text) > 0 {
+	text := trimBlankLines(b.proseOf(v))
+	if len(text) > 0 {
 		b.blocks.body = append(b.blocks.body, block{kind: thoughtText, text: text})
 	}
 }

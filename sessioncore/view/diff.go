@@ -37,13 +37,18 @@ func diff(ctx context.Context, of [2]ShownBranch, f func(sign, text string) erro
 			return false, err
 		}
 	}
-	list := changes(d.sides[0].turns, d.sides[1].turns, func(t turn) uint64 { return t.sum })
-	if !slices.ContainsFunc(list, func(c listChange[turn]) bool { return len(c.gone)+len(c.come) > 0 }) {
+	list := changes(d.sides[0].turns, d.sides[1].turns, func(t turn) uint64 {
+		return t.sum
+	})
+	if !slices.ContainsFunc(list, func(c listChange[turn]) bool {
+		return len(c.gone)+len(c.come) > 0
+	}) {
 		return false, nil
 	}
 	for _, c := range list {
 		d.changed(c.gone, c.come)
-		if n := len(c.same); n > 0 {
+		n := len(c.same)
+		if n > 0 {
 			d.line("@@", fmt.Sprintf("in common: %s, to %s", counted(n, "turn"), c.same[n-1].title))
 		}
 	}
@@ -133,7 +138,9 @@ func (d *differ) lines(sign string, lines []string) {
 // changed writes the turns between two that are the same, beside each other where they are of one
 // speaker.
 func (d *differ) changed(x, y []turn) {
-	for _, c := range changes(x, y, func(t turn) string { return t.who }) {
+	for _, c := range changes(x, y, func(t turn) string {
+		return t.who
+	}) {
 		for i := range c.gone {
 			d.whole(0, &c.gone[i])
 		}
@@ -200,7 +207,8 @@ func (d *differ) pair(x, y *turn) {
 		if i == len(list)-1 {
 			after = 0
 		}
-		if left := len(shared) - before - after; left > 1 {
+		left := len(shared) - before - after
+		if left > 1 {
 			d.lines(" ", shared[:before])
 			d.line("@@", "in common: "+counted(left, "line"))
 			shared = shared[len(shared)-after:]

@@ -82,7 +82,8 @@ func (p *pageWriter) download(ctx context.Context, path []sessioncore.Entry, pag
 		return err
 	}
 	name := "session"
-	if id, _ := header.Member("id").Text(); id != "" {
+	id, _ := header.Member("id").Text()
+	if id != "" {
 		name = names.FileName(id)
 	}
 	p.write(`<template id="/lines" data-name="`, escaped(name), `.jsonl">`)
@@ -102,7 +103,8 @@ func (p *pageWriter) allLines(ctx context.Context, out io.Writer) error {
 	for {
 		n, err := in.Read(buffer)
 		if n > 0 {
-			if _, err := out.Write(buffer[:n]); err != nil {
+			_, err := out.Write(buffer[:n])
+			if err != nil {
 				return err
 			}
 		}

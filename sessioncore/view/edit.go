@@ -72,7 +72,8 @@ type diffText struct {
 }
 
 func (d *diffText) edit(e *edit) {
-	if path := shownLine(e[message.FileRole], maxProblem); path != "" {
+	path := shownLine(e[message.FileRole], maxProblem)
+	if path != "" {
 		if e[message.ContentRole] == nil {
 			d.lines("--- ", path)
 		}
@@ -116,7 +117,9 @@ func AppendDiff(dst []byte, before, after string) []byte {
 
 func appendLines(dst []byte, sign string, lines []string) []byte {
 	for _, line := range lines {
-		dst = append(append(append(dst, sign...), line...), '\n')
+		dst = append(dst, sign...)
+		dst = append(dst, line...)
+		dst = append(dst, '\n')
 	}
 	return dst
 }

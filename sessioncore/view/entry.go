@@ -50,7 +50,9 @@ var settings = map[string]struct {
 
 // change adds one line for an entry that changes settings, or for one of any other type.
 func (b *builder) change(name string, text rawjson.Value) {
-	word := func(keys ...string) string { return b.word(text.AnyOf(keys...)) }
+	word := func(keys ...string) string {
+		return b.word(text.AnyOf(keys...))
+	}
 	set, ok := settings[name]
 	switch {
 	case name == "model_change":
@@ -58,7 +60,8 @@ func (b *builder) change(name string, text rawjson.Value) {
 		if model == "" {
 			model = modelName(text.Member("provider"), text.AnyOf("modelId", "model_id"))
 		}
-		if role := word("role"); role != "" && role != "default" {
+		role := word("role")
+		if role != "" && role != "default" {
 			b.note("Model for", role, model)
 			return
 		}
@@ -71,7 +74,8 @@ func (b *builder) change(name string, text rawjson.Value) {
 		b.note("Service tier:", tier)
 	case name == "label":
 		target := codeOf(word("targetId", "target_id"))
-		if label := word("label"); label != "" {
+		label := word("label")
+		if label != "" {
 			b.note("Label", label)
 			b.more(span{style: emphasisStyle, text: "on entry"}, target)
 			return
@@ -128,7 +132,8 @@ func (b *builder) list(v rawjson.Value) string {
 // modelName returns a model's name with its provider, "" if there is none.
 func modelName(provider, model rawjson.Value) string {
 	name := shownLine(model, maxWord)
-	if p := shownLine(provider, maxWord); p != "" && name != "" {
+	p := shownLine(provider, maxWord)
+	if p != "" && name != "" {
 		return p + "/" + name
 	}
 	return name
@@ -138,7 +143,8 @@ func modelName(provider, model rawjson.Value) string {
 func (b *builder) compaction(text rawjson.Value) {
 	b.turn(beginsTurn, "compaction", "Compaction", "")
 	before := ""
-	if n := text.AnyOf("tokensBefore", "tokens_before"); n.IsNumber() && len(n) < 20 {
+	n := text.AnyOf("tokensBefore", "tokens_before")
+	if n.IsNumber() && len(n) < 20 {
 		before = ", " + string(n) + " tokens"
 	}
 	b.note("The model goes on from this summary of what was said before" + before +
@@ -152,7 +158,8 @@ func (b *builder) compaction(text rawjson.Value) {
 
 // branchSummary adds the summary of an abandoned branch.
 func (b *builder) branchSummary(text rawjson.Value) {
-	if kind := text.Member("details").Member("kind"); !text.Member("summary").Truthy() && kind.IsString() {
+	kind := text.Member("details").Member("kind")
+	if !text.Member("summary").Truthy() && kind.IsString() {
 		b.note("Without a summary was left entry", b.word(text.AnyOf("fromId", "from_id")))
 		return
 	}
@@ -312,13 +319,15 @@ func (b *builder) files(files rawjson.Value) {
 	}
 	b.each(files, func(file rawjson.Value) {
 		path := b.word(file.Member("path"))
-		if why := b.word(file.AnyOf("skippedReason", "skipped_reason")); why != "" {
+		why := b.word(file.AnyOf("skippedReason", "skipped_reason"))
+		if why != "" {
 			b.note("File that was not read", path, why)
 		} else {
 			b.note("File", path)
 		}
 		b.output("", file.Member("content"))
-		if image := file.Member("image"); image.IsObject() {
+		image := file.Member("image")
+		if image.IsObject() {
 			b.block(image)
 		}
 	})

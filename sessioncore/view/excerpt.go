@@ -40,11 +40,13 @@ func excerptOf(v rawjson.Value, limits excerptLimits) (e excerpt) {
 	e.head = shownText(body[:from])
 	e.tail = shownText(body[to:])
 	// Cut at a line end if there is one nearby.
-	if i := bytes.LastIndexByte(e.head, '\n'); i >= len(e.head)*3/4 {
+	i := bytes.LastIndexByte(e.head, '\n')
+	if i >= len(e.head)*3/4 {
 		e.left += len(e.head) - i - 1
 		e.head = e.head[: i+1 : i+1]
 	}
-	if i := bytes.IndexByte(e.tail, '\n'); i >= 0 && i < len(e.tail)/4 {
+	i = bytes.IndexByte(e.tail, '\n')
+	if i >= 0 && i < len(e.tail)/4 {
 		e.left += i + 1
 		e.tail = e.tail[i+1:]
 	}

@@ -42,7 +42,8 @@ func anchor(destination []byte) markup {
 
 // anchored returns HTML as the text of a link, if the link is kept.
 func anchored(destination []byte, text markup) markup {
-	if open := anchor(destination); open != "" {
+	open := anchor(destination)
+	if open != "" {
 		return open + text + "</a>"
 	}
 	return text
@@ -81,7 +82,8 @@ func (p *pageWriter) image(_ util.BufWriter, source []byte, n ast.Node, entering
 	if entering {
 		destination := n.(*ast.Image).Destination
 		alt := plainText(n, source)
-		if blob := blobLink.FindSubmatch(destination); blob != nil {
+		blob := blobLink.FindSubmatch(destination)
+		if blob != nil {
 			p.embed(string(blob[1]), alt)
 		} else {
 			if alt == "" {
@@ -148,7 +150,8 @@ func (p *pageWriter) embed(hash, text string) {
 		p.err = err
 	}
 	p.write(`">`)
-	if more, _ := content.Read(start[:1]); more > 0 {
+	more, _ := content.Read(start[:1])
+	if more > 0 {
 		note("only the beginning of it: it is larger than 32 MiB")
 	}
 }

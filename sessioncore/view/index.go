@@ -85,7 +85,9 @@ func Index(w io.Writer, of Site) error {
 		}
 		return l.Project
 	})
-	agents := grouped(of.Sessions, func(l *Linked) string { return l.Agent })
+	agents := grouped(of.Sessions, func(l *Linked) string {
+		return l.Agent
+	})
 	x := htmlWriter{bufio.NewWriter(w)}
 	x.begin("", "Sessions")
 	x.facts([2]string{"Sessions", strconv.Itoa(len(of.Sessions))}, [2]string{"Projects", strconv.Itoa(len(projects))},
@@ -105,7 +107,9 @@ func Index(w io.Writer, of Site) error {
 		x.rows(g)
 		x.write("</div>\n")
 	}
-	byCost := func(a, b *sessionGroup) int { return cmp.Compare(b.dollars, a.dollars) }
+	byCost := func(a, b *sessionGroup) int {
+		return cmp.Compare(b.dollars, a.dollars)
+	}
 	for i, groups := range [][]*sessionGroup{projects, agents} {
 		slices.SortStableFunc(groups, byCost)
 		kind := [...]markup{"project", "agent"}[i]
@@ -153,7 +157,8 @@ func (x htmlWriter) plot(days []*sessionGroup, dollars map[string]float64) {
 	number := map[string]int{}
 	last := ""
 	for _, g := range days {
-		number[g.name], last = len(g.sessions), max(last, g.name)
+		number[g.name] = len(g.sessions)
+		last = max(last, g.name)
 	}
 	for day := range dollars {
 		last = max(last, day)
@@ -165,7 +170,9 @@ func (x htmlWriter) plot(days []*sessionGroup, dollars map[string]float64) {
 	what := markup("Cost")
 	value := func(day string) float64 { return dollars[day] }
 	begin := end.AddDate(0, 0, -7*(weeks-1)-(int(end.Weekday())+6)%7)
-	if !slices.ContainsFunc(slices.Collect(maps.Values(dollars)), func(d float64) bool { return d > 0 }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(dollars)), func(d float64) bool {
+		return d > 0
+	}) {
 		what = "Sessions"
 		value = func(day string) float64 { return float64(number[day]) }
 	}
@@ -186,7 +193,8 @@ func (x htmlWriter) plot(days []*sessionGroup, dollars map[string]float64) {
 			fmt.Fprintf(x.out, `<text x="%d" y="%d">%s</text>`, margin+n/7*cell, margin-8, day.Format("Jan"))
 		}
 		level := 0
-		if v := value(name); v > 0 {
+		v := value(name)
+		if v > 0 {
 			level = min(levels, 1+int(levels*math.Sqrt(v/most)))
 		}
 		fmt.Fprintf(x.out, `<rect x="%d" y="%d" class="l%d"><title>%s: %s</title></rect>`+"\n",

@@ -67,8 +67,11 @@ func (l *Log) WriteJSON(ctx context.Context, out io.Writer) error {
 			return nil
 		}
 		object.entry = &entry{
-			Entry: l.Session.Name(line.Entry), Time: l.Session.Time(line.Entry).UTC().Format(rawjson.TimestampLayout),
-			What: line.What, Marks: append([]string{}, line.Marks...), Text: line.Said,
+			Entry: l.Session.Name(line.Entry),
+			Time:  l.Session.Time(line.Entry).UTC().Format(rawjson.TimestampLayout),
+			What:  line.What,
+			Marks: append([]string{}, line.Marks...),
+			Text:  line.Said,
 		}
 		if line.Above != sessioncore.NoEntry {
 			object.Parent = l.Session.Name(line.Above)

@@ -38,7 +38,8 @@ func (w *markdownWriter) block(dst []byte, b *block) []byte {
 	case proseText:
 		return markdown.Append(dst, b.text)
 	case thoughtText:
-		return markdown.AppendQuote(append(dst, "> *Thinking*\n>\n"...), b.text)
+		dst = append(dst, "> *Thinking*\n>\n"...)
+		return markdown.AppendQuote(dst, b.text)
 	case codeText:
 		return markdown.AppendFenced(dst, b.info, b.text)
 	}
@@ -52,7 +53,8 @@ func (w *markdownWriter) block(dst []byte, b *block) []byte {
 		}
 		dst = w.span(dst, &s)
 	}
-	return append(append(dst, lineMarks[b.kind][1]...), '\n')
+	dst = append(dst, lineMarks[b.kind][1]...)
+	return append(dst, '\n')
 }
 
 func (w *markdownWriter) span(dst []byte, s *span) []byte {
@@ -61,19 +63,25 @@ func (w *markdownWriter) span(dst []byte, s *span) []byte {
 	case codeStyle:
 		return markdown.AppendCode(dst, s.text)
 	case strongCodeStyle:
-		return append(markdown.AppendCode(append(dst, "**"...), s.text), "**"...)
+		dst = append(dst, "**"...)
+		dst = markdown.AppendCode(dst, s.text)
+		return append(dst, "**"...)
 	case nameStyle:
 		return appendName(dst, s.text)
 	case linkStyle:
 		return append(dst, "["+s.text+"]("+w.links.Entries+escapedName(s.target)+".json)"...)
 	case imageStyle:
-		return append(markdown.AppendText(append(dst, "!["...), s.text), "]("+w.links.Blobs+s.target+")"...)
+		dst = append(dst, "!["...)
+		dst = markdown.AppendText(dst, s.text)
+		return append(dst, "]("+w.links.Blobs+s.target+")"...)
 	case emphasisStyle:
 		marks = "*"
 	case strongStyle:
 		marks = "**"
 	}
-	return append(markdown.AppendText(append(dst, marks...), s.text), marks...)
+	dst = append(dst, marks...)
+	dst = markdown.AppendText(dst, s.text)
+	return append(dst, marks...)
 }
 
 // escapedName returns the name of an entry in a link. No character of Markdown's is left in it.

@@ -58,10 +58,12 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 	if of.End != sessioncore.NoEntry {
 		path = s.Path(of.End)
 	}
-	if err := p.header(&of, path); err != nil {
+	err := p.header(&of, path)
+	if err != nil {
 		return err
 	}
-	if err := p.parts(ctx, p.plan(path)); err != nil {
+	err = p.parts(ctx, p.plan(path))
+	if err != nil {
 		return err
 	}
 	for e := range p.written { // such as moves of the leaf
@@ -97,8 +99,11 @@ type pageWriter struct {
 
 func newPage(w io.Writer, s *sessioncore.Snapshot, blobs BlobOpener) *pageWriter {
 	p := &pageWriter{
-		blobs: blobs, s: s, written: make([]bool, s.Len()),
-		marks: map[sessioncore.Entry]string{}, outlined: make(chan struct{}),
+		blobs:    blobs,
+		s:        s,
+		written:  make([]bool, s.Len()),
+		marks:    map[sessioncore.Entry]string{},
+		outlined: make(chan struct{}),
 	}
 	return p.copy(w)
 }
@@ -109,7 +114,8 @@ func (p *pageWriter) copy(w io.Writer) *pageWriter {
 	other.htmlWriter = htmlWriter{bufio.NewWriter(w)}
 	other.entries = emptyTranscript(p.s, bareWriter.links)
 	other.results = emptyTranscript(p.s, bareWriter.links)
-	other.source, other.markdown = nil, newMarkdown(&other)
+	other.source = nil
+	other.markdown = newMarkdown(&other)
 	return &other
 }
 
@@ -201,7 +207,8 @@ func (p *pageWriter) outline(ctx context.Context, path []sessioncore.Entry) erro
 		if l.Call {
 			classes = append(classes, "tool")
 		}
-		if id, _ := p.s.ID(l.Entry); p.s.LabelOf(id) != "" {
+		id, _ := p.s.ID(l.Entry)
+		if p.s.LabelOf(id) != "" {
 			classes = append(classes, "labelled")
 		} else if marks != "" {
 			p.marks[l.Entry] = marks
@@ -236,7 +243,8 @@ func (p *pageWriter) outcomesIn(path []sessioncore.Entry) (list []callOutcome, e
 		if p.s.Role(e) != sessioncore.RoleToolResult || len(list) == maxCalls {
 			break
 		}
-		if n := len(list); n > 0 { // the next blocks take its place
+		n := len(list)
+		if n > 0 { // the next blocks take its place
 			list[n-1].body = held(list[n-1].body, &room)
 		}
 		blocks, err := p.results.blocksOf(e)
@@ -300,7 +308,9 @@ func (p *pageWriter) anchor(e sessioncore.Entry) {
 func classesOf(blocks *entryBlocks, begins bool, label string) markup {
 	classes := markup("entry")
 	has := func(kinds ...kind) bool {
-		return slices.ContainsFunc(blocks.body, func(b block) bool { return slices.Contains(kinds, b.kind) })
+		return slices.ContainsFunc(blocks.body, func(b block) bool {
+			return slices.Contains(kinds, b.kind)
+		})
 	}
 	switch {
 	case blocks.flags&fromUser != 0:
@@ -381,7 +391,8 @@ func (p *pageWriter) fold(class markup, line *block, parts []block) {
 	p.write(`<details class="`, class, "\">\n<summary>")
 	p.line(&block{kind: line.kind, line: slices.DeleteFunc(slices.Clone(line.line), isName)})
 	p.write("</summary>\n")
-	if at := slices.IndexFunc(line.line, isName); at >= 0 {
+	at := slices.IndexFunc(line.line, isName)
+	if at >= 0 {
 		p.block(&block{kind: namingLine, line: line.line[at : at+1]})
 	}
 	p.blocks(parts)
@@ -508,5 +519,7 @@ func absurd(piece []byte) bool {
 		return false
 	}
 	paragraphs := blankLines().Split(string(piece), -1)
-	return slices.ContainsFunc(paragraphs, func(text string) bool { return isOver([]byte(text)) })
+	return slices.ContainsFunc(paragraphs, func(text string) bool {
+		return isOver([]byte(text))
+	})
 }

@@ -71,7 +71,9 @@ func (p *pageWriter) cut(path []sessioncore.Entry) (parts []partWriter) {
 	begin := 0
 	add := func(end int) {
 		from := begin
-		parts = append(parts, func(ctx context.Context, p *pageWriter) error { return p.branch(ctx, path[:end], from) })
+		parts = append(parts, func(ctx context.Context, p *pageWriter) error {
+			return p.branch(ctx, path[:end], from)
+		})
 		begin = end
 	}
 	for i, e := range path {
@@ -176,7 +178,9 @@ func (p *pageWriter) branch(ctx context.Context, path []sessioncore.Entry, from 
 		var outcomes []callOutcome
 		if p.s.IsMessage(e, sessioncore.RoleAssistant) {
 			p.results.builder.answered(e, p.entries.text)
-			if slices.ContainsFunc(blocks.body, func(b block) bool { return b.call != "" }) {
+			if slices.ContainsFunc(blocks.body, func(b block) bool {
+				return b.call != ""
+			}) {
 				outcomes, err = p.outcomesIn(path[i+1:])
 				if err != nil {
 					return err

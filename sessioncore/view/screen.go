@@ -52,7 +52,8 @@ func (s *Screen) WriteTranscript(in io.Reader) error {
 		line, err := r.ReadSlice('\n')
 		text := bytes.TrimSuffix(line, []byte("\n"))
 		coloured := s.Coloured(block.colourOf(text), string(text))
-		if _, failed := s.WriteString(coloured + string(line[len(text):])); failed != nil {
+		_, failed := s.WriteString(coloured + string(line[len(text):]))
+		if failed != nil {
 			return failed
 		}
 		if err == io.EOF {

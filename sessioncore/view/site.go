@@ -94,7 +94,8 @@ func OpenSite(source SiteSource, path string, masked bool) (*SiteDir, error) {
 		return nil, unusable(path, err)
 	}
 	s := &SiteDir{source: source, dir: dir}
-	if err := s.open(path, masked); err != nil {
+	err = s.open(path, masked)
+	if err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -167,7 +168,8 @@ var pageName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*-[0-9a-f]{16}\.h
 
 // parse reads the content of SiteFile.
 func (s *siteState) parse(text []byte) error {
-	if err := json.Unmarshal(text, s); err != nil {
+	err := json.Unmarshal(text, s)
+	if err != nil {
 		return err
 	}
 	for name, page := range s.Pages {
@@ -241,10 +243,12 @@ func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage,
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.state.Pages)) {
 		if pages[name] == nil {
-			if err := s.remove(name); err != nil {
+			err := s.remove(name)
+			if err != nil {
 				return nil, err
 			}
-			if err := s.remove(temporaryOf(name)); err != nil {
+			err = s.remove(temporaryOf(name))
+			if err != nil {
 				return nil, err
 			}
 			s.Removed++
@@ -272,7 +276,8 @@ func nameOfPage(info *listing.Info) string {
 // write writes pages, the index, and SiteFile before and after them: a run that is ended early goes
 // on where it was.
 func (s *SiteDir) write(ctx context.Context, stale []stalePage) error {
-	if err := s.save(); err != nil {
+	err := s.save()
+	if err != nil {
 		return err
 	}
 	running, pages := errgroup.WithContext(ctx)
@@ -297,12 +302,14 @@ func (s *SiteDir) write(ctx context.Context, stale []stalePage) error {
 			return nil
 		})
 	}
-	err := running.Wait()
+	err = running.Wait()
 	if err == nil {
 		err = s.addUp(ctx)
 	}
 	if err == nil {
-		err = s.file(SiteIndex, func(w io.Writer) error { return Index(w, s.index()) })
+		err = s.file(SiteIndex, func(w io.Writer) error {
+			return Index(w, s.index())
+		})
 	}
 	saved := s.save()
 	if err == nil {
@@ -319,7 +326,9 @@ func (s *SiteDir) page(ctx context.Context, at stalePage) error {
 	}
 	defer snap.Release()
 	of.Index = SiteIndex
-	if err := s.file(at.File, func(w io.Writer) error { return Page(ctx, w, of) }); err != nil {
+	if err := s.file(at.File, func(w io.Writer) error {
+		return Page(ctx, w, of)
+	}); err != nil {
 		return err
 	}
 	title, _ := listing.DisplayName(snap, at.info.Name())
@@ -359,7 +368,8 @@ func (s *SiteDir) addUp(ctx context.Context) error {
 		page.Cost = ""
 		page.Dollars = 0
 		if sum, ok := sums[name]; ok {
-			page.Cost, page.Dollars = sum.Dollars(), sum.Cost.Total.Float()
+			page.Cost = sum.Dollars()
+			page.Dollars = sum.Cost.Total.Float()
 		}
 	}
 	s.state.Days = make(map[string]float64, len(days))
@@ -395,7 +405,8 @@ func (s *SiteDir) save() error {
 
 // remove removes a file in the directory, which need not be there.
 func (s *SiteDir) remove(name string) error {
-	if err := s.dir.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+	err := s.dir.Remove(name)
+	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -407,7 +418,8 @@ func temporaryOf(name string) string { return "." + strings.TrimPrefix(name, "."
 // file replaces a file in the directory as a whole.
 func (s *SiteDir) file(name string, write func(io.Writer) error) error {
 	temporary := temporaryOf(name)
-	if err := s.remove(temporary); err != nil {
+	err := s.remove(temporary)
+	if err != nil {
 		return err
 	}
 	f, err := s.dir.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

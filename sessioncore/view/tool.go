@@ -49,7 +49,8 @@ func argumentsOf(tool string, v rawjson.Value) (list []argument) {
 func (b *builder) toolCall(call *message.Members) {
 	tool := cmp.Or(b.word(call[message.Name]), b.word(call[message.ToolName]), "?")
 	list := argumentsOf(tool, call[message.Arguments])
-	command, intent := commandOf(list), shownLine(call[message.Intent], maxProblem)
+	command := commandOf(list)
+	intent := shownLine(call[message.Intent], maxProblem)
 	list = slices.DeleteFunc(list, func(a argument) bool {
 		isIntent := a.KeyIs(intentKey) || len(command) > 0 && a.role == message.IntentRole
 		if isIntent && intent == "" {
@@ -207,8 +208,10 @@ func isFailed(m *message.Members) bool {
 		return true
 	}
 	for v := range m[message.Content].EachElement {
-		if inner := message.Read(v); inner.Kind() == message.TextKind {
-			if _, exit := outputOf(inner[message.Text]); exit.IsNumber() && exit.Truthy() {
+		inner := message.Read(v)
+		if inner.Kind() == message.TextKind {
+			_, exit := outputOf(inner[message.Text])
+			if exit.IsNumber() && exit.Truthy() {
 				return true
 			}
 		}
@@ -305,7 +308,8 @@ func (c *toolCall) about() string {
 		if argument.KeyIs(intentKey) {
 			continue
 		}
-		if about := shownEnd(argument.Value); about != "" {
+		about := shownEnd(argument.Value)
+		if about != "" {
 			return about
 		}
 	}

@@ -144,7 +144,9 @@ type entrySize struct {
 }
 
 func sizesOf(s *sessioncore.Snapshot, links Links) *sizeCache {
-	return s.Shared(sizesKey{links}, func() any { return &sizeCache{} }).(*sizeCache)
+	return s.Shared(sizesKey{links}, func() any {
+		return &sizeCache{}
+	}).(*sizeCache)
 }
 
 // layOut returns the entries of a path that show something. Its buffers are as large as the largest
@@ -153,7 +155,8 @@ func (t *transcript) layOut(
 	ctx context.Context, s *sessioncore.Snapshot, path []sessioncore.Entry,
 ) (entries []shownEntry, err error) {
 	cache := sizesOf(s, t.writer.links)
-	if err := storage.LockUntil(ctx, &cache.mu); err != nil {
+	err = storage.LockUntil(ctx, &cache.mu)
+	if err != nil {
 		return nil, err
 	}
 	defer cache.mu.Unlock()
@@ -162,10 +165,12 @@ func (t *transcript) layOut(
 	for _, e := range path {
 		shown := shownEntry{entry: e}
 		size := &cache.sizes[e]
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return nil, err
 		}
-		if err := t.measure(e, size); err != nil {
+		err = t.measure(e, size)
+		if err != nil {
 			return nil, err
 		}
 		opening := size.naming
@@ -284,7 +289,8 @@ func (t *transcript) headOf(s *sessioncore.Snapshot, hasMore bool) ([]block, err
 		id = "?"
 	}
 	about := lineOf(paragraphLine, span{text: "Session "}, codeOf(id))
-	if cwd := shownLine(header.Member("cwd"), maxTitleLine); cwd != "" {
+	cwd := shownLine(header.Member("cwd"), maxTitleLine)
+	if cwd != "" {
 		about.add(span{text: " in "}, codeOf(cwd))
 	}
 	about.add(begun(s.HeaderTime())...)

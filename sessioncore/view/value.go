@@ -31,7 +31,8 @@ func (t *valueText) write(v rawjson.Value) {
 	case v.IsObject():
 		t.members(v, "", "")
 	case v.IsString():
-		t.out = append(append(t.out, t.b.shortened(v)...), '\n')
+		t.out = append(t.out, t.b.shortened(v)...)
+		t.out = append(t.out, '\n')
 	default:
 		t.compact(v)
 	}
@@ -43,7 +44,9 @@ func (t *valueText) members(v rawjson.Value, first, indent string) {
 	before := first
 	n := 0
 	for m := range v.EachMember {
-		t.out = append(append(append(t.out, before...), shownLine(m.Key, maxKey)...), ':')
+		t.out = append(t.out, before...)
+		t.out = append(t.out, shownLine(m.Key, maxKey)...)
+		t.out = append(t.out, ':')
 		before = indent
 		n++
 		if isSealed(m) {
@@ -56,7 +59,8 @@ func (t *valueText) members(v rawjson.Value, first, indent string) {
 		}
 	}
 	if n == 0 {
-		t.out = append(append(t.out, first...), "{}\n"...)
+		t.out = append(t.out, first...)
+		t.out = append(t.out, "{}\n"...)
 	}
 }
 
@@ -111,7 +115,9 @@ func (t *valueText) room() bool {
 // block writes a text after its key, or below it if it has several lines.
 func (t *valueText) block(text []byte, indent string) {
 	if bytes.IndexByte(text, '\n') < 0 {
-		t.out = append(append(append(t.out, ' '), text...), '\n')
+		t.out = append(t.out, ' ')
+		t.out = append(t.out, text...)
+		t.out = append(t.out, '\n')
 		return
 	}
 	t.out = append(t.out, '\n')
@@ -140,7 +146,8 @@ func (b *builder) shortened(v rawjson.Value) []byte {
 func (t *valueText) compact(v rawjson.Value) {
 	text := rawjson.AppendUTF8(nil, compactJSON(v[:min(len(v), maxCompact)]))
 	t.b.cut = t.b.cut || len(v) > maxCompact
-	t.out = append(markdown.AppendLine(t.out, markdown.Visible(text), maxCompact), '\n')
+	t.out = markdown.AppendLine(t.out, markdown.Visible(text), maxCompact)
+	t.out = append(t.out, '\n')
 	if len(v) > maxCompact {
 		t.out = append(bytes.TrimSuffix(t.out, []byte("\n")), "…\n"...)
 	}
