@@ -113,7 +113,8 @@ func (d *Document) add(p piece) {
 	if p.size == 0 {
 		return
 	}
-	if n := len(d.pieces); n > 0 && p.follows(&d.pieces[n-1]) {
+	n := len(d.pieces)
+	if n > 0 && p.follows(&d.pieces[n-1]) {
 		last := &d.pieces[n-1]
 		last.text += p.text
 		last.size += p.size
@@ -195,19 +196,23 @@ func (d *Document) Close() {
 
 // ReadAt implements io.ReaderAt. The error wraps storage.ErrStale if the content no longer exists.
 func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
-	first := sort.Search(len(d.pieces), func(i int) bool { return d.pieces[i].at+d.pieces[i].size > off })
+	first := sort.Search(len(d.pieces), func(i int) bool {
+		return d.pieces[i].at+d.pieces[i].size > off
+	})
 	for _, piece := range d.pieces[min(first, len(d.pieces)):] {
 		if n == len(p) {
 			break
 		}
 		skip := off + int64(n) - piece.at
 		part := p[n:min(int64(len(p)), int64(n)+piece.size-skip)]
-		if err := d.readPiece(piece, part, skip); err != nil {
+		err := d.readPiece(piece, part, skip)
+		if err != nil {
 			return n, err
 		}
 		n += len(part)
 	}
-	if err := d.check(p[:n], off, first); err != nil {
+	err = d.check(p[:n], off, first)
+	if err != nil {
 		return 0, err
 	}
 	if n < len(p) {
@@ -234,7 +239,8 @@ func (d *Document) check(p []byte, off int64, first int) error {
 		if !piece.isRange() {
 			continue
 		}
-		if err := d.source.CheckRange(p[from-off:to-off], piece.off+from-piece.at, now, &d.verified); err != nil {
+		err := d.source.CheckRange(p[from-off:to-off], piece.off+from-piece.at, now, &d.verified)
+		if err != nil {
 			return err
 		}
 	}
@@ -289,7 +295,8 @@ func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 	start := off / 4 * 3
 	end := min((off+int64(len(p))+3)/4*3, size)
 	raw := make([]byte, end-start)
-	if err := storage.ReadFull(obj, raw, start); err != nil {
+	err := storage.ReadFull(obj, raw, start)
+	if err != nil {
 		return err
 	}
 	enc := make([]byte, base64.StdEncoding.EncodedLen(len(raw)))

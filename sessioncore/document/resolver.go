@@ -65,7 +65,13 @@ const (
 
 // NewResolver returns a resolver for one document. With nil for blobs, references stay references.
 func NewResolver(ctx context.Context, blobs Blobs) *Resolver {
-	return &Resolver{ctx: ctx, blobs: blobs, room: MaxResolved, text: MaxInlineText, known: map[string]knownBlob{}}
+	return &Resolver{
+		ctx:   ctx,
+		blobs: blobs,
+		room:  MaxResolved,
+		text:  MaxInlineText,
+		known: map[string]knownBlob{},
+	}
 }
 
 // Image returns the edit that replaces the content of a string, at an offset of the edited text, by
@@ -80,7 +86,11 @@ func (r *Resolver) Image(token rawjson.Value, at int) (e rawjson.TextEdit, ok bo
 		return e, false
 	}
 	blob := &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}
-	return rawjson.TextEdit{Start: at + 1, End: at + len(token) - 1, Blob: blob}, r.fits(blob.Size())
+	return rawjson.TextEdit{
+		Start: at + 1,
+		End:   at + len(token) - 1,
+		Blob:  blob,
+	}, r.fits(blob.Size())
 }
 
 // size returns the size of a blob in bytes.
@@ -110,7 +120,8 @@ func (r *Resolver) ImageEdits(edits rawjson.Edits, content rawjson.Value, base i
 		return edits
 	}
 	content.EachElement(func(block rawjson.Value, _ int) bool {
-		if data := block.Member("data"); block.Member("type").Is("image") {
+		data := block.Member("data")
+		if block.Member("type").Is("image") {
 			if e, ok := r.Image(data, base+data.OffsetIn(content)); ok {
 				edits = append(edits, e)
 			}
@@ -131,7 +142,8 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 		case c == '"':
 			end, _ := s.SkipString(text, i+1)
 			token := text[i:end]
-			if next := rawjson.SkipSpace(text, end); next < len(text) && text[next] == ':' {
+			next := rawjson.SkipSpace(text, end)
+			if next < len(text) && text[next] == ':' {
 				key = token.Is("image_url")
 			} else if key {
 				var err error
@@ -155,7 +167,11 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 			key = false
 		case c == '\n' || c == '\r' && i+1 < len(text) && text[i+1] == '\n':
 			// A value that spans several lines is put on one line.
-			edits = append(edits, rawjson.TextEdit{Start: base + i, End: base + i + 1, Text: " "})
+			edits = append(edits, rawjson.TextEdit{
+				Start: base + i,
+				End:   base + i + 1,
+				Text:  " ",
+			})
 			i++
 		default:
 			i++
@@ -183,7 +199,11 @@ func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 			return edits
 		}
 		n := rawjson.IllFormedLen(text[at:])
-		edits = append(edits, rawjson.TextEdit{Start: base + at, End: base + at + n, Text: rawjson.Replacement})
+		edits = append(edits, rawjson.TextEdit{
+			Start: base + at,
+			End:   base + at + n,
+			Text:  rawjson.Replacement,
+		})
 		at += n
 	}
 }
@@ -195,7 +215,8 @@ func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjso
 	if !ok || r.blobs == nil {
 		return edits, nil
 	}
-	if err := r.ctx.Err(); err != nil {
+	err := r.ctx.Err()
+	if err != nil {
 		return nil, err
 	}
 	size, err := r.size(hash)
@@ -255,7 +276,8 @@ func (r *Resolver) isPlainText(hash string, size int64) (bool, error) {
 	buf := make([]byte, min(size, 64<<10))
 	for off := int64(0); off < size; off += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), size-off)]
-		if err := storage.ReadFull(obj, buf, off); err != nil {
+		err := storage.ReadFull(obj, buf, off)
+		if err != nil {
 			return false, err
 		}
 		for _, c := range buf {
@@ -286,7 +308,8 @@ func EachReference(text rawjson.Value, f func(hash string)) {
 		case '"':
 			end, _ := s.SkipString(text, i+1)
 			token := text[i:end]
-			if next := rawjson.SkipSpace(text, end); next < len(text) && text[next] == ':' {
+			next := rawjson.SkipSpace(text, end)
+			if next < len(text) && text[next] == ':' {
 				key = token.Is("data") || token.Is("image_url")
 			} else if hash, ok := BlobHash(token); ok && key {
 				f(hash)
