@@ -31,7 +31,8 @@ func EachNested(result *Members, f func(*Members)) {
 // eachEvent calls f for each event in the details of a result. The cells of the tool have the same
 // events again.
 func eachEvent(details rawjson.Value, f func(*Members)) {
-	if events := details.Member("statusEvents"); !events.Missing() {
+	events := details.Member("statusEvents")
+	if !events.Missing() {
 		eachEventIn(events, f)
 		return
 	}
@@ -59,7 +60,9 @@ func eachEventIn(events rawjson.Value, f func(*Members)) {
 				if len(arguments) > 1 {
 					arguments = append(arguments, ',')
 				}
-				arguments = append(append(append(arguments, m.Key...), ':'), m.Value...)
+				arguments = append(arguments, m.Key...)
+				arguments = append(arguments, ':')
+				arguments = append(arguments, m.Value...)
 			}
 		}
 		if call[Name].IsString() {

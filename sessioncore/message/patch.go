@@ -28,12 +28,14 @@ func eachPatched(text []byte, isPatch bool, f func(string)) {
 				continue
 			}
 			if isAnchored {
-				if name := AnchoredPath(string(line)); name != "" {
+				name := AnchoredPath(string(line))
+				if name != "" {
 					f(name)
 				}
 				continue
 			}
-			if name := SectionPath(strings.TrimRight(string(line), " \t\r\n")); name != "" {
+			name := SectionPath(strings.TrimRight(string(line), " \t\r\n"))
+			if name != "" {
 				f(name)
 			}
 		}
@@ -84,7 +86,8 @@ func SectionPath(line string) string {
 	}
 	for _, sign := range []string{"¶", "§"} {
 		if name, ok := strings.CutPrefix(line, sign); ok {
-			if at := strings.LastIndexByte(name, '#'); at >= 0 && isTag(name[at+1:]) {
+			at := strings.LastIndexByte(name, '#')
+			if at >= 0 && isTag(name[at+1:]) {
 				name = name[:at]
 			}
 			return unquoted(name)
@@ -94,7 +97,8 @@ func SectionPath(line string) string {
 		return ""
 	}
 	name := line[1 : len(line)-1]
-	if path, tag, hasTag := strings.Cut(name, "#"); !hasTag || len(tag) == tagLength && isTag(tag) {
+	path, tag, hasTag := strings.Cut(name, "#")
+	if !hasTag || len(tag) == tagLength && isTag(tag) {
 		return unquoted(path)
 	}
 	return ""
@@ -108,7 +112,8 @@ func isTag(text string) bool { return text != "" && strings.Trim(text, "01234567
 // unquoted returns a name without the quotes around it.
 func unquoted(name string) string {
 	name = strings.TrimSpace(name)
-	if n := len(name); n > 1 && name[0] == name[n-1] && (name[0] == '"' || name[0] == '\'') {
+	n := len(name)
+	if n > 1 && name[0] == name[n-1] && (name[0] == '"' || name[0] == '\'') {
 		return name[1 : n-1]
 	}
 	return name
@@ -196,7 +201,8 @@ func unescape(text []byte) []byte {
 	}
 	var out []byte
 	for len(text) > 0 {
-		if r, size := rawjson.ReadEscape(text); size > 0 {
+		r, size := rawjson.ReadEscape(text)
+		if size > 0 {
 			out = rawjson.AppendCodePoint(out, r)
 			text = text[size:]
 			continue

@@ -22,7 +22,8 @@ const (
 // list, the list is passed as a path itself.
 func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
 	r := pathReader{tool: tool, f: f}
-	if dir := arguments.Member("workdir"); len(dir) <= MaxPath {
+	dir := arguments.Member("workdir")
+	if len(dir) <= MaxPath {
 		r.dir, _ = dir.Text()
 	}
 	use := OtherUse
@@ -47,7 +48,8 @@ func EachResultPath(details rawjson.Value, f func(string) bool) {
 		}
 	}
 	r.value(details.Member("possiblePaths"), 0, PathUse)
-	if success := details.Member("success"); success.Missing() || success.Truthy() {
+	success := details.Member("success")
+	if success.Missing() || success.Truthy() {
 		for change := range details.Member("changes").EachMember {
 			r.value(change.Key, 0, PathUse)
 			r.value(change.Value.AnyOf("move_path", "movePath"), 0, PathUse)
@@ -106,7 +108,8 @@ func (r *pathReader) list(v rawjson.Value) {
 	text, _ := v.Text()
 	isKnown := false
 	for part := range strings.SplitSeq(text, ";") {
-		if name := strings.TrimSpace(part); name != "" && fits([]byte(part)) {
+		name := strings.TrimSpace(part)
+		if name != "" && fits([]byte(part)) {
 			isKnown = r.f(name) || isKnown
 		}
 	}
@@ -117,7 +120,8 @@ func (r *pathReader) list(v rawjson.Value) {
 
 // patched calls f for the name of a file in a patch.
 func (r *pathReader) patched(name string) {
-	if _, _, isAbs := names.AbsPath(name); r.dir != "" && !isAbs && !strings.HasPrefix(name, "~") {
+	_, _, isAbs := names.AbsPath(name)
+	if r.dir != "" && !isAbs && !strings.HasPrefix(name, "~") {
 		name = path.Join(r.dir, name)
 	}
 	r.f(name)

@@ -36,7 +36,8 @@ func Request(m *Members) (words rawjson.Value, ok bool) {
 		return nil, false
 	}
 	if m[CustomType] != nil {
-		if words := calledWith(m); words != nil {
+		words := calledWith(m)
+		if words != nil {
 			return words, true
 		}
 	}
@@ -46,7 +47,8 @@ func Request(m *Members) (words rawjson.Value, ok bool) {
 // calledWith returns a person's call of an extension, nil if the details have none.
 func calledWith(m *Members) rawjson.Value {
 	details := m[Details]
-	if prompt := details.Member("prompt"); prompt.IsString() && prompt.Truthy() {
+	prompt := details.Member("prompt")
+	if prompt.IsString() && prompt.Truthy() {
 		return prompt
 	}
 	name, _ := details.Member("name").Text()
@@ -125,7 +127,8 @@ func FirstText(content rawjson.Value) rawjson.Value {
 		return content
 	}
 	for block := range content.EachElement {
-		if text := textOfBlock(block); text.IsString() && !isBlank(text) {
+		text := textOfBlock(block)
+		if text.IsString() && !isBlank(text) {
 			return text
 		}
 	}
