@@ -21,7 +21,8 @@ func OrDash(text string) string {
 // AppendLabelFields appends a line of fields, separated by tabs.
 func AppendLabelFields(dst []byte, fields ...string) []byte {
 	for _, field := range fields {
-		dst = append(AppendLabelField(dst, field), '\t')
+		dst = AppendLabelField(dst, field)
+		dst = append(dst, '\t')
 	}
 	dst[len(dst)-1] = '\n'
 	return dst

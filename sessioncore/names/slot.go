@@ -17,7 +17,8 @@ func TitleSlot(title, source, updated string) []byte {
 	if source != "" {
 		tail = rawjson.AppendQuoted([]byte(`,"source":`), source)
 	}
-	tail = rawjson.AppendQuoted(append(tail, `,"updatedAt":`...), updated)
+	tail = append(tail, `,"updatedAt":`...)
+	tail = rawjson.AppendQuoted(tail, updated)
 	tail = append(tail, `,"pad":"`...)
 	const end = "\"}\n"
 	room := SlotSize - len(head) - len(tail) - len(end)
@@ -32,7 +33,8 @@ func TitleSlot(title, source, updated string) []byte {
 		title = title[:lastRune(title)]
 		quoted = rawjson.AppendQuoted(nil, title)
 	}
-	line := append(append(head, quoted...), tail...)
+	line := append(head, quoted...)
+	line = append(line, tail...)
 	line = append(line, bytes.Repeat([]byte{' '}, room-len(quoted))...)
 	return append(line, end...)
 }
