@@ -84,17 +84,21 @@ func (set *Rules) withFile(file string) (*Rules, error) {
 		if text.Regex == "" && text.Path != "" {
 			continue // it matches names of files only
 		}
-		if err := text.check(); err != nil {
+		err := text.check()
+		if err != nil {
 			return nil, fmt.Errorf("rule %q%s: %w", text.ID, lineOfRule(file, i, len(s.Rules)), err)
 		}
 		rules = append(rules, newRule(text))
 	}
 	for _, list := range s.allowlists() {
-		if err := list.check(); err != nil {
+		err := list.check()
+		if err != nil {
 			return nil, err
 		}
 	}
-	disabled := func(r *rule) bool { return slices.Contains(s.Extend.DisabledRules, r.id) }
+	disabled := func(r *rule) bool {
+		return slices.Contains(s.Extend.DisabledRules, r.id)
+	}
 	rest := &Rules{allow: set.allow, rules: slices.DeleteFunc(slices.Clone(set.rules), disabled)}
 	return rest.with(rules, s.allowlists()), nil
 }
@@ -134,7 +138,8 @@ func (r ruleText) check() error {
 		return errors.New("it needs matches of other rules (required), which are not looked for")
 	}
 	for _, list := range append(r.Allowlists, r.Allowlist) {
-		if err := list.check(); err != nil {
+		err := list.check()
+		if err != nil {
 			return err
 		}
 	}
@@ -144,11 +149,14 @@ func (r ruleText) check() error {
 // check returns an error if the list cannot be used.
 func (a allowText) check() error {
 	for _, text := range a.Regexes {
-		if _, err := regexp.Compile(text); err != nil {
+		_, err := regexp.Compile(text)
+		if err != nil {
 			return fmt.Errorf("allowlist: %w", wrongRegexp(err))
 		}
 	}
-	if slices.ContainsFunc(a.Stopwords, func(word string) bool { return len(word) < minKeyword }) {
+	if slices.ContainsFunc(a.Stopwords, func(word string) bool {
+		return len(word) < minKeyword
+	}) {
 		return fmt.Errorf("allowlist: a stopword has at least %d letters", minKeyword)
 	}
 	if !a.needsAll() && !slices.Contains([]string{"", "or", "||"}, strings.ToLower(a.Condition)) {

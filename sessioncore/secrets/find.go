@@ -34,7 +34,8 @@ func (set *Rules) find(ctx context.Context, text []byte, found func(match)) erro
 			if at < done[n] {
 				continue
 			}
-			if to := set.try(set.rules[n], text, at, found); to > at {
+			to := set.try(set.rules[n], text, at, found)
+			if to > at {
 				if done == nil {
 					done = map[int]int{}
 				}
@@ -143,7 +144,8 @@ func (set *Rules) isSecret(r *rule, text []byte, m match) bool {
 // nameStart returns the start of the name around at, up to 50 bytes before, like the rules.
 func nameStart(text []byte, at int) int {
 	for n := 0; n < 50 && at > 0; n++ {
-		if c := fold(text[at-1]); (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+		c := fold(text[at-1])
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
 			break
 		}
 		at--

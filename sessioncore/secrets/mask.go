@@ -67,7 +67,8 @@ func (m *mask) update(obj storage.Object, rules *Rules) error {
 	hash := xxhash.New()
 	isGrowth := false
 	if m.scan != nil && st.Size >= m.token.Size {
-		if _, err := io.CopyN(hash, in, m.token.Size); err != nil {
+		_, err := io.CopyN(hash, in, m.token.Size)
+		if err != nil {
 			return readError(err)
 		}
 		isGrowth = hash.Sum64() == m.sum
@@ -77,7 +78,8 @@ func (m *mask) update(obj storage.Object, rules *Rules) error {
 		m.at = now
 		return nil
 	}
-	if n, err := io.Copy(hash, in); err != nil || n < st.Size-m.token.Size {
+	n, err := io.Copy(hash, in)
+	if err != nil || n < st.Size-m.token.Size {
 		return readError(err)
 	}
 	before := m.scan
@@ -90,7 +92,8 @@ func (m *mask) update(obj storage.Object, rules *Rules) error {
 		stays = before.Next()
 	}
 	m.scan = nil // unusable after an error
-	if err := scan.Extend(context.Background(), obj, st.Size); err != nil {
+	err = scan.Extend(context.Background(), obj, st.Size)
+	if err != nil {
 		return searchError(err)
 	}
 	if !slices.Equal(placesBefore(m.places, stays), placesBefore(scan.Places, stays)) {
@@ -107,7 +110,9 @@ func (m *mask) update(obj storage.Object, rules *Rules) error {
 
 // placesBefore returns the places that begin before an offset.
 func placesBefore(places []SecretPlace, off int64) []SecretPlace {
-	return places[:sort.Search(len(places), func(i int) bool { return places[i].Offset >= off })]
+	return places[:sort.Search(len(places), func(i int) bool {
+		return places[i].Offset >= off
+	})]
 }
 
 // readError is the error for a file that could not be read up to its size.

@@ -36,7 +36,12 @@ var _ storage.Files = (*Masked)(nil)
 
 // Mask returns files with the secrets masked that rules find.
 func Mask(files storage.Files, rules *Rules) *Masked {
-	return &Masked{files: files, rules: rules, masks: map[fileID]*mask{}, maxPlaces: maxKept}
+	return &Masked{
+		files:     files,
+		rules:     rules,
+		masks:     map[fileID]*mask{},
+		maxPlaces: maxKept,
+	}
 }
 
 // ending is the suffix of the names of files that can be masked.
@@ -100,7 +105,8 @@ func (s *Masked) Stat(name string) (storage.Stat, error) {
 
 // Open implements storage.Files. It searches the file, which takes longer than reading it.
 func (s *Masked) Open(name string) (storage.Object, error) {
-	if err := storage.CheckName(name); err != nil {
+	err := storage.CheckName(name)
+	if err != nil {
 		return nil, err
 	}
 	if s.hidden(name) {

@@ -20,7 +20,9 @@ type shift struct{ at, by int }
 
 // origin returns the offset in the original text of the byte at i.
 func (r *readable) origin(i int) int {
-	n := sort.Search(len(r.shifts), func(n int) bool { return r.shifts[n].at > i })
+	n := sort.Search(len(r.shifts), func(n int) bool {
+		return r.shifts[n].at > i
+	})
 	if n == 0 {
 		return i
 	}
@@ -36,7 +38,8 @@ func (r *readable) put(c byte, size int) {
 // drop leaves out the next size bytes of the original.
 func (r *readable) drop(size int) {
 	by := size
-	if n := len(r.shifts); n > 0 {
+	n := len(r.shifts)
+	if n > 0 {
 		by += r.shifts[n-1].by
 	}
 	if size > 0 {
@@ -64,7 +67,8 @@ func (r *readable) read(text []byte, joined bool) (differs []int) {
 		}
 		size := 1
 		to := c
-		if n := sequenceLen(text[i:], run); n > 0 {
+		n := sequenceLen(text[i:], run)
+		if n > 0 {
 			differs = append(differs, i)
 			size = n
 			to = ' '
@@ -135,7 +139,8 @@ func sequenceLen(text []byte, run int) int {
 		for _, escape := range escapes {
 			at := run + len(escape)
 			if len(text) >= at && bytes.EqualFold(text[run:at], []byte(escape)) {
-				if n := restLen(text[at:]); n > 0 || len(escape) > 1 {
+				n := restLen(text[at:])
+				if n > 0 || len(escape) > 1 {
 					return at + n
 				}
 			}
@@ -176,7 +181,8 @@ func controlLen(text []byte) int {
 // unescape returns the length of the JSON escape at the start of text, after run backslashes
 // (several if JSON is nested), and the ASCII character that it stands for; 0 if there is none.
 func unescape(text []byte, run int) (size int, c byte) {
-	if u, n := rawjson.ReadEscape(text[run-1:]); n == 6 && u < utf8.RuneSelf {
+	u, n := rawjson.ReadEscape(text[run-1:])
+	if n == 6 && u < utf8.RuneSelf {
 		return run + 5, byte(u)
 	}
 	switch {

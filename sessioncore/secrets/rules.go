@@ -106,7 +106,9 @@ var Known = sync.OnceValue(func() *Rules {
 func (set *Rules) with(rules []*rule, lists []allowText) *Rules {
 	out := &Rules{allow: slices.Clip(set.allow)}
 	for _, r := range set.rules {
-		if !slices.ContainsFunc(rules, func(other *rule) bool { return other.id == r.id }) {
+		if !slices.ContainsFunc(rules, func(other *rule) bool {
+			return other.id == r.id
+		}) {
 			out.rules = append(out.rules, r)
 		}
 	}
@@ -179,20 +181,30 @@ type rule struct {
 const anyBefore = `[\w.-]{0,50}?`
 
 func newRule(text ruleText) *rule {
-	r := &rule{id: text.ID, text: text.Regex, entropy: text.Entropy, group: text.SecretGroup}
+	r := &rule{
+		id:      text.ID,
+		text:    text.Regex,
+		entropy: text.Entropy,
+		group:   text.SecretGroup,
+	}
 	for _, word := range text.Keywords {
 		r.keywords = append(r.keywords, strings.ToLower(word))
 	}
-	isUnusable := func(word string) bool { return len(word) < minKeyword || word[0] >= utf8.RuneSelf }
+	isUnusable := func(word string) bool {
+		return len(word) < minKeyword || word[0] >= utf8.RuneSelf
+	}
 	if slices.ContainsFunc(r.keywords, isUnusable) {
 		r.keywords = nil
 	}
 	for _, list := range append(text.Allowlists, text.Allowlist) {
-		if a := newAllowed(list); a != nil {
+		a := newAllowed(list)
+		if a != nil {
 			r.allow = append(r.allow, a)
 		}
 	}
-	r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.text) })
+	r.regex = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(r.text)
+	})
 	for _, begin := range []string{`(?i:`, `(?i)`} {
 		rest, ok := strings.CutPrefix(strings.TrimPrefix(text.Regex, anyBefore), begin+anyBefore)
 		if ok && len(r.keywords) > 0 {
@@ -213,12 +225,16 @@ func (r *rule) beginsWithKeyword() bool {
 // anchor makes the rule match only at its keywords, by an expression that begins with one.
 func (r *rule) anchor(regex string) {
 	if !r.anchored {
-		r.anchored, r.common = true, slices.Contains(commonKeyword, r.id)
-		if begin := wordBegins.FindStringSubmatch(regex); begin != nil {
+		r.anchored = true
+		r.common = slices.Contains(commonKeyword, r.id)
+		begin := wordBegins.FindStringSubmatch(regex)
+		if begin != nil {
 			r.separate = true
 			regex = begin[1] + begin[2] // beginsWord knows more than \b
 		}
-		r.regex = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A(?s:.)(?:` + regex + `)`) })
+		r.regex = sync.OnceValue(func() *regexp.Regexp {
+			return regexp.MustCompile(`\A(?s:.)(?:` + regex + `)`)
+		})
 	}
 }
 
@@ -251,7 +267,9 @@ func newAllowed(text allowText) *allowed {
 func (a *allowed) allows(text []byte, m match) bool {
 	secret := text[m.start:m.end]
 	if a.words != nil {
-		if has := !a.words.find(secret, func(int, int) bool { return false }); has != a.all {
+		if has := !a.words.find(secret, func(int, int) bool {
+			return false
+		}); has != a.all {
 			return has
 		}
 	}

@@ -42,7 +42,9 @@ type SecretPlace struct {
 // Hide overwrites the places in p, the part of the file at off, with asterisks. It keeps newlines,
 // as a secret outside JSON can span lines.
 func Hide(p []byte, off int64, places []SecretPlace) {
-	first := sort.Search(len(places), func(i int) bool { return places[i].Offset+places[i].Size > off })
+	first := sort.Search(len(places), func(i int) bool {
+		return places[i].Offset+places[i].Size > off
+	})
 	for _, place := range places[first:] {
 		from := max(place.Offset-off, 0)
 		to := min(place.Offset+place.Size-off, int64(len(p)))
@@ -74,12 +76,20 @@ func (s *Scan) Next() int64 { return s.next }
 // secrets that it finds. After an error the Scan must not be used; after IsTooMany it has up to
 // MaxPlaces places.
 func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
-	first := pass{Scan: s, at: s.next, line: s.lines, byRules: true}
+	first := pass{
+		Scan:    s,
+		at:      s.next,
+		line:    s.lines,
+		byRules: true,
+	}
 	second := pass{Scan: s, at: first.at, line: first.line}
-	byOffset := func(p SecretPlace, off int64) int { return cmp.Compare(p.Offset, off) }
+	byOffset := func(p SecretPlace, off int64) int {
+		return cmp.Compare(p.Offset, off)
+	}
 	at, _ := slices.BinarySearchFunc(s.Places, s.next, byOffset)
 	s.Places = s.Places[:at]
-	if err := first.run(ctx, file, size); err != nil {
+	err := first.run(ctx, file, size)
+	if err != nil {
 		return err
 	}
 	if first.isNew {
@@ -87,7 +97,8 @@ func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
 		second.line = 0
 	}
 	if s.values.words != nil {
-		if err := second.run(ctx, file, size); err != nil {
+		err := second.run(ctx, file, size)
+		if err != nil {
 			return err
 		}
 	}
@@ -99,10 +110,13 @@ func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
 
 // joined sorts places and merges those that overlap.
 func joined(places []SecretPlace) []SecretPlace {
-	slices.SortStableFunc(places, func(a, b SecretPlace) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(places, func(a, b SecretPlace) int {
+		return cmp.Compare(a.Offset, b.Offset)
+	})
 	out := places[:0]
 	for _, p := range places {
-		if n := len(out); n > 0 && p.Offset < out[n-1].Offset+out[n-1].Size {
+		n := len(out)
+		if n > 0 && p.Offset < out[n-1].Offset+out[n-1].Size {
 			last := &out[n-1]
 			if slices.Contains(vague, last.Kind) {
 				last.Kind = p.Kind
@@ -118,7 +132,9 @@ func joined(places []SecretPlace) []SecretPlace {
 // Clean returns text, or "*" if it is or holds a secret that is known so far.
 func (s *Scan) Clean(text string) string {
 	known := s.rules().In(text)
-	s.values.find([]byte(text), func(match) { known = true })
+	s.values.find([]byte(text), func(match) {
+		known = true
+	})
 	if known {
 		return "*"
 	}
@@ -134,7 +150,9 @@ func (s *Scan) rules() *Rules {
 
 // In reports whether text has a secret.
 func (set *Rules) In(text string) (found bool) {
-	_ = set.find(context.Background(), append([]byte{'\n'}, text...), func(match) { found = true })
+	_ = set.find(context.Background(), append([]byte{'\n'}, text...), func(match) {
+		found = true
+	})
 	return found
 }
 
@@ -177,15 +195,18 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 			p.safeLine = p.line
 		}
 		if len(p.Places) > 2*MaxPlaces { // a place can be found twice
-			if err := p.join(); err != nil {
+			err := p.join()
+			if err != nil {
 				return err
 			}
 		}
 	}
-	if err := p.searchBlock(ctx); err != nil {
+	err := p.searchBlock(ctx)
+	if err != nil {
 		return err
 	}
-	if err := p.join(); err != nil {
+	err = p.join()
+	if err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -222,7 +243,12 @@ func (p *pass) readLine(in *bufio.Reader) (line []byte, length int64, err error)
 
 func (p *pass) searchLine(ctx context.Context, line []byte, length int64) (err error) {
 	if line == nil {
-		p.Places = append(p.Places, SecretPlace{Offset: p.at, Size: length - 1, Line: p.line + 1, Kind: Unsearched})
+		p.Places = append(p.Places, SecretPlace{
+			Offset: p.at,
+			Size:   length - 1,
+			Line:   p.line + 1,
+			Kind:   Unsearched,
+		})
 		return p.searchBlock(ctx)
 	}
 	eachString(line, func(s jsonString, at stringPlace) {
@@ -274,8 +300,11 @@ func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at s
 			tail := last
 			_, end := tail.seek(body, m.end-1-before)
 			p.Places = append(p.Places, SecretPlace{
-				Offset: p.at + int64(s.start+first), Size: int64(end - first), Line: p.line + 1,
-				Kind: m.kind, Where: pointer,
+				Offset: p.at + int64(s.start+first),
+				Size:   int64(end - first),
+				Line:   p.line + 1,
+				Kind:   m.kind,
+				Where:  pointer,
 			})
 		}
 	})
@@ -293,7 +322,10 @@ func (p *pass) searchBlock(ctx context.Context) error {
 			line += int64(bytes.Count(p.block[at:m.start], []byte{'\n'}))
 			at = m.start
 			p.Places = append(p.Places, SecretPlace{
-				Offset: p.blockAt + int64(m.start-1), Size: int64(m.end - m.start), Line: line, Kind: m.kind,
+				Offset: p.blockAt + int64(m.start-1),
+				Size:   int64(m.end - m.start),
+				Line:   line,
+				Kind:   m.kind,
 			})
 		}
 	})
@@ -319,7 +351,9 @@ func (p *pass) search(ctx context.Context, text []byte, from, to int, found func
 	if len(matches) == 0 {
 		return nil
 	}
-	slices.SortFunc(matches, func(a, b match) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(matches, func(a, b match) int {
+		return cmp.Compare(a.start, b.start)
+	})
 	for _, m := range matches {
 		p.isNew = p.byRules && p.values.add(text[m.start:m.end], m.kind) || p.isNew
 	}
@@ -349,7 +383,8 @@ func (p *pass) searchRules(ctx context.Context, text []byte, found func(match)) 
 // searchReadable applies the rules to p.readable, whose original begins at from.
 func (p *pass) searchReadable(ctx context.Context, from int, found func(match)) error {
 	return p.rules().find(ctx, p.readable.text, func(m match) {
-		m.start, m.end = from+p.readable.origin(m.start), from+p.readable.origin(m.end)
+		m.start = from + p.readable.origin(m.start)
+		m.end = from + p.readable.origin(m.end)
 		found(m)
 	})
 }

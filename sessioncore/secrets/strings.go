@@ -40,7 +40,11 @@ func eachString(line []byte, visit func(jsonString, stringPlace)) {
 		top := &at[len(at)-1]
 		switch c := line[i]; c {
 		case '"':
-			s := jsonString{start: i + 1, end: stringEnd(line, i+1), isKey: top.object && !top.isMember}
+			s := jsonString{
+				start: i + 1,
+				end:   stringEnd(line, i+1),
+				isKey: top.object && !top.isMember,
+			}
 			visit(s, at)
 			if s.isKey {
 				top.key = line[s.start:s.end]
@@ -115,7 +119,8 @@ func decode(dst, body []byte) []byte {
 			return append(dst, body...)
 		}
 		n := escapeLen(body[plain:])
-		dst = appendPiece(append(dst, body[:plain]...), body[plain:plain+n])
+		dst = append(dst, body[:plain]...)
+		dst = appendPiece(dst, body[plain:plain+n])
 		body = body[plain+n:]
 	}
 	return dst
@@ -124,7 +129,8 @@ func decode(dst, body []byte) []byte {
 // escapeLen returns the length of the escape, or pair of them, at the start of b, or 1 for a
 // backslash that begins none.
 func escapeLen(b []byte) int {
-	if _, size := rawjson.ReadEscape(b); size > 0 {
+	_, size := rawjson.ReadEscape(b)
+	if size > 0 {
 		return size
 	}
 	n, _ := rawjson.EscapeLen(b)

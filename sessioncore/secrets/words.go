@@ -46,13 +46,15 @@ func (w *words) find(text []byte, found func(word, at int) bool) bool {
 	for i := 0; w != nil && i+1 < len(text); i++ {
 		a := fold(text[i])
 		b := fold(text[i+1])
-		if key := pairKey(a, b); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
+		key := pairKey(a, b)
+		if w.starts[keyHash(key)] && !w.at(text, i, key, found) {
 			return false
 		}
 		if i+2 == len(text) {
 			break
 		}
-		if key := tripleKey(a, b, fold(text[i+2])); w.starts[keyHash(key)] && !w.at(text, i, key, found) {
+		key = tripleKey(a, b, fold(text[i+2]))
+		if w.starts[keyHash(key)] && !w.at(text, i, key, found) {
 			return false
 		}
 	}
@@ -99,7 +101,8 @@ type values struct {
 
 // add adds a secret and reports whether it is new and will be searched for.
 func (v *values) add(text []byte, kind string) bool {
-	if _, known := v.kinds[string(text)]; known || !isRepeated(text) {
+	_, known := v.kinds[string(text)]
+	if known || !isRepeated(text) {
 		return false
 	}
 	if v.words == nil {
