@@ -59,7 +59,8 @@ func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 	if len(crumbs) == 0 || c.scan.isCurrent(crumbs) && c.clientOf(name, crumbs) == nil {
 		return nil
 	}
-	if live := c.scanFor(name, crumbs); live != nil {
+	live := c.scanFor(name, crumbs)
+	if live != nil {
 		return live
 	}
 	// A database is in use, but we see no process: the client is in another container or belongs to
@@ -88,7 +89,9 @@ func (c *Clients) Named() (files []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.crumbs.readChanged()
-	crumbs := slices.DeleteFunc(slices.Clone(c.crumbs.list), func(b breadcrumb) bool { return b.file == "" })
+	crumbs := slices.DeleteFunc(slices.Clone(c.crumbs.list), func(b breadcrumb) bool {
+		return b.file == ""
+	})
 	if len(crumbs) > 0 && !c.scan.isCurrent(crumbs) {
 		c.scan = clientScan{at: time.Now(), processes: c.findClients()}
 	}
@@ -135,7 +138,12 @@ func (c *Clients) clientOf(session string, crumbs []breadcrumb) *LiveError {
 			}
 			if live == nil || isCertain {
 				pid := func() int { return p.pid }
-				live = &LiveError{Session: session, Sign: SignTerminal, Terminal: crumb.terminal, find: pid}
+				live = &LiveError{
+					Session:  session,
+					Sign:     SignTerminal,
+					Terminal: crumb.terminal,
+					find:     pid,
+				}
 			}
 			if isCertain {
 				return live
@@ -158,7 +166,8 @@ func (c *Clients) findClients() (found []clientProcess) {
 	var files []storage.Token
 	for _, db := range databaseNames {
 		for _, name := range []string{db, db + "-wal", db + "-shm"} {
-			if st, err := c.source.Stat(name); err == nil && st.Kind == storage.KindFile {
+			st, err := c.source.Stat(name)
+			if err == nil && st.Kind == storage.KindFile {
 				files = append(files, st.Token)
 			}
 		}
@@ -167,7 +176,8 @@ func (c *Clients) findClients() (found []clientProcess) {
 		if p.PID == os.Getpid() {
 			continue
 		}
-		if writes, _ := p.Writes(files...); !writes {
+		writes, _ := p.Writes(files...)
+		if !writes {
 			continue
 		}
 		client, err := proc.Look(func() (c clientProcess, err error) {
@@ -192,7 +202,9 @@ type clientScan struct {
 
 // isCurrent reports whether the scan is recent and no breadcrumb has changed since it began.
 func (s *clientScan) isCurrent(crumbs []breadcrumb) bool {
-	hasChanged := func(b breadcrumb) bool { return b.token.Racy(s.at.UnixNano()) }
+	hasChanged := func(b breadcrumb) bool {
+		return b.token.Racy(s.at.UnixNano())
+	}
 	return time.Since(s.at) <= scanLife && !slices.ContainsFunc(crumbs, hasChanged)
 }
 
@@ -237,7 +249,8 @@ func inDir(dir, name string) string {
 // distinctPaths returns absolute paths without duplicates and without "".
 func distinctPaths(dirs []string) (paths []string) {
 	for _, dir := range dirs {
-		if path, err := filepath.Abs(dir); dir != "" && err == nil && !slices.Contains(paths, path) {
+		path, err := filepath.Abs(dir)
+		if dir != "" && err == nil && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
 	}
@@ -279,7 +292,9 @@ func (l *Leases) On(file, name string) *LiveError {
 	if path == "" {
 		return nil
 	}
-	find := sync.OnceValue(func() int { return proc.LockHolder(path) })
+	find := sync.OnceValue(func() int {
+		return proc.LockHolder(path)
+	})
 	return &LiveError{Session: file, Sign: SignLease, find: find}
 }
 
@@ -291,21 +306,25 @@ func (l *Leases) Held() func(file, name string) bool {
 		return nil
 	}
 	return func(file, name string) bool {
-		return l.first(file, name, func(path string) bool { return locks[proc.LockSocket(path)] != 0 }) != ""
+		return l.first(file, name, func(path string) bool {
+			return locks[proc.LockSocket(path)] != 0
+		}) != ""
 	}
 }
 
 // first returns the first possible path of a session's lease that matches, "" if there is none.
 func (l *Leases) first(file, name string, matches func(path string) bool) string {
 	for _, dir := range l.dirs {
-		if path := filepath.Join(dir, name+".lock"); matches(path) {
+		path := filepath.Join(dir, name+".lock")
+		if matches(path) {
 			return path
 		}
 	}
 	dir := storage.Dir(file)
 	base := filepath.Base(file)
 	for _, root := range l.roots {
-		if path := filepath.Join(root, dir, "."+base+".owner.lock"); matches(path) {
+		path := filepath.Join(root, dir, "."+base+".owner.lock")
+		if matches(path) {
 			return path
 		}
 	}
@@ -338,13 +357,17 @@ type LiveError struct {
 
 // Writing returns the error for another process that has a session file open for writing.
 func Writing(files storage.Files, name string) *LiveError {
-	return &LiveError{Session: name, Sign: SignDescriptor, find: sync.OnceValue(func() int {
-		st, err := files.Stat(name)
-		if err != nil {
-			return 0
-		}
-		return proc.Writer(st.Token, os.Getpid())
-	})}
+	return &LiveError{
+		Session: name,
+		Sign:    SignDescriptor,
+		find: sync.OnceValue(func() int {
+			st, err := files.Stat(name)
+			if err != nil {
+				return 0
+			}
+			return proc.Writer(st.Token, os.Getpid())
+		}),
+	}
 }
 
 // Process returns the client's process and its name, 0 and "" if unknown. It may take milliseconds.

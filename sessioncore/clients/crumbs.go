@@ -114,7 +114,12 @@ func (b *breadcrumbs) readChanged() {
 		crumb := known[item.Name]
 		if item.Token != crumb.token || item.Token.Racy(crumb.readAt) {
 			file, _ := ReadBreadcrumb(b.storage, item.Name)
-			crumb = breadcrumb{terminal: item.Name, file: file, token: item.Token, readAt: now}
+			crumb = breadcrumb{
+				terminal: item.Name,
+				file:     file,
+				token:    item.Token,
+				readAt:   now,
+			}
 		}
 		b.list = append(b.list, crumb)
 	}
@@ -138,7 +143,8 @@ func MoveBreadcrumbs(crumbs storage.Storage, root, from, to, cwd string) {
 		if !isBreadcrumb(item) {
 			continue
 		}
-		if err := moveBreadcrumb(crumbs, item.Name, root, from, to, cwd); err != nil {
+		err := moveBreadcrumb(crumbs, item.Name, root, from, to, cwd)
+		if err != nil {
 			slog.Warn("a breadcrumb does not follow a session that was moved",
 				"breadcrumb", item.Name, "session", from, "err", err)
 		}
@@ -177,20 +183,26 @@ func movedBreadcrumb(text, root, from, to, cwd string) (moved string, ok bool) {
 	if !isBelow || above != root && !isUnique(from) {
 		return "", false
 	}
-	lines[0], lines[1] = cwd, above+"/"+to
-	lines = slices.DeleteFunc(lines, func(line string) bool { return line == freshCrumb })
+	lines[0] = cwd
+	lines[1] = above + "/" + to
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		return line == freshCrumb
+	})
 	for i, line := range lines {
 		if strings.HasPrefix(line, statCrumb) {
 			lines[i] = statLine(cwd)
 		}
 	}
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == statCrumb }), "\n"), true
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		return line == statCrumb
+	}), "\n"), true
 }
 
 // statLine returns the statCrumb line of a directory, or statCrumb alone if it does not exist.
 func statLine(dir string) string {
 	var st syscall.Stat_t
-	if err := syscall.Stat(dir, &st); err != nil {
+	err := syscall.Stat(dir, &st)
+	if err != nil {
 		return statCrumb
 	}
 	return fmt.Sprintf("%s%d %d", statCrumb, st.Dev, st.Ino)

@@ -22,7 +22,8 @@ func ScopesOf(uid uint32) Scopes {
 		home = os.Getenv("HOME")
 	}
 	if home == "" {
-		if u, err := user.LookupId(strconv.Itoa(int(uid))); err == nil {
+		u, err := user.LookupId(strconv.Itoa(int(uid)))
+		if err == nil {
 			home = u.HomeDir
 		}
 	}
@@ -38,7 +39,8 @@ func scopesIn(home, temporary string) Scopes {
 }
 
 func canonical(dir string) string {
-	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err == nil {
 		return resolved
 	}
 	return filepath.Clean(dir)

@@ -27,7 +27,9 @@ const zellijSession = "ZELLIJ_SESSION_NAME"
 
 // knownTerminal reports whether id is of a kind that terminalIDs can return.
 func knownTerminal(id string) bool {
-	hasPrefix := func(v struct{ name, prefix string }) bool { return strings.HasPrefix(id, v.prefix) }
+	hasPrefix := func(v struct{ name, prefix string }) bool {
+		return strings.HasPrefix(id, v.prefix)
+	}
 	return strings.HasPrefix(id, "pts-") || strings.HasPrefix(id, "tty") || id == "console" ||
 		slices.ContainsFunc(terminalVariables, hasPrefix)
 }
@@ -36,7 +38,8 @@ func knownTerminal(id string) bool {
 // reports that it can have no other.
 func terminalIDs(dir string) (ids []string, known bool) {
 	stdin, err := os.Readlink(filepath.Join(dir, "fd", "0"))
-	if id := deviceTerminal(stdin); id != "" {
+	id := deviceTerminal(stdin)
+	if id != "" {
 		return []string{id}, true
 	}
 	known = err == nil || os.IsNotExist(err)
@@ -61,7 +64,8 @@ func deviceTerminal(path string) string {
 func environTerminals(environ string) (ids []string) {
 	set := map[string]string{}
 	for line := range strings.SplitSeq(environ, "\x00") {
-		if name, value, ok := strings.Cut(line, "="); ok && value != "" {
+		name, value, ok := strings.Cut(line, "=")
+		if ok && value != "" {
 			set[name] = value
 		}
 	}
