@@ -48,7 +48,12 @@ type Budget struct {
 func New(size int64) *Budget {
 	usable := (max(size, Min) - overhead) / 4 * 3
 	working := usable * 2 / 5
-	return &Budget{size: size, limit: usable - working, workLimit: working, room: semaphore.NewWeighted(working)}
+	return &Budget{
+		size:      size,
+		limit:     usable - working,
+		workLimit: working,
+		room:      semaphore.NewWeighted(working),
+	}
 }
 
 // Size returns the size in bytes, Default for a nil Budget.

@@ -92,7 +92,8 @@ func (c *collector) adjust() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	live := int64(sample[0].Value.Uint64())
-	room, before := percent(live), c.room.Load()
+	room := percent(live)
+	before := c.room.Load()
 	if os.Getenv("GOGC") == "" && (room < before-percentStep || room > before+percentStep) {
 		c.room.Store(room)
 		debug.SetGCPercent(int(room))
@@ -102,7 +103,8 @@ func (c *collector) adjust() {
 		index = max(live-ordinary-c.b.takePeak()-c.others(), 0)
 	}
 	limit := c.b.size - program + index + index/indexRoom
-	if last := c.last.Load(); limit < last-step || limit > last+step {
+	last := c.last.Load()
+	if limit < last-step || limit > last+step {
 		c.last.Store(limit)
 		debug.SetMemoryLimit(limit)
 	}

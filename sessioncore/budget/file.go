@@ -44,7 +44,8 @@ func newFile(dir string) (*File, error) {
 	if err != nil {
 		return nil, f.noRoom(err)
 	}
-	if err := os.Remove(file.Name()); err != nil {
+	err = os.Remove(file.Name())
+	if err != nil {
 		_ = file.Close()
 		return nil, f.noRoom(err)
 	}
@@ -55,7 +56,8 @@ func newFile(dir string) (*File, error) {
 // full.
 func NamedFile(file *os.File, dir string) (*File, error) {
 	f := &File{file: file, dir: dir, asked: askAhead}
-	if err := f.leavesRoom(); err != nil {
+	err := f.leavesRoom()
+	if err != nil {
 		return nil, f.noRoom(err)
 	}
 	return f, nil
@@ -63,9 +65,11 @@ func NamedFile(file *os.File, dir string) (*File, error) {
 
 // Write appends b.
 func (f *File) Write(b []byte) (int, error) {
-	if end := f.size + int64(len(b)); end > f.asked {
+	end := f.size + int64(len(b))
+	if end > f.asked {
 		f.asked = end + askAhead
-		if err := f.leavesRoom(); err != nil {
+		err := f.leavesRoom()
+		if err != nil {
 			return 0, f.noRoom(err)
 		}
 	}
@@ -98,7 +102,8 @@ func (f *File) close() {
 // leavesRoom returns an error if askAhead more bytes would nearly fill the disk.
 func (f *File) leavesRoom() error {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(int(f.file.Fd()), &st); err != nil {
+	err := unix.Fstatfs(int(f.file.Fd()), &st)
+	if err != nil {
 		return nil // the write will report a full disk
 	}
 	block := int64(st.Bsize)

@@ -109,7 +109,8 @@ func (h *Hold) add(more int64) error {
 
 // set is Set for callers that hold b.mu.
 func (h *Hold) set(n int64) {
-	b, part := h.b, &h.b.open
+	b := h.b
+	part := &h.b.open
 	if h.most > 0 {
 		part = &h.b.idle
 	}

@@ -82,7 +82,8 @@ func (t *Text) Write(b []byte) (int, error) {
 		t.room.Limit.Evict()
 	}
 	if err != nil {
-		if _, err = t.add(b); err != nil {
+		_, err = t.add(b)
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -104,7 +105,8 @@ func (t *Text) add(b []byte) (moved bool, err error) {
 		return true, t.toFile(b)
 	}
 	size := t.file.size
-	if _, err = t.file.Write(b); err != nil {
+	_, err = t.file.Write(b)
+	if err != nil {
 		_ = t.file.cut(size)
 	}
 	return false, err
@@ -118,7 +120,8 @@ func (t *Text) toFile(more []byte) error {
 		return err
 	}
 	for _, part := range [][]byte{t.memory, more} {
-		if _, err := file.Write(part); err != nil {
+		_, err := file.Write(part)
+		if err != nil {
 			file.close()
 			return err
 		}

@@ -27,7 +27,8 @@ func (b *Budget) Work(ctx context.Context, n int64) (done func(), err error) {
 		return nil, fmt.Errorf(why, ErrNoMemory, megabytes(n), megabytes(b.workLimit), megabytes(b.size))
 	}
 	if !b.room.TryAcquire(n) {
-		if err := b.wait(ctx, n); err != nil {
+		err := b.wait(ctx, n)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -50,7 +51,8 @@ func (b *Budget) wait(ctx context.Context, n int64) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
-	if err := b.room.Acquire(limited, n); err != nil {
+	err := b.room.Acquire(limited, n)
+	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
