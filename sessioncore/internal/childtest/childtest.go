@@ -65,7 +65,8 @@ func Run(tasks map[string]func(args []string) error) {
 		fmt.Println("no such task:", task)
 		os.Exit(1)
 	}
-	if err := do(strings.Split(os.Getenv(childTask+"_ARGS"), "\n")); err != nil {
+	err := do(strings.Split(os.Getenv(childTask+"_ARGS"), "\n"))
+	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}

@@ -118,7 +118,8 @@ func Child(args []string) error {
 		if name == "" {
 			continue
 		}
-		if _, err := os.OpenFile(name, os.O_RDWR, 0); err != nil {
+		_, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
 			return err
 		}
 	}

@@ -87,17 +87,25 @@ func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 	if r.next >= r.size {
 		return io.EOF
 	}
-	*c = chunk{off: r.next, buf: c.buf[:0], lines: c.lines[:0], notes: c.notes.empty(), done: c.done}
+	*c = chunk{
+		off:   r.next,
+		buf:   c.buf[:0],
+		lines: c.lines[:0],
+		notes: c.notes.empty(),
+		done:  c.done,
+	}
 	want := r.chunk
 	r.chunk = min(2*r.chunk, ChunkSize)
 	for {
 		have := len(c.buf)
 		n := min(want, r.size-r.next) - int64(have)
 		c.buf = slices.Grow(c.buf, int(n))[:have+int(n)]
-		if err := storage.ReadFull(r.obj, c.buf[have:], r.next+int64(have)); err != nil {
+		err := storage.ReadFull(r.obj, c.buf[have:], r.next+int64(have))
+		if err != nil {
 			return err
 		}
-		if end := lastNewline(c.buf[have:]); end >= 0 {
+		end := lastNewline(c.buf[have:])
+		if end >= 0 {
 			c.buf = c.buf[:have+end+1]
 			break
 		}
@@ -133,7 +141,8 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 		return nil
 	}
 	weight := min(size, longRoom)
-	if err := longLines.Acquire(ctx, weight); err != nil {
+	err = longLines.Acquire(ctx, weight)
+	if err != nil {
 		return err
 	}
 	buf := longBuffers.get(int(size))
@@ -144,7 +153,8 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 	have := copy(buf, c.buf)
 	c.buf = buf
 	c.open = open
-	if err = storage.ReadFull(r.obj, buf[have:], r.next+int64(have)); err == nil && !open && buf[size-1] != '\n' {
+	err = storage.ReadFull(r.obj, buf[have:], r.next+int64(have))
+	if err == nil && !open && buf[size-1] != '\n' {
 		err = errLineChanged
 	}
 	if err != nil {
@@ -160,14 +170,17 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 func lineSize(ctx context.Context, obj io.ReaderAt, start, from, end int64) (size int64, open bool, err error) {
 	buf := make([]byte, ChunkSize)
 	for at := from; at < end; at += int64(len(buf)) {
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return 0, false, err
 		}
 		buf = buf[:min(ChunkSize, end-at)]
-		if err := storage.ReadFull(obj, buf, at); err != nil {
+		err = storage.ReadFull(obj, buf, at)
+		if err != nil {
 			return 0, false, err
 		}
-		if n := bytes.IndexByte(buf, '\n'); n >= 0 {
+		n := bytes.IndexByte(buf, '\n')
+		if n >= 0 {
 			return at + int64(n) + 1 - start, false, nil
 		}
 	}
@@ -203,7 +216,11 @@ func (c *chunk) classify(s *rawjson.Scanner, inner string) {
 	}
 	for at := 0; at < len(c.buf); {
 		line, _, ended := bytes.Cut(c.buf[at:], []byte("\n"))
-		info := LineInfo{start: uint32(at), number: uint32(c.newlines), length: uint32(len(line))}
+		info := LineInfo{
+			start:  uint32(at),
+			number: uint32(c.newlines),
+			length: uint32(len(line)),
+		}
 		classify(s, line, notes, &info)
 		if info.class != lineBlank {
 			c.lines = append(c.lines, info)
@@ -234,7 +251,8 @@ var (
 
 // startReading waits until the file may be read, and returns a function for the end of reading.
 func startReading(ctx context.Context) (done func(), err error) {
-	if err := reading.Acquire(ctx, 1); err != nil {
+	err = reading.Acquire(ctx, 1)
+	if err != nil {
 		return nil, err
 	}
 	longBuffers.start()

@@ -110,7 +110,14 @@ var errLineChanged = fmt.Errorf("%w: a line changed while it was read", storage.
 // Load calls emit for the units of obj from a position up to size, in file order. It returns the
 // position for the next load. Errors are those of reading and of emit.
 func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, limit: MaxLine, work: from.work}
+	l := &loader{
+		ctx:   ctx,
+		obj:   obj,
+		size:  size,
+		emit:  emit,
+		limit: MaxLine,
+		work:  from.work,
+	}
 	return l.load(ctx, from)
 }
 
@@ -128,7 +135,14 @@ type Records struct {
 // Load is the function Load for records. Units have no Info, but their members and those of their
 // member Inner.
 func (r Records) Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, limit: r.Limit, work: from.work}
+	l := &loader{
+		ctx:   ctx,
+		obj:   obj,
+		size:  size,
+		emit:  emit,
+		limit: r.Limit,
+		work:  from.work,
+	}
 	if r.Limit == 0 {
 		l.limit = MaxLine
 	}
@@ -174,7 +188,15 @@ func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit
 
 // LoadFirst is the function LoadFirst for records. Units have Info, and no members.
 func (r Records) LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit) error) error {
-	l := &loader{ctx: ctx, obj: obj, size: size, emit: emit, chunk: probeChunk, limit: MaxLine, mends: r.RawControls}
+	l := &loader{
+		ctx:   ctx,
+		obj:   obj,
+		size:  size,
+		emit:  emit,
+		chunk: probeChunk,
+		limit: MaxLine,
+		mends: r.RawControls,
+	}
 	err := l.inline(ctx, bomLen(obj), 0)
 	if errors.Is(err, ErrStop) {
 		return nil
@@ -185,7 +207,8 @@ func (r Records) LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emi
 // bomLen returns the length of a byte order mark at the file's start (docs/format.md, Loading).
 func bomLen(obj io.ReaderAt) int64 {
 	var b [3]byte
-	if n, _ := obj.ReadAt(b[:], 0); n == 3 && b == [3]byte{0xEF, 0xBB, 0xBF} {
+	n, _ := obj.ReadAt(b[:], 0)
+	if n == 3 && b == [3]byte{0xEF, 0xBB, 0xBF} {
 		return 3
 	}
 	return 0
@@ -193,20 +216,29 @@ func bomLen(obj io.ReaderAt) int64 {
 
 // inline loads the chunks one by one in this goroutine.
 func (l *loader) inline(ctx context.Context, off, lines int64) error {
-	r := chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, limit: l.limit}
+	r := chunkReader{
+		obj:   l.obj,
+		next:  off,
+		size:  l.size,
+		chunk: l.chunk,
+		limit: l.limit,
+	}
 	c := newChunk()
 	defer c.recycle()
 	for {
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return err
 		}
-		if err := r.fill(ctx, c); err == io.EOF {
+		err = r.fill(ctx, c)
+		if err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
 		}
 		c.classify(&l.scan, l.inner)
-		if err := l.merge(c, lines); err != nil {
+		err = l.merge(c, lines)
+		if err != nil {
 			return err
 		}
 		lines += c.newlines
@@ -234,7 +266,13 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	go func() {
 		defer close(ordered)
 		defer storage.RecoverTo(&readErr)
-		r := &chunkReader{obj: l.obj, next: off, size: l.size, chunk: l.chunk, limit: l.limit}
+		r := &chunkReader{
+			obj:   l.obj,
+			next:  off,
+			size:  l.size,
+			chunk: l.chunk,
+			limit: l.limit,
+		}
 		readErr = readChunks(ctx, r, l.inner, free, ordered)
 	}()
 	for c := range ordered {
@@ -265,7 +303,8 @@ func readChunks(ctx context.Context, r *chunkReader, inner string, free <-chan *
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := r.fill(ctx, c); err == io.EOF {
+		err := r.fill(ctx, c)
+		if err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
@@ -296,7 +335,13 @@ func (l *loader) merge(c *chunk, linesBefore int64) error {
 		case lineObject, lineOther:
 			err = l.emitLine(c, info, line, off)
 		case lineTooLong:
-			err = l.emit(&Unit{Kind: SkippedUnit, Reason: ReasonTooLong, Line: line, Off: off, Size: c.skipped})
+			err = l.emit(&Unit{
+				Kind:   SkippedUnit,
+				Reason: ReasonTooLong,
+				Line:   line,
+				Off:    off,
+				Size:   c.skipped,
+			})
 		case lineLoose:
 			err = l.emitLoose(line, off)
 		}
@@ -324,10 +369,14 @@ func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
 	text := c.buf[info.start : info.start+info.length]
 	v := info.value
 	l.unit = Unit{
-		Members: c.notes.members[info.members.Start:info.members.End],
-		Inner:   c.notes.inner[info.inner.Start:info.inner.End],
-		Kind:    kind, Line: line, Off: off + int64(v.Start), Text: text[v.Start:v.End],
-		Size: int64(v.End - v.Start), Info: info,
+		Members:  c.notes.members[info.members.Start:info.members.End],
+		Inner:    c.notes.inner[info.inner.Start:info.inner.End],
+		Kind:     kind,
+		Line:     line,
+		Off:      off + int64(v.Start),
+		Text:     text[v.Start:v.End],
+		Size:     int64(v.End - v.Start),
+		Info:     info,
 		EndsLine: v.End == info.length && int(info.start+info.length) < len(c.buf),
 	}
 	return l.emit(&l.unit)
@@ -344,10 +393,16 @@ func (l *loader) settle(p Position) {
 // settleOpenLine settles a load whose last line has no newline and is not a loose line.
 func (l *loader) settleOpenLine(c *chunk, lines, end int64) {
 	start := c.off + int64(bytes.LastIndexByte(c.buf, '\n')+1)
-	if n := len(c.lines); n > 0 {
+	n := len(c.lines)
+	if n > 0 {
 		last := c.lines[n-1]
 		if c.off+int64(last.start) == start && (last.class == lineObject || last.class == lineOther) {
-			l.settle(Position{Off: end, Lines: lines, MidLine: true, work: l.work})
+			l.settle(Position{
+				Off:     end,
+				Lines:   lines,
+				MidLine: true,
+				work:    l.work,
+			})
 			return
 		}
 	}

@@ -56,9 +56,15 @@ func (l *loader) emitLoose(line, off int64) error {
 	workBefore := l.work
 	r := looseRun{l: l, off: off, text: l.loose[:0]}
 	defer r.release()
-	u := Unit{Kind: SkippedUnit, Reason: reasonGaveUp, Line: line, Off: off}
+	u := Unit{
+		Kind:   SkippedUnit,
+		Reason: reasonGaveUp,
+		Line:   line,
+		Off:    off,
+	}
 	var info LineInfo
-	if err := r.addLine(); err != nil {
+	err := r.addLine()
+	if err != nil {
 		return err
 	}
 	firstLine := int64(len(bytes.TrimRight(r.text, "\r\n")))
@@ -74,7 +80,8 @@ func (l *loader) emitLoose(line, off int64) error {
 			u.Reason = reasonNotJSON
 			break
 		}
-		if err := r.extend(); err != nil {
+		err := r.extend()
+		if err != nil {
 			return err
 		}
 	}
@@ -114,7 +121,8 @@ func (r *looseRun) grow(size int) error {
 		r.text = slices.Grow(r.text, size-len(r.text))
 		return nil
 	case !r.long:
-		if err := longLoose.Acquire(r.l.ctx, 1); err != nil {
+		err := longLoose.Acquire(r.l.ctx, 1)
+		if err != nil {
 			return err
 		}
 		r.long = true
@@ -152,7 +160,8 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun, end int) {
 	info.noteText(u.Text)
 	u.Info = info
 	lineEnd := len(r.text)
-	if n := bytes.IndexByte(r.text[end:], '\n'); n >= 0 {
+	n := bytes.IndexByte(r.text[end:], '\n')
+	if n >= 0 {
 		lineEnd = end + n
 	}
 	u.Trailing = int64(len(bytes.TrimSpace(r.text[end:lineEnd])))
@@ -162,7 +171,8 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun, end int) {
 // extend doubles the lines, so that repeated scanning costs at most twice a full scan.
 func (r *looseRun) extend() error {
 	for more := r.lines; more > 0 && !r.final && !r.atEnd; more-- {
-		if err := r.addLine(); err != nil {
+		err := r.addLine()
+		if err != nil {
 			return err
 		}
 	}
@@ -176,11 +186,13 @@ func (r *looseRun) addLine() error {
 		r.atEnd = true
 		return nil
 	}
-	if err := r.l.ctx.Err(); err != nil {
+	err := r.l.ctx.Err()
+	if err != nil {
 		return err
 	}
 	before := len(r.text)
-	if err := r.addText(at); err != nil {
+	err = r.addText(at)
+	if err != nil {
 		return err
 	}
 	line := r.text[before:]
@@ -210,7 +222,8 @@ func (r *looseRun) addText(off int64) error {
 		n := min(lookAhead, l.size-off)
 		l.ahead = slices.Grow(l.ahead[:0], int(n))[:n]
 		l.aheadOff = off
-		if err := storage.ReadFull(l.obj, l.ahead, off); err != nil {
+		err := storage.ReadFull(l.obj, l.ahead, off)
+		if err != nil {
 			l.ahead = nil
 			return err
 		}
@@ -218,7 +231,8 @@ func (r *looseRun) addText(off int64) error {
 	}
 	before := len(r.text)
 	if ok {
-		if err := r.grow(before + len(line)); err != nil {
+		err := r.grow(before + len(line))
+		if err != nil {
 			return err
 		}
 		r.text = append(r.text, line...)
@@ -229,7 +243,8 @@ func (r *looseRun) addText(off int64) error {
 		return err
 	}
 	end := before + int(min(size, MaxLine))
-	if err := r.grow(end); err != nil {
+	err = r.grow(end)
+	if err != nil {
 		return err
 	}
 	r.text = r.text[:end]
@@ -243,7 +258,8 @@ func (l *loader) aheadAt(off int64) (line []byte, ok bool) {
 		return nil, false
 	}
 	line = l.ahead[skip:]
-	if end := bytes.IndexByte(line, '\n'); end >= 0 {
+	end := bytes.IndexByte(line, '\n')
+	if end >= 0 {
 		return line[:end+1], true
 	}
 	return line, off+int64(len(line)) == l.size

@@ -13,7 +13,11 @@ import (
 // everything else stays as it is. The result ends with a newline.
 func Append(dst, text []byte) []byte {
 	text = bytes.TrimRight(text, " \t\n")
-	c := copier{out: dst, tags: tag.Match(text), labels: bytes.Contains(text, []byte("]:"))}
+	c := copier{
+		out:    dst,
+		tags:   tag.Match(text),
+		labels: bytes.Contains(text, []byte("]:")),
+	}
 	if bytes.Contains(text, []byte("#")) { // keep the relative levels of headings
 		var first copier
 		first.lines(text)
@@ -33,7 +37,8 @@ func AppendQuote(dst, text []byte) []byte {
 		if line[0] == '\n' {
 			dst = append(dst, ">\n"...)
 		} else {
-			dst = append(append(dst, "> "...), line...)
+			dst = append(dst, "> "...)
+			dst = append(dst, line...)
 		}
 	}
 	return dst
@@ -124,13 +129,17 @@ func (c *copier) lines(text []byte) {
 	}
 }
 
-func (c *copier) put(line []byte) { c.out = append(append(c.out, line...), '\n') }
+func (c *copier) put(line []byte) {
+	c.out = append(c.out, line...)
+	c.out = append(c.out, '\n')
+}
 
 // line copies one line.
 func (c *copier) line(src []byte) {
 	line, n, at := c.enter(src)
 	if c.last == fenced && n == len(c.open) {
-		if line, at, spaces := indent(line, at); spaces < 4 && bytes.HasPrefix(line[at:], c.fence) &&
+		line, at, spaces := indent(line, at)
+		if spaces < 4 && bytes.HasPrefix(line[at:], c.fence) &&
 			len(bytes.TrimLeft(line[at+RunLength(line[at:], c.fence[0]):], " \t")) == 0 {
 			c.last = nothing
 		}
@@ -169,7 +178,8 @@ func (c *copier) line(src []byte) {
 			c.apart(src)
 			return
 		}
-		c.out = append(append(c.out, lead...), '\\')
+		c.out = append(c.out, lead...)
+		c.out = append(c.out, '\\')
 		c.put(text)
 	case isRule(text):
 		c.close(n)
@@ -181,7 +191,10 @@ func (c *copier) line(src []byte) {
 }
 
 // close ends the current block and closes all open quotes and items but the first n.
-func (c *copier) close(n int) { c.open, c.last = c.open[:n], nothing }
+func (c *copier) close(n int) {
+	c.open = c.open[:n]
+	c.last = nothing
+}
 
 // apart copies a line with a blank line before it.
 func (c *copier) apart(src []byte) {

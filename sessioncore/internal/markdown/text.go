@@ -11,7 +11,8 @@ func (c *copier) heading(lead, text []byte) {
 	if c.lowest == 0 || level < c.lowest {
 		c.lowest = level
 	}
-	c.out = append(append(c.out, lead...), "######"[:min(c.deeper, deepestHeading-level)]...)
+	c.out = append(c.out, lead...)
+	c.out = append(c.out, "######"[:min(c.deeper, deepestHeading-level)]...)
 	c.table = true
 	c.unsure = false // some programs take it for the head of a table
 	c.escape(text)

@@ -154,12 +154,15 @@ func AppendText(dst []byte, line string) []byte {
 // than any run of backticks in the text.
 func AppendFenced(dst []byte, info string, text []byte) []byte {
 	fence := bytes.Repeat([]byte{'`'}, max(3, longestRun(text, '`')+1))
-	dst = append(append(append(dst, fence...), info...), '\n')
+	dst = append(dst, fence...)
+	dst = append(dst, info...)
+	dst = append(dst, '\n')
 	if len(text) > 0 {
 		dst = append(dst, text...)
 		if text[len(text)-1] != '\n' {
 			dst = append(dst, '\n')
 		}
 	}
-	return append(append(dst, fence...), '\n')
+	dst = append(dst, fence...)
+	return append(dst, '\n')
 }

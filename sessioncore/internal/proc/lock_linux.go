@@ -99,7 +99,8 @@ func LockHolder(path string) int {
 		return 0
 	}
 	for _, p := range Processes("/proc") {
-		if has, _ := p.Writes(storage.Token{Device: st.Dev, Inode: inode}); has { // all sockets are on one device
+		has, _ := p.Writes(storage.Token{Device: st.Dev, Inode: inode})
+		if has { // all sockets are on one device
 			return p.PID
 		}
 	}
@@ -115,7 +116,8 @@ func Locks() map[string]uint64 {
 	locks := map[string]uint64{}
 	for line := range strings.Lines(string(table)) {
 		// Num RefCount Protocol Flags Type St Inode Path
-		if f := strings.Fields(line); len(f) == 8 && strings.HasPrefix(f[7], lockPrefix) {
+		f := strings.Fields(line)
+		if len(f) == 8 && strings.HasPrefix(f[7], lockPrefix) {
 			locks[f[7]], _ = strconv.ParseUint(f[6], 10, 64)
 		}
 	}

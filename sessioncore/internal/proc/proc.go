@@ -28,11 +28,14 @@ func Of(pid int) Process { return Process{pid, filepath.Join("/proc", strconv.It
 func Processes(proc string) (all []Process) {
 	names, _ := os.ReadDir(proc)
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name.Name()); err == nil {
+		pid, err := strconv.Atoi(name.Name())
+		if err == nil {
 			all = append(all, Process{pid, filepath.Join(proc, name.Name())})
 		}
 	}
-	slices.SortFunc(all, func(a, b Process) int { return b.PID - a.PID })
+	slices.SortFunc(all, func(a, b Process) int {
+		return b.PID - a.PID
+	})
 	return all
 }
 
@@ -62,7 +65,9 @@ func (p Process) Writes(files ...storage.Token) (bool, error) {
 		info := p.Read("fdinfo", fd)
 		inode, err := strconv.ParseUint(Field(info, "ino"), 10, 64)
 		// Linux before 5.14 has no such field: then any file may be this one.
-		sameInode := func(f storage.Token) bool { return err != nil || f.Inode == inode }
+		sameInode := func(f storage.Token) bool {
+			return err != nil || f.Inode == inode
+		}
 		return opensForWriting(info) && slices.ContainsFunc(files, sameInode), nil
 	})
 }
@@ -103,7 +108,8 @@ func Writer(file storage.Token, except int) (pid int) {
 		if p.PID == except {
 			continue
 		}
-		if found, _ := p.Writes(file); found {
+		found, _ := p.Writes(file)
+		if found {
 			return p.PID
 		}
 	}

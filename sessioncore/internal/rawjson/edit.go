@@ -123,7 +123,11 @@ func SetMembers(object Value, fields []Field) []byte {
 	for m := range object.EachMember {
 		for i := range fields {
 			if m.KeyIs(fields[i].Key) {
-				last[i] = TextEdit{Start: m.End - len(m.Value), End: m.End, Text: fields[i].JSON}
+				last[i] = TextEdit{
+					Start: m.End - len(m.Value),
+					End:   m.End,
+					Text:  fields[i].JSON,
+				}
 			}
 		}
 	}
@@ -145,7 +149,9 @@ func SetMembers(object Value, fields []Field) []byte {
 		return object
 	}
 	drop := func(m Member) bool {
-		return slices.ContainsFunc(fields, func(f Field) bool { return f.JSON == "" && m.KeyIs(f.Key) })
+		return slices.ContainsFunc(fields, func(f Field) bool {
+			return f.JSON == "" && m.KeyIs(f.Key)
+		})
 	}
 	return Edits(nil).Object(object, 0, string(add), drop).Apply(object)
 }

@@ -365,7 +365,8 @@ const (
 // closing quote, or with Bad and Short the offset where it stopped.
 func (s *Scanner) SkipString(b []byte, i int) (int, ScanStatus) {
 	for n := 0; n < shortWords && i+wordSize <= len(b); n++ {
-		if special := firstSpecial(binary.LittleEndian.Uint64(b[i:])); special != 0 {
+		special := firstSpecial(binary.LittleEndian.Uint64(b[i:]))
+		if special != 0 {
 			i += bits.TrailingZeros64(special) >> 3
 			if b[i] == '"' {
 				return i + 1, OK
@@ -397,7 +398,8 @@ func (s *Scanner) skipBlocks(b []byte, i int) int {
 	if !useVectors {
 		return s.skipBlocksInWords(b, i)
 	}
-	if n := len(b) - i; n >= blockSize {
+	n := len(b) - i
+	if n >= blockSize {
 		skipped, high := skipVectors(&b[i], n)
 		if high {
 			s.Flags |= HasHighBytes
@@ -410,7 +412,8 @@ func (s *Scanner) skipBlocks(b []byte, i int) int {
 // skipSpecial skips to the next byte that is not plain ASCII, and over it.
 func (s *Scanner) skipSpecial(b []byte, i int) (int, ScanStatus) {
 	for i+wordSize <= len(b) {
-		if special := firstSpecial(binary.LittleEndian.Uint64(b[i:])); special != 0 {
+		special := firstSpecial(binary.LittleEndian.Uint64(b[i:]))
+		if special != 0 {
 			i += bits.TrailingZeros64(special) >> 3
 			break
 		}

@@ -38,7 +38,8 @@ func AppendDecoded(dst, body []byte) []byte {
 		if len(body) == 0 {
 			break
 		}
-		if r, size := ReadEscape(body); size > 0 {
+		r, size := ReadEscape(body)
+		if size > 0 {
 			dst = AppendCodePoint(dst, r)
 			body = body[size:]
 		} else if len(body) > 1 && unescaped[body[1]] != 0 {
@@ -71,7 +72,8 @@ func ReadEscape(text []byte) (r rune, size int) {
 		return 0, 0
 	}
 	if low, ok := escapedUnit(text[6:]); ok {
-		if pair := utf16.DecodeRune(unit, low); pair != utf8.RuneError {
+		pair := utf16.DecodeRune(unit, low)
+		if pair != utf8.RuneError {
 			return pair, 12
 		}
 	}
@@ -187,7 +189,9 @@ func AppendQuoted(dst []byte, text string) []byte {
 
 // TrimSpace trims like JavaScript's trim: the white space of Unicode except U+0085, and U+FEFF.
 func TrimSpace(text string) string {
-	return strings.TrimFunc(text, func(r rune) bool { return r == 0xFEFF || r != 0x85 && unicode.IsSpace(r) })
+	return strings.TrimFunc(text, func(r rune) bool {
+		return r == 0xFEFF || r != 0x85 && unicode.IsSpace(r)
+	})
 }
 
 // EscapeLen returns the length of the escape sequence at the start of b.
@@ -226,7 +230,8 @@ func CutPoint(body []byte, at int) int {
 	}
 	for start := at - 1; start >= 0 && start > at-longest; start-- {
 		if body[start] == '\\' && !IsEscaped(body[:start]) {
-			if n, _ := EscapeLen(body[start:]); start+n > at {
+			n, _ := EscapeLen(body[start:])
+			if start+n > at {
 				at = start
 			}
 			break
@@ -236,7 +241,8 @@ func CutPoint(body []byte, at int) int {
 		at--
 	}
 	if before := at - longest; before >= 0 && !IsEscaped(body[:before]) {
-		if _, size := ReadEscape(body[before:]); size > longest {
+		_, size := ReadEscape(body[before:])
+		if size > longest {
 			return before
 		}
 	}
@@ -290,7 +296,8 @@ func AppendLine(dst []byte, v any) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	err := enc.Encode(v)
+	if err != nil {
 		panic(err)
 	}
 	for _, r := range out.String() {

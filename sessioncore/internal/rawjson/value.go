@@ -265,7 +265,8 @@ func (m Member) Name() string {
 
 // CamelName is Name without a copy, where the file has the name as it is.
 func (m Member) CamelName() []byte {
-	if name := m.Key[1 : len(m.Key)-1]; bytes.IndexByte(name, '_') < 0 && bytes.IndexByte(name, '\\') < 0 {
+	name := m.Key[1 : len(m.Key)-1]
+	if bytes.IndexByte(name, '_') < 0 && bytes.IndexByte(name, '\\') < 0 {
 		return name
 	}
 	return []byte(m.Name())
@@ -289,7 +290,8 @@ func CamelCase(name string) string {
 // AnyOf returns the value of the first of the keys that the object has, nil if it has none of them.
 func (v Value) AnyOf(keys ...string) Value {
 	for _, key := range keys {
-		if found := v.Member(key); found != nil {
+		found := v.Member(key)
+		if found != nil {
 			return found
 		}
 	}

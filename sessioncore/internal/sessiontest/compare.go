@@ -109,7 +109,8 @@ func canonicalNumber(v rawjson.Value) string {
 	if f == 0 {
 		return "0"
 	}
-	if a := math.Abs(f); a >= 1e-6 && a < 1e21 {
+	a := math.Abs(f)
+	if a >= 1e-6 && a < 1e21 {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	s := strconv.FormatFloat(f, 'e', -1, 64)

@@ -24,7 +24,8 @@ func Cases(t *testing.T) (cases []Case) {
 		whole = filepath.Join(moduleRoot(t), "../shared/conformance")
 	}
 	folders := []string{filepath.Join(TestData(t), "conformance"), whole}
-	if _, err := os.Stat(whole); err != nil {
+	_, err := os.Stat(whole)
+	if err != nil {
 		if os.Getenv("SESSIONFS_REQUIRE_FUSE") != "" {
 			t.Fatalf("SESSIONFS_REQUIRE_FUSE is set, so all conformance cases must be there, not only those in testdata: %v. SESSIONFS_CONFORMANCE "+
 				"names their folder", err)

@@ -16,7 +16,8 @@ func moduleRoot(t testing.TB) string {
 	dir, err := os.Getwd()
 	require.NoError(t, err)
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		_, err := os.Stat(filepath.Join(dir, "go.mod"))
+		if err == nil {
 			return dir
 		}
 		require.NotEqual(t, filepath.Dir(dir), dir, "no go.mod above the tests")

@@ -61,7 +61,8 @@ func (p Pool) Mixed(data []byte, seed uint64) []byte {
 			lines = slices.Insert(lines, i+1, lines[i][at:])
 			lines[i] = lines[i][:at]
 		default: // most often
-			if at := jsonToken.FindAllIndex(lines[i], -1); len(at) > 0 {
+			at := jsonToken.FindAllIndex(lines[i], -1)
+			if len(at) > 0 {
 				swap := at[rnd.IntN(len(at))]
 				lines[i] = slices.Concat(lines[i][:swap[0]], p.tokens[rnd.IntN(len(p.tokens))], lines[i][swap[1]:])
 			}
