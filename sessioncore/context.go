@@ -20,7 +20,13 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) 
 	}
 	doc := document.New(s, blobs, nil)
 	resolver := document.NewResolver(ctx, blobs)
-	c := &contextBuilder{ctx: ctx, s: s, words: &s.dialect.context, doc: doc, resolver: resolver}
+	c := &contextBuilder{
+		ctx:      ctx,
+		s:        s,
+		words:    &s.dialect.context,
+		doc:      doc,
+		resolver: resolver,
+	}
 	if at != NoEntry {
 		c.path = s.Path(at)
 	}
@@ -84,7 +90,8 @@ func (c *contextBuilder) write() {
 // those after it; without a compaction all entries.
 func (c *contextBuilder) writeMessages() {
 	entries := c.path
-	if at := c.last(TypeCompaction); at >= 0 {
+	at := c.last(TypeCompaction)
+	if at >= 0 {
 		kept := c.keptEntries(at, c.load(c.path[at]).text)
 		entries = slices.Concat(c.path[at:at+1], kept, c.path[at+1:])
 	}
@@ -125,11 +132,13 @@ func (c *contextBuilder) last(kind EntryType) int {
 // first kept entry on, none if that entry is not before it or a provider keeps the history. pi's
 // compaction has a system message of its own.
 func (c *contextBuilder) keptEntries(at int, compaction rawjson.Value) []Entry {
-	if _, items := c.remoteHistory(compaction); items != nil {
+	_, items := c.remoteHistory(compaction)
+	if items != nil {
 		return nil
 	}
 	var first symbol
-	if index := compaction.Member(oldKeptKey); c.s.version < 2 && index.IsNumber() {
+	index := compaction.Member(oldKeptKey)
+	if c.s.version < 2 && index.IsNumber() {
 		first, _ = c.s.keptByIndex(index)
 	} else if id, ok := compaction.Member(c.s.dialect.KeptKey).Bytes(); ok {
 		first = c.s.symbols.find(id)
@@ -142,7 +151,9 @@ func (c *contextBuilder) keptEntries(at int, compaction rawjson.Value) []Entry {
 		return c.s.dialect == Pi && rec.kind == TypeMessage && rec.role == RoleSystem
 	}
 	var kept []Entry
-	from := slices.IndexFunc(c.path, func(e Entry) bool { return c.s.records[e].id == first })
+	from := slices.IndexFunc(c.path, func(e Entry) bool {
+		return c.s.records[e].id == first
+	})
 	if from >= 0 && from < at {
 		kept = slices.DeleteFunc(slices.Clone(c.path[from:at]), isOmitted)
 	}
@@ -236,7 +247,9 @@ func payloadEdits(edits rawjson.Edits, message rawjson.Value) rawjson.Edits {
 	if !message.Member(key).Member("type").Is("openaiResponsesHistory") {
 		return edits
 	}
-	edits = edits.Object(message, 0, "", func(m rawjson.Member) bool { return m.KeyIs(key) })
+	edits = edits.Object(message, 0, "", func(m rawjson.Member) bool {
+		return m.KeyIs(key)
+	})
 	content := message.Member("content")
 	base := content.OffsetIn(message)
 	hasSignature := func(m rawjson.Member) bool { return m.KeyIs("thinkingSignature") }
@@ -342,14 +355,16 @@ func (c *contextBuilder) remoteHistory(compaction rawjson.Value) (provider, item
 // in pi, if it names no first kept entry, the messages that another program keeps in it.
 func (c *contextBuilder) writeCompaction(e Entry) {
 	l := c.load(e)
-	if system := l.text.Member("systemMessage"); c.s.dialect == Pi && system.Truthy() {
+	system := l.text.Member("systemMessage")
+	if c.s.dialect == Pi && system.Truthy() {
 		c.separate()
 		c.writeValue(l, system)
 	}
 	c.separate()
 	c.doc.AddText(`{"role":"` + c.words.compactionRole + `"`)
 	c.writeKeys(l, c.words.compactionKeys)
-	if provider, items := c.remoteHistory(l.text); items != nil {
+	provider, items := c.remoteHistory(l.text)
+	if items != nil {
 		c.doc.AddText(`,"providerPayload":{"type":"openaiResponsesHistory"`)
 		c.writeField(l, "provider", provider)
 		c.writeField(l, "items", items)

@@ -29,8 +29,10 @@ func (c *contextBuilder) contextEdits(entries []Entry) map[symbol]Entry {
 			continue
 		}
 		text := c.load(e).text
-		if id, ok := text.Member("targetId").Bytes(); ok && len(text.Member("replacement")) > 0 {
-			if target := c.s.symbols.find(id); target != 0 {
+		id, ok := text.Member("targetId").Bytes()
+		if ok && len(text.Member("replacement")) > 0 {
+			target := c.s.symbols.find(id)
+			if target != 0 {
 				edits[target] = e
 			}
 		}
@@ -96,7 +98,8 @@ func (c *contextBuilder) writeRetained(l entryText) {
 
 // writePiThinkingLevel writes the level as the entry has it.
 func (c *contextBuilder) writePiThinkingLevel() {
-	if l := c.lastOf(TypeThinkingLevelChange); l.text != nil {
+	l := c.lastOf(TypeThinkingLevelChange)
+	if l.text != nil {
 		c.writeKeys(l, []string{"thinkingLevel"})
 	} else {
 		c.doc.AddText(`,"thinkingLevel":"off"`)

@@ -122,7 +122,8 @@ func (d *Dialect) OfProgram(p Program) *Dialect {
 // DialectOf returns the dialect of a header, OMP for Pi, or nil if v is none: an object with a
 // header type and a string id, which may be empty (docs/format.md, Loading).
 func DialectOf(v rawjson.Value) *Dialect {
-	if typ, ok := v.Member("type").Text(); ok && v.Member("id").IsString() {
+	typ, ok := v.Member("type").Text()
+	if ok && v.Member("id").IsString() {
 		return DialectOfType(typ)
 	}
 	return nil

@@ -156,7 +156,8 @@ func (b *Branch) Entries() []Entry { return b.entries }
 // EntriesState returns the state of the branch's entries.jsonl, the files in entries/ in a row. It
 // reads only entries that a migration changes.
 func (b *Branch) EntriesState(ctx context.Context) (EntryState, error) {
-	if known := b.state.Load(); known != nil {
+	known := b.state.Load()
+	if known != nil {
 		return *known, nil
 	}
 	doc, state, err := b.EntriesDocument(ctx)
@@ -214,7 +215,8 @@ func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 		r.buf = make([]byte, max(int(rec.size), min(2*cap(r.buf), jsonl.ChunkSize)))
 	}
 	text := r.buf[:rec.size:rec.size]
-	if err := storage.ReadFull(r.s.index.file, text, rec.off); err != nil {
+	err := storage.ReadFull(r.s.index.file, text, rec.off)
+	if err != nil {
 		return nil, err
 	}
 	return text, r.s.check(e, text)
@@ -222,7 +224,9 @@ func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 
 // EntryAt returns the entry whose text has the byte at an offset of the file, or NoEntry.
 func (s *Snapshot) EntryAt(off int64) Entry {
-	next := sort.Search(len(s.records), func(i int) bool { return s.records[i].off > off })
+	next := sort.Search(len(s.records), func(i int) bool {
+		return s.records[i].off > off
+	})
 	if next == 0 || off >= s.records[next-1].off+int64(s.records[next-1].size) {
 		return NoEntry
 	}

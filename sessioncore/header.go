@@ -46,7 +46,8 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 		x.seed = id
 	}
 	x.form = d.Form
-	if t, form, ok := d.Time(v.Member("timestamp")); ok {
+	t, form, ok := d.Time(v.Member("timestamp"))
+	if ok {
 		x.lastNow = t
 		x.form = form
 	}
@@ -60,7 +61,8 @@ func versionOf(v rawjson.Value) int {
 	if v.Missing() {
 		return 1
 	}
-	if n, err := strconv.ParseFloat(string(v), 64); err == nil {
+	n, err := strconv.ParseFloat(string(v), 64)
+	if err == nil {
 		return int(math.Floor(math.Max(-1, math.Min(n, CurrentVersion))))
 	}
 	return CurrentVersion
@@ -157,10 +159,12 @@ func (s *Snapshot) HeaderDocument() (*document.Document, error) {
 	}
 	if slot != nil {
 		removed = append(removed, "title", "titleSource")
-		if title := slot.Member("title"); title.Truthy() {
+		title := slot.Member("title")
+		if title.Truthy() {
 			add = rawjson.AppendListed(add, `"title":`+string(title))
 		}
-		if source := slot.Member("source"); len(source) > 0 {
+		source := slot.Member("source")
+		if len(source) > 0 {
 			add = rawjson.AppendListed(add, `"titleSource":`+string(source))
 		}
 	}
@@ -197,11 +201,15 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 		}
 		from = bytes.NewReader(text)
 		st.Size = int64(len(text))
-	} else if st, err = obj.Stat(); err != nil {
-		return nil, err
+	} else {
+		st, err = obj.Stat()
+		if err != nil {
+			return nil, err
+		}
 	}
 	err = jsonl.LoadFirst(ctx, from, st.Size, func(u *jsonl.Unit) error {
-		if err := x.add(u); err != nil {
+		err := x.add(u)
+		if err != nil {
 			return err
 		}
 		if x.header.found {
@@ -290,7 +298,8 @@ func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p pro
 	if st.Kind != storage.KindFile {
 		return storage.Stat{}, p, storage.ErrNotRegular
 	}
-	if known := s.lastProbe.Load(); known != nil {
+	known := s.lastProbe.Load()
+	if known != nil {
 		p = *known
 	}
 	grew := p.isSession && p.token.SameObject(st.Token) && st.Size > p.token.Size
@@ -322,7 +331,8 @@ func (s *Session) readProbe(ctx context.Context) (p probeResult, err error) {
 	if errors.Is(err, ErrNotSession) {
 		return p, nil
 	}
-	if d := DialectOf(header); d != nil {
+	d := DialectOf(header)
+	if d != nil {
 		p.isSession = true
 		p.id, _ = header.Member("id").Text()
 		p.parent, _ = header.Member(d.ParentSessionKey).Text()
@@ -352,7 +362,8 @@ const ClientName = 24 + 1 + 16
 func OutermostOf(files storage.Files, name string) string {
 	outermost := name
 	for dir := storage.Dir(name); dir != ""; dir = storage.Dir(dir) {
-		if st, err := files.Stat(dir + FileEnding); err == nil && st.Kind == storage.KindFile {
+		st, err := files.Stat(dir + FileEnding)
+		if err == nil && st.Kind == storage.KindFile {
 			outermost = dir + FileEnding
 		}
 	}

@@ -136,9 +136,15 @@ const maxQuoted = 200
 // noObject returns a ProblemNoObject, with the value if it is a short string: a session of another
 // agent's file has such strings for unreadable parts.
 func noObject(u *jsonl.Unit) Problem {
-	p := Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: ProblemNoObject}
+	p := Problem{
+		Line:   u.Line,
+		Offset: u.Off,
+		Size:   u.Size,
+		What:   ProblemNoObject,
+	}
 	p.Why = "a JSON value that is no object is no entry"
-	if text, ok := rawjson.Value(u.Text).Text(); ok && len(u.Text) <= maxQuoted {
+	text, ok := rawjson.Value(u.Text).Text()
+	if ok && len(u.Text) <= maxQuoted {
 		p.Why += rawjson.JSONText(": " + text)
 		p.own = p.inOwnFile(text)
 	}
@@ -166,7 +172,13 @@ func (p Problem) inOwnFile(value string) *Problem {
 
 // unitProblem records a problem of a whole unit.
 func (x *index) unitProblem(u *jsonl.Unit, what ProblemKind, why rawjson.JSONText) {
-	x.problem(Problem{Line: u.Line, Offset: u.Off, Size: u.Size, What: what, Why: why})
+	x.problem(Problem{
+		Line:   u.Line,
+		Offset: u.Off,
+		Size:   u.Size,
+		What:   what,
+		Why:    why,
+	})
 }
 
 // add adds a unit to the index. It returns ErrNotSession if the first value is not a header.
@@ -204,10 +216,17 @@ func (x *index) add(u *jsonl.Unit) error {
 // addEntry adds an entry to the index.
 func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	info := u.Info
-	rec := indexRecord{off: u.Off, size: uint32(u.Size), line: uint32(u.Line), crc: info.CRC, kind: kind}
+	rec := indexRecord{
+		off:  u.Off,
+		size: uint32(u.Size),
+		line: uint32(u.Line),
+		crc:  info.CRC,
+		kind: kind,
+	}
 	rec.flags = textFlags(u)
 	rec.time = x.lastNow
-	if t, form, ok := x.dialect.Time(info.Time.Of(u.Text)); ok {
+	t, form, ok := x.dialect.Time(info.Time.Of(u.Text))
+	if ok {
 		rec.time = t
 		x.form = form
 		rec.flags |= recTimed
@@ -285,7 +304,8 @@ func (x *index) moveLeaf(rec *indexRecord, u *jsonl.Unit) {
 		x.leafID = 0
 	default:
 		if id, ok := target.Bytes(); ok {
-			if s := x.symbols.find(id); s != 0 && x.symbols.symbols[s].last != 0 {
+			s := x.symbols.find(id)
+			if s != 0 && x.symbols.symbols[s].last != 0 {
 				x.leafID = s
 				return
 			}
@@ -322,7 +342,8 @@ func (x *index) link(rec *indexRecord, u *jsonl.Unit) {
 	if id, ok := u.Info.ID.Of(u.Text).Bytes(); ok {
 		x.setID(rec, id)
 	}
-	if parent, ok := u.Info.Parents[x.dialect.Spelling].Of(u.Text).Bytes(); ok && len(parent) > 0 {
+	parent, ok := u.Info.Parents[x.dialect.Spelling].Of(u.Text).Bytes()
+	if ok && len(parent) > 0 {
 		rec.parent = x.symbols.intern(parent)
 	}
 }
@@ -333,8 +354,12 @@ func (x *index) setID(rec *indexRecord, id []byte) {
 	if before := x.symbols.symbols[rec.id].last; before != 0 {
 		why := fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[before-1].line)
 		x.problem(Problem{
-			Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: ProblemRepeated, ID: rawjson.JSONText(id),
-			Why: rawjson.JSONText(why),
+			Line:   int64(rec.line),
+			Offset: rec.off,
+			Size:   int64(rec.size),
+			What:   ProblemRepeated,
+			ID:     rawjson.JSONText(id),
+			Why:    rawjson.JSONText(why),
 		})
 	} else if names.TooLong(id) {
 		x.longIDs = append(x.longIDs, rec.id)
@@ -349,10 +374,15 @@ func (x *index) addLabel(u *jsonl.Unit, n uint32) {
 		return
 	}
 	label := ""
-	if l := v.Member("label"); l.Truthy() {
+	l := v.Member("label")
+	if l.Truthy() {
 		label = l.AsKey()
 	}
-	x.labelSets = append(x.labelSets, labelRecord{target: x.symbols.intern([]byte(target)), entry: n, label: label})
+	x.labelSets = append(x.labelSets, labelRecord{
+		target: x.symbols.intern([]byte(target)),
+		entry:  n,
+		label:  label,
+	})
 }
 
 // maxPathLabel is the maximum length of a path label in bytes. It leaves room for the id within 255
@@ -380,7 +410,8 @@ func (x *index) pathLabelOf(rec *indexRecord, u *jsonl.Unit) symbol {
 		text = []byte("custom") // as its file shows it
 	case rec.role == RoleToolResult || role.Is(toolResultSnake):
 		text = []byte(toolResultRole)
-		if tool, _ := u.Info.Tool.Of(u.Text).Bytes(); len(tool) > 0 {
+		tool, _ := u.Info.Tool.Of(u.Text).Bytes()
+		if len(tool) > 0 {
 			label = append(label, toolResultRole+"-"...)
 			text = tool
 		}

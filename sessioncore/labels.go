@@ -46,12 +46,19 @@ func (s *Snapshot) findLabels() {
 		if old, ok := inEffect[l.target]; ok {
 			place = old.Place
 		}
-		inEffect[l.target] = Label{Target: s.idText(l.target), Label: l.label, Set: Entry(l.entry), Place: place}
+		inEffect[l.target] = Label{
+			Target: s.idText(l.target),
+			Label:  l.label,
+			Set:    Entry(l.entry),
+			Place:  place,
+		}
 	}
 	s.labels.of = make(map[string]string, len(inEffect))
 	for _, l := range inEffect {
 		s.labels.list = append(s.labels.list, l)
 		s.labels.of[l.Target] = l.Label
 	}
-	slices.SortFunc(s.labels.list, func(a, b Label) int { return int(a.Set - b.Set) })
+	slices.SortFunc(s.labels.list, func(a, b Label) int {
+		return int(a.Set - b.Set)
+	})
 }

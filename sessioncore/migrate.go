@@ -23,12 +23,15 @@ func (x *index) migrateLinks(rec *indexRecord, u *jsonl.Unit, n uint32) {
 	if n > 0 {
 		rec.parent = x.records[n-1].id
 	}
-	for try := 0; ; try++ {
+	try := 0
+	for {
 		id := migratedID(x.seed, x.values-1, u.Text, try)
-		if s := x.symbols.find(id[:]); s == 0 || x.symbols.symbols[s].last == 0 {
+		s := x.symbols.find(id[:])
+		if s == 0 || x.symbols.symbols[s].last == 0 {
 			x.setID(rec, id[:])
 			return
 		}
+		try++
 	}
 }
 
@@ -79,14 +82,17 @@ func (s *Snapshot) migrated(rec *indexRecord, text rawjson.Value) []byte {
 
 // linkEdits adds the edits that replace id, parentId and the first kept entry of a version 1 entry.
 func (s *Snapshot) linkEdits(edits rawjson.Edits, rec *indexRecord, text rawjson.Value) rawjson.Edits {
-	add := append(rawjson.AppendQuoted([]byte(`"id":`), s.idText(rec.id)), `,"parentId":`...)
+	add := rawjson.AppendQuoted([]byte(`"id":`), s.idText(rec.id))
+	add = append(add, `,"parentId":`...)
 	add = s.appendID(add, rec.parent)
 	removed := []string{"id", "parentId"}
-	if index := text.Member(oldKeptKey); rec.kind == TypeCompaction && index.IsNumber() {
+	index := text.Member(oldKeptKey)
+	if rec.kind == TypeCompaction && index.IsNumber() {
 		removed = append(removed, oldKeptKey)
 		if id, ok := s.keptByIndex(index); ok {
 			removed = append(removed, keptKey)
-			add = s.appendID(append(add, `,"`+keptKey+`":`...), id)
+			add = append(add, `,"`+keptKey+`":`...)
+			add = s.appendID(add, id)
 		}
 	}
 	return edits.Object(text, 0, string(add), func(m rawjson.Member) bool {
@@ -106,7 +112,11 @@ func (s *Snapshot) appendID(dst []byte, id symbol) []byte {
 func hookEdit(edits rawjson.Edits, message rawjson.Value, base int) rawjson.Edits {
 	for m := range message.EachMember {
 		if m.KeyIs("role") {
-			edits = append(edits, rawjson.TextEdit{Start: base + m.End - len(m.Value), End: base + m.End, Text: `"custom"`})
+			edits = append(edits, rawjson.TextEdit{
+				Start: base + m.End - len(m.Value),
+				End:   base + m.End,
+				Text:  `"custom"`,
+			})
 		}
 	}
 	return edits

@@ -78,14 +78,22 @@ func (x *index) forgetProblems(off int64) {
 func (s *Snapshot) Problems() (list []Problem, count int64) {
 	tree := s.Tree()
 	list = append(slices.Clone(s.problems), tree.problems...)
-	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Compare(a.Offset, b.Offset)
+	})
 	return list, s.problemCount + int64(len(tree.problems))
 }
 
 // ProblemOf returns a problem of an entry.
 func (s *Snapshot) ProblemOf(e Entry, what ProblemKind, why string) Problem {
 	rec := &s.records[e]
-	p := Problem{Line: int64(rec.line), Offset: rec.off, Size: int64(rec.size), What: what, Why: rawjson.JSONText(why)}
+	p := Problem{
+		Line:   int64(rec.line),
+		Offset: rec.off,
+		Size:   int64(rec.size),
+		What:   what,
+		Why:    rawjson.JSONText(why),
+	}
 	p.ID = rawjson.JSONText(s.idText(rec.id))
 	return p
 }

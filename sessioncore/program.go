@@ -43,7 +43,9 @@ func ProgramOfRoot(root storage.Files, paths ...string) Program {
 	endsIn := func(ends ...string) bool {
 		return slices.ContainsFunc(paths, func(p string) bool {
 			p = filepath.ToSlash(filepath.Clean(p))
-			return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(p, end) })
+			return slices.ContainsFunc(ends, func(end string) bool {
+				return strings.HasSuffix(p, end)
+			})
 		})
 	}
 	has := func(name string) bool {

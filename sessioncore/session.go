@@ -93,7 +93,8 @@ func (s *Session) refresh(ctx context.Context, cur *Snapshot, st storage.Stat, s
 		defer leave()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return nil, err
 		}
 		work, done := s.readers.Work()
@@ -151,7 +152,8 @@ func (s *Session) readOnce(ctx context.Context, st storage.Stat, statAt time.Tim
 	}
 	if cur != nil && !cur.index.overwritten.Load() && cur.stat.SameObject(st.Token) && cur.retain() {
 		defer cur.Release()
-		if snap, ok, err := s.grow(ctx, cur, st, statAt); ok || err != nil {
+		snap, ok, err := s.grow(ctx, cur, st, statAt)
+		if ok || err != nil {
 			return snap, err
 		}
 	}
@@ -247,7 +249,8 @@ func growthStart(from jsonl.Position, obj io.ReaderAt, size int64) (jsonl.Positi
 	}
 	var b [1]byte
 	for ; from.Off < size; from.Off++ {
-		if err := storage.ReadFull(obj, b[:], from.Off); err != nil {
+		err := storage.ReadFull(obj, b[:], from.Off)
+		if err != nil {
 			return from, false, err
 		}
 		switch b[0] {
@@ -277,7 +280,8 @@ func (s *Session) IsFile(t storage.Token) bool {
 func (s *Session) install(snap *Snapshot) {
 	snap.Retain()
 	s.SetFile(snap.stat.Token)
-	if old := s.current.Swap(snap); old != nil {
+	old := s.current.Swap(snap)
+	if old != nil {
 		old.Release()
 	}
 	s.store.addCached(s, len(snap.records))
@@ -294,7 +298,8 @@ func (s *Session) Drop() {
 // evict releases the current snapshot. A snapshot that is installed at the same time may be
 // released although the store counts it, never the other way round.
 func (s *Session) evict() {
-	if old := s.current.Swap(nil); old != nil {
+	old := s.current.Swap(nil)
+	if old != nil {
 		old.Release()
 	}
 }
@@ -322,8 +327,11 @@ func fingerprintsOf(
 	f = fingerprints{stat: stat, readAt: statAt.UnixNano()}
 	if earlier != nil && earlier.stat.Size >= headCheck {
 		f.head = earlier.head
-	} else if f.head, err = f.hashHead(file); err != nil {
-		return f, err
+	} else {
+		f.head, err = f.hashHead(file)
+		if err != nil {
+			return f, err
+		}
 	}
 	f.tail, err = f.hashTail(tail)
 	if err != nil {
@@ -356,7 +364,8 @@ func (f *fingerprints) hashTail(file io.ReaderAt) (uint64, error) {
 func hashAt(obj io.ReaderAt, off, n int64) (uint64, error) {
 	buf := hashBuffers.Get().(*[headCheck]byte)
 	defer hashBuffers.Put(buf)
-	if err := storage.ReadFull(obj, buf[:n], off); err != nil {
+	err := storage.ReadFull(obj, buf[:n], off)
+	if err != nil {
 		return 0, err
 	}
 	return maphash.Bytes(hashSeed, buf[:n]), nil

@@ -28,7 +28,8 @@ func (c *contextBuilder) writeSettings() {
 
 // lastOf reads the last entry of a type on the path, if there is one.
 func (c *contextBuilder) lastOf(kind EntryType) entryText {
-	if at := c.last(kind); at >= 0 {
+	at := c.last(kind)
+	if at >= 0 {
 		return c.load(c.path[at])
 	}
 	return entryText{}
@@ -37,7 +38,8 @@ func (c *contextBuilder) lastOf(kind EntryType) entryText {
 // writeSetting writes a member of the last entry of a type, or def, unless both are missing.
 func (c *contextBuilder) writeSetting(kind EntryType, key, def string) {
 	l := c.lastOf(kind)
-	if value := l.text.Member(key); !value.Missing() {
+	value := l.text.Member(key)
+	if !value.Missing() {
 		c.writeField(l, key, value)
 	} else if def != "" {
 		c.doc.AddText(`,"` + key + `":` + def)

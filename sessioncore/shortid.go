@@ -17,11 +17,14 @@ const leastName = 8
 // later entry's id, so that a text with it only grows.
 func (s *Snapshot) ShortName(e Entry) string {
 	name := s.Name(e)
-	if id, _ := s.ID(e); name != id || utf8.RuneCountInString(name) <= leastName {
+	id, _ := s.ID(e)
+	if name != id || utf8.RuneCountInString(name) <= leastName {
 		return name
 	}
 	type key struct{}
-	end := s.Shared(key{}, func() any { return &sharedBytes{} }).(*sharedBytes).of(s, e) + 1
+	end := s.Shared(key{}, func() any {
+		return &sharedBytes{}
+	}).(*sharedBytes).of(s, e) + 1
 	for i := range name {
 		if i >= end && utf8.RuneCountInString(name[:i]) >= leastName {
 			return name[:i]
@@ -46,19 +49,24 @@ func (c *sharedBytes) of(s *Snapshot, e Entry) int {
 		return int(c.counts[e])
 	}
 	c.counts = make([]int32, s.Len())
-	id := func(e Entry) []byte { return s.symbols.text(s.records[e].id) }
+	id := func(e Entry) []byte {
+		return s.symbols.text(s.records[e].id)
+	}
 	order := make([]Entry, s.Len())
 	for e := range order {
 		order[e] = Entry(e)
 	}
-	slices.SortStableFunc(order, func(a, b Entry) int { return bytes.Compare(id(a), id(b)) })
+	slices.SortStableFunc(order, func(a, b Entry) int {
+		return bytes.Compare(id(a), id(b))
+	})
 	for range 2 {
 		var before []Entry // in the order of the file, the nearest one last
 		for _, e := range order {
 			for len(before) > 0 && before[len(before)-1] > e {
 				before = before[:len(before)-1]
 			}
-			if n := len(before); n > 0 {
+			n := len(before)
+			if n > 0 {
 				c.counts[e] = max(c.counts[e], commonBytes(id(before[n-1]), id(e)))
 			}
 			before = append(before, e)

@@ -133,7 +133,9 @@ func (s *Snapshot) Changed() (now storage.Token, changed bool, err error) {
 // CheckRange implements document.SnapshotSource.
 func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *document.CheckedEntry) error {
 	end := off + int64(len(text))
-	first := sort.Search(len(s.records), func(i int) bool { return s.records[i].off+int64(s.records[i].size) > off })
+	first := sort.Search(len(s.records), func(i int) bool {
+		return s.records[i].off+int64(s.records[i].size) > off
+	})
 	for e := Entry(first); int(e) < len(s.records) && s.records[e].off < end; e++ {
 		rec := &s.records[e]
 		from := rec.off - off
@@ -237,7 +239,8 @@ func (s *Snapshot) newest(id symbol) Entry {
 
 // Find returns the last entry with an id (WTF-8 text). The error wraps ErrNotFound.
 func (s *Snapshot) Find(id string) (Entry, error) {
-	if e := s.newest(s.symbols.find([]byte(id))); e != NoEntry {
+	e := s.newest(s.symbols.find([]byte(id)))
+	if e != NoEntry {
 		return e, nil
 	}
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, id)
@@ -282,11 +285,14 @@ func (s *Snapshot) Name(e Entry, fixed ...string) string {
 
 // FindName returns the confirmed entry of a Name. The error wraps ErrNotFound or is Confirm's.
 func (s *Snapshot) FindName(name string, fixed ...string) (Entry, error) {
-	if e := s.newest(s.findID(name, fixed)); e != NoEntry {
+	e := s.newest(s.findID(name, fixed))
+	if e != NoEntry {
 		return e, s.Confirm(context.Background(), e)
 	}
-	if base, line, ok := names.LineSuffix(name); ok {
-		if e := s.atLine(line); e != NoEntry && s.Name(e) == name && (base != "" || s.records[e].id == 0) {
+	base, line, ok := names.LineSuffix(name)
+	if ok {
+		e := s.atLine(line)
+		if e != NoEntry && s.Name(e) == name && (base != "" || s.records[e].id == 0) {
 			return e, s.Confirm(context.Background(), e)
 		}
 	}
@@ -313,7 +319,8 @@ func (s *Snapshot) findID(name string, fixed []string) symbol {
 		return 0
 	}
 	for _, id := range s.longIDs {
-		if text := s.symbols.text(id); names.Hash(text) == hash && names.FileName(string(text)) == name {
+		text := s.symbols.text(id)
+		if names.Hash(text) == hash && names.FileName(string(text)) == name {
 			return id
 		}
 	}
@@ -322,7 +329,9 @@ func (s *Snapshot) findID(name string, fixed []string) symbol {
 
 // atLine returns the entry that begins on a line, or NoEntry.
 func (s *Snapshot) atLine(line int64) Entry {
-	i := sort.Search(len(s.records), func(i int) bool { return int64(s.records[i].line) >= line })
+	i := sort.Search(len(s.records), func(i int) bool {
+		return int64(s.records[i].line) >= line
+	})
 	if i < len(s.records) && int64(s.records[i].line) == line {
 		return Entry(i)
 	}
@@ -331,7 +340,8 @@ func (s *Snapshot) atLine(line int64) Entry {
 
 func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 	b := make([]byte, size)
-	if err := storage.ReadFull(s.index.file, b, off); err != nil {
+	err := storage.ReadFull(s.index.file, b, off)
+	if err != nil {
 		return nil, err
 	}
 	return b, nil

@@ -36,8 +36,13 @@ const (
 // NewStore returns a Store of the sessions in files.
 func NewStore(files storage.Files) *Store {
 	st := &Store{keep: snapshotLimit(), sessions: map[string]*Session{}}
-	st.cached, _ = simplelru.NewLRU(math.MaxInt, func(_ *Session, n int) { st.entries -= n })
-	st.storage, st.program = evictingFiles{files, st}, func(string) Program { return ByUnknown }
+	st.cached, _ = simplelru.NewLRU(math.MaxInt, func(_ *Session, n int) {
+		st.entries -= n
+	})
+	st.storage = evictingFiles{files, st}
+	st.program = func(string) Program {
+		return ByUnknown
+	}
 	return st
 }
 
@@ -79,7 +84,8 @@ func (st *Store) Known(name string, t storage.Token) *Snapshot {
 	s := st.sessions[name]
 	st.mu.Unlock()
 	if s != nil {
-		if snap := s.current.Load(); snap != nil && snap.stat.Token == t && snap.retain() {
+		snap := s.current.Load()
+		if snap != nil && snap.stat.Token == t && snap.retain() {
 			return snap
 		}
 	}
@@ -136,7 +142,11 @@ func (st *Store) removeCached(s *Session) {
 }
 
 // Close releases all cached snapshots.
-func (st *Store) Close() { st.release(func(*Session) bool { return true }) }
+func (st *Store) Close() {
+	st.release(func(*Session) bool {
+		return true
+	})
+}
 
 // EvictIdle releases the cached snapshots without users.
 func (st *Store) EvictIdle() { st.release((*Session).isIdle) }
@@ -163,7 +173,9 @@ func (s *Session) isIdle() bool {
 // CloseWithArtifacts releases the cached snapshots of a file and of its artifacts.
 func (st *Store) CloseWithArtifacts(name string) {
 	below := strings.TrimSuffix(name, FileEnding) + "/"
-	st.release(func(s *Session) bool { return s.name == name || strings.HasPrefix(s.name, below) })
+	st.release(func(s *Session) bool {
+		return s.name == name || strings.HasPrefix(s.name, below)
+	})
 }
 
 // release releases the cached snapshots of matching sessions.
@@ -189,7 +201,8 @@ const cachedShare = 4
 // snapshotLimit returns the maximum number of cached snapshots.
 func snapshotLimit() int {
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	if err != nil {
 		return maxCached
 	}
 	return int(max(1, min(maxCached, uint64(limit.Cur)/cachedShare)))

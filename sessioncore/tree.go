@@ -36,7 +36,9 @@ func (t *Tree) IsTip(e Entry) bool { return t.Has(e) && len(t.Children(e)) == 0 
 
 // Tree returns the snapshot's tree. It is built on first use.
 func (s *Snapshot) Tree() *Tree {
-	s.treeOnce.Do(func() { s.tree = newTree(s) })
+	s.treeOnce.Do(func() {
+		s.tree = newTree(s)
+	})
 	return s.tree
 }
 
@@ -157,7 +159,8 @@ func (t *Tree) gatherChildren(s *Snapshot) {
 		}
 	}
 	for e := range s.records {
-		if kids := t.Children(Entry(e)); len(kids) > 1 {
+		kids := t.Children(Entry(e))
+		if len(kids) > 1 {
 			s.sortByTime(kids)
 		}
 	}
@@ -197,7 +200,8 @@ func (s *Snapshot) EndsBranch(e Entry) bool {
 
 // BranchBelow returns the end of e's branch of an earlier snapshot: the leaf if below e, else e.
 func (s *Snapshot) BranchBelow(e Entry) Entry {
-	if leaf, err := s.Leaf(); err == nil && leaf != NoEntry && slices.Contains(s.Branch(leaf).entries, e) {
+	leaf, err := s.Leaf()
+	if err == nil && leaf != NoEntry && slices.Contains(s.Branch(leaf).entries, e) {
 		return leaf
 	}
 	return e

@@ -14,8 +14,10 @@ var ZoneName = sync.OnceValue(func() string {
 	if name != "Local" {
 		return name
 	}
-	if file, err := os.Readlink("/etc/localtime"); err == nil {
-		if _, named, ok := strings.Cut(file, "zoneinfo/"); ok {
+	file, err := os.Readlink("/etc/localtime")
+	if err == nil {
+		_, named, ok := strings.Cut(file, "zoneinfo/")
+		if ok {
 			return strings.TrimPrefix(named, "Etc/") // of Etc/UTC
 		}
 	}
