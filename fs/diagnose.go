@@ -21,7 +21,8 @@ const (
 // so that nothing is refused that would have worked (a fusermount3 that asks a helper outside of a
 // container, for example).
 func fuseProblem(o mountopts.Options) string {
-	if reason := deviceProblem(); reason != "" {
+	reason := deviceProblem()
+	if reason != "" {
 		return reason
 	}
 	root := os.Geteuid() == 0
@@ -37,12 +38,14 @@ func fuseProblem(o mountopts.Options) string {
 		return "Users other than root need fusermount3: install the package fuse3 (apt install fuse3, " +
 			"dnf install fuse3)."
 	}
-	if nnp, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil && nnp == 1 {
+	nnp, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	if err == nil && nnp == 1 {
 		return "This process may not gain privileges (no_new_privs: a sandbox, a container, " +
 			"NoNewPrivileges= in systemd), so " +
 			bin + " cannot mount for it."
 	}
-	if info, err := os.Stat(bin); err == nil && info.Mode()&iofs.ModeSetuid == 0 {
+	info, err := os.Stat(bin)
+	if err == nil && info.Mode()&iofs.ModeSetuid == 0 {
 		return bin + " is not set-uid root, so users other than root may not be able to mount: " +
 			"reinstall the package fuse3."
 	}

@@ -58,7 +58,11 @@ func (u *Unmounted) HandOver(ctx context.Context, h *HandoverRequest) (id string
 	}
 	to := &place{agent: agents.Find(h.To.Name), shownIn: layout.Sessions}
 	defer to.close()
-	options := mountopts.Options{Source: h.To.Source, SourceAs: h.To.SourceAs, State: h.To.State}
+	options := mountopts.Options{
+		Source:   h.To.Source,
+		SourceAs: h.To.SourceAs,
+		State:    h.To.State,
+	}
 	opener := &opener{Options: options, log: u.log, memory: u.tree.view.Memory}
 	err = opener.fill(to)
 	if err != nil {
@@ -82,7 +86,9 @@ func (u *Unmounted) placeOf(dir string) (p *place, name string) {
 		p = u.tree.archive
 	case p.parts != nil:
 		agent, rest, _ := strings.Cut(below, "/")
-		i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent })
+		i := slices.IndexFunc(p.parts, func(part *place) bool {
+			return part.name == agent
+		})
 		if i >= 0 {
 			p = p.parts[i]
 			below = rest
@@ -99,10 +105,15 @@ func (p *place) handToOMP(ctx context.Context, name string, given *forks.Given, 
 	}
 	entry, _ := given.Snapshot.ID(given.Entry)
 	of := transfer.GivenBranch{
-		Foreign: transfer.Foreign{Files: p.files, Name: name, Path: path.Join(p.root, name), Temporary: temporaryDir()},
-		Source:  given.Agent,
-		Entry:   entry,
-		Check:   given.CheckSaid,
+		Foreign: transfer.Foreign{
+			Files:     p.files,
+			Name:      name,
+			Path:      path.Join(p.root, name),
+			Temporary: temporaryDir(),
+		},
+		Source: given.Agent,
+		Entry:  entry,
+		Check:  given.CheckSaid,
 	}
 	switch {
 	case p.foreign != nil:
@@ -113,7 +124,10 @@ func (p *place) handToOMP(ctx context.Context, name string, given *forks.Given, 
 	}
 	v := to.view
 	importer := &transfer.Importer{
-		Files: to.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: to.transferred(),
+		Files:   to.store.Storage(),
+		Writer:  v.Writer,
+		Listing: v.Listing,
+		Blobs:   to.transferred(),
 	}
 	return importer.Receive(ctx, of)
 }

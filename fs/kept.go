@@ -26,7 +26,11 @@ type keptFiles struct {
 
 // keptFiles returns the kept copies for the agent's directory of a place.
 func (p *place) keptFiles() (k *keptFiles, err error) {
-	k = &keptFiles{agent: p.agent, from: p.source.Path(), isAlone: transfer.HasKept(p.source.Path())}
+	k = &keptFiles{
+		agent:   p.agent,
+		from:    p.source.Path(),
+		isAlone: transfer.HasKept(p.source.Path()),
+	}
 	if k.isAlone {
 		k.none, err = p.opened(p.source.Sub(".none"))
 		return k, err
@@ -47,7 +51,9 @@ func (k *keptFiles) over(files *dir.Storage, name string) storage.Files {
 	case k.dir == "":
 		return files
 	}
-	return storage.OverLater(files, func() (storage.Files, bool) { return k.find(name) })
+	return storage.OverLater(files, func() (storage.Files, bool) {
+		return k.find(name)
+	})
 }
 
 // find returns the kept copies of a directory in the agent's directory, once there are some.

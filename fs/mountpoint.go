@@ -32,7 +32,8 @@ func CheckMountpoint(o mountopts.Options) (string, error) {
 	path, err := ResolveMountpoint(arg)
 	if errors.Is(err, iofs.ErrNotExist) {
 		missing := arg
-		if _, err := os.Readlink(arg); err == nil { // mkdir does not follow a link
+		_, err := os.Readlink(arg)
+		if err == nil { // mkdir does not follow a link
 			abs, _ := filepath.Abs(arg)
 			missing = resolveFar(abs)
 		}
@@ -41,7 +42,8 @@ func CheckMountpoint(o mountopts.Options) (string, error) {
 	if err != nil {
 		return "", Refuse(ErrMountpoint, "MOUNTPOINT %s cannot be used: %s", arg, err)
 	}
-	if err := checkMounted(path); err != nil {
+	err = checkMounted(path)
+	if err != nil {
 		return "", err
 	}
 	info, err := os.Stat(path)
@@ -51,11 +53,13 @@ func CheckMountpoint(o mountopts.Options) (string, error) {
 	case !info.IsDir():
 		return "", Refuse(ErrMountpoint, "MOUNTPOINT %s is not a directory", path)
 	}
-	if err := checkOverlap(path, o); err != nil {
+	err = checkOverlap(path, o)
+	if err != nil {
 		return "", err
 	}
 	if !o.NonEmpty {
-		if err := checkEmpty(path); err != nil {
+		err := checkEmpty(path)
+		if err != nil {
 			return "", err
 		}
 	}
@@ -67,7 +71,8 @@ func checkWritable(path string, info iofs.FileInfo) error {
 	if mayMount() {
 		return nil
 	}
-	if err := unix.Access(path, unix.W_OK); err != nil {
+	err := unix.Access(path, unix.W_OK)
+	if err != nil {
 		return Refuse(ErrMountpoint, "MOUNTPOINT %s cannot be written by user %d, "+
 			"who therefore may not mount there: %s",
 			path, os.Geteuid(), err)
@@ -118,7 +123,8 @@ func checkMounted(path string) error {
 				e.Source, path, path)
 		case StateDead:
 			// Lazily: programs with open files in it get errors in any case.
-			if err := unmount(path, true); err != nil {
+			err := unmount(path, true)
+			if err != nil {
 				return Refuse(ErrMountpoint, "MOUNTPOINT %s holds a dead mount that could not be removed: %s",
 					path, err)
 			}
@@ -187,7 +193,8 @@ func isWithin(path, dir string) bool {
 		return false
 	}
 	for {
-		if info, err := os.Stat(path); err == nil && os.SameFile(info, outer) {
+		info, err := os.Stat(path)
+		if err == nil && os.SameFile(info, outer) {
 			return true
 		}
 		parent := filepath.Dir(path)
@@ -227,7 +234,8 @@ func checkEmpty(path string) error {
 func mayMount() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData // version 3 of the call writes two
-	if err := unix.Capget(&header, &data[0]); err != nil {
+	err := unix.Capget(&header, &data[0])
+	if err != nil {
 		return false
 	}
 	return data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0

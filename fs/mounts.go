@@ -45,7 +45,13 @@ func AllMounts() (all []MountEntry) {
 }
 
 func entryOf(i *mountinfo.Info) MountEntry {
-	e := MountEntry{Mountpoint: i.Mountpoint, Type: i.FSType, Source: i.Source, User: -1, minor: uint32(i.Minor)}
+	e := MountEntry{
+		Mountpoint: i.Mountpoint,
+		Type:       i.FSType,
+		Source:     i.Source,
+		User:       -1,
+		minor:      uint32(i.Minor),
+	}
 	for option := range strings.SplitSeq(i.VFSOptions, ",") {
 		_, _ = fmt.Sscanf(option, "user_id=%d", &e.User) // another option changes nothing
 	}

@@ -37,7 +37,9 @@ func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 		return nil, err
 	}
 	n := &NFS{tree: t, listener: listener}
-	root := t.root.With(nodes.LastResultName(func() []byte { return n.Result() }))
+	root := t.root.With(nodes.LastResultName(func() []byte {
+		return n.Result()
+	}))
 	n.Door = nfs.New(root, o.TableSource(), key, log)
 	return n, nil
 }

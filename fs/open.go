@@ -48,7 +48,8 @@ func (o *opener) openDir(p *place) error {
 	onDisk, err1 := p.openSessions(layout.Sessions, flat)
 	blobs, err2 := p.sub(blobsName)
 	terminals, err3 := p.openTerminals(o.State)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	err := errors.Join(err1, err2, err3)
+	if err != nil {
 		return err
 	}
 	owner, err := source.Stat("")
@@ -141,7 +142,10 @@ func (o *opener) openForeign(p *place) error {
 		return err
 	}
 	opened, err := p.agent.Open(agents.Source{
-		Files: kept.over(p.source, ""), Path: p.source.Path(), Memory: o.memory, Temporary: temporaryDir(),
+		Files:     kept.over(p.source, ""),
+		Path:      p.source.Path(),
+		Memory:    o.memory,
+		Temporary: temporaryDir(),
 		Sub: func(name string) (storage.Files, string, error) {
 			sub, err := p.sub(name)
 			if err != nil {
@@ -175,20 +179,39 @@ func (o *opener) openForeign(p *place) error {
 			return filepath.Join(opened.Root, file), err
 		}
 	}
-	p.foreign = &transfer.Foreign{Agent: p.agent, Files: raw, Format: opened.Format, Rules: o.rules, Temporary: temporaryDir()}
+	p.foreign = &transfer.Foreign{
+		Agent:     p.agent,
+		Files:     raw,
+		Format:    opened.Format,
+		Rules:     o.rules,
+		Temporary: temporaryDir(),
+	}
 	forker, canFork := opened.Format.(agents.Forker)
 	if canFork {
-		p.frozen = nodes.ErrForkable
-		p.forks = &forks.Home{
-			Agent: p.agent, Format: forker, Files: raw, Journal: p.forkJournal(),
-			Memory: o.memory, Temporary: temporaryDir(), Now: time.Now,
-		}
-		if o.Redact || o.ReadOnly || kept.isAlone {
+		o.allowForks(p, forker)
+		if kept.isAlone {
 			p.forks.Closed = sessioncore.ErrReadOnly
 		}
 	}
 	p.prompts = p.agent.Prompts
 	return nil
+}
+
+// allowForks lets sessions of another agent be forked. p.raw has their files.
+func (o *opener) allowForks(p *place, format agents.Forker) {
+	p.frozen = nodes.ErrForkable
+	p.forks = &forks.Home{
+		Agent:     p.agent,
+		Format:    format,
+		Files:     p.raw,
+		Journal:   p.forkJournal(),
+		Memory:    o.memory,
+		Temporary: temporaryDir(),
+		Now:       time.Now,
+	}
+	if o.Redact || o.ReadOnly {
+		p.forks.Closed = sessioncore.ErrReadOnly
+	}
 }
 
 // forkJournal returns the writers of the agent's directories for forks. Each is opened once.
@@ -292,13 +315,17 @@ func (p *place) unite() {
 	}
 	p.program = func(name string) sessioncore.Program {
 		agent, file, _ := strings.Cut(name, "/")
-		if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent }); i >= 0 {
+		if i := slices.IndexFunc(p.parts, func(part *place) bool {
+			return part.name == agent
+		}); i >= 0 {
 			return p.parts[i].program(file)
 		}
 		return sessioncore.ByUnknown
 	}
 	first := p.parts[0]
-	if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.frozen == nil }); i >= 0 {
+	if i := slices.IndexFunc(p.parts, func(part *place) bool {
+		return part.frozen == nil
+	}); i >= 0 {
 		first = p.parts[i]
 	}
 	p.frozen = first.frozen
@@ -312,7 +339,8 @@ func (p *place) unite() {
 // openDatabase opens a database: the sessions are rows of a table. A client's other files (prompts,
 // breadcrumbs, archived sessions) are not there.
 func (o *opener) openDatabase(p *place) error {
-	if err := o.CheckSource(); err != nil {
+	err := o.CheckSource()
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSource, err)
 	}
 	source, err := postgres.ParseSource(o.Source)
@@ -320,7 +348,11 @@ func (o *opener) openDatabase(p *place) error {
 		return fmt.Errorf("%w: %w", ErrSource, err)
 	}
 	rows, err := postgres.Open(context.Background(), source, postgres.Options{
-		Memory: o.memory, Log: o.log, Temporary: temporaryDir(), Fresh: postgres.Fresh, Empty: o.Empty,
+		Memory:    o.memory,
+		Log:       o.log,
+		Temporary: temporaryDir(),
+		Fresh:     postgres.Fresh,
+		Empty:     o.Empty,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSource, err)
@@ -332,7 +364,9 @@ func (o *opener) openDatabase(p *place) error {
 			return fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
 		}
 		p.blobs = &blobfs.Store{Storage: blobs}
-		p.names = func() []nodes.Name { return []nodes.Name{nodes.SourceName(blobsName, blobs, nil)} }
+		p.names = func() []nodes.Name {
+			return []nodes.Name{nodes.SourceName(blobsName, blobs, nil)}
+		}
 	}
 	p.files = rows
 	p.top = rows.Known()
@@ -342,13 +376,17 @@ func (o *opener) openDatabase(p *place) error {
 	if rows.Several() {
 		p.nameOf = rows.NameOf
 		p.writer.PathOf = rows.PathOf
-		p.writer.Own = func() (string, error) { return ownSessions(rows, os.Getenv) }
+		p.writer.Own = func() (string, error) {
+			return ownSessions(rows, os.Getenv)
+		}
 	}
 	p.space = func() (nodes.Space, error) { // the free space is unknown
 		const block = 4096
 		return nodes.Space{BlockSize: block, FragmentSize: block}, nil
 	}
-	p.ready = func() { rows.Notify(p.view.Lost, p.view.Back) }
+	p.ready = func() {
+		rows.Notify(p.view.Lost, p.view.Back)
+	}
 	return nil
 }
 
@@ -363,7 +401,8 @@ func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string
 			continue
 		}
 		place := filepath.Join(agent, layout.Sessions) + "/"
-		if dir, _, ok := strings.Cut(rows.NameOf(place), "/"); ok {
+		dir, _, ok := strings.Cut(rows.NameOf(place), "/")
+		if ok {
 			return dir, nil
 		}
 		places = append(places, place)

@@ -78,7 +78,8 @@ type opener struct {
 // open opens SOURCE, with its sessions in the directory sessions/name. Callers must close it.
 func (o *opener) open(name string) (*place, error) {
 	p := &place{name: name, shownIn: path.Join(layout.Sessions, name)}
-	if err := o.fill(p); err != nil {
+	err := o.fill(p)
+	if err != nil {
 		p.close()
 		return nil, err
 	}
@@ -113,10 +114,9 @@ func (o *opener) fill(p *place) error {
 
 // show makes the Views of a place and of its archive. Files of several places are masked already.
 func (o *opener) show(p *place) {
-	w := p.writer
 	if o.Redact && p.parts == nil {
 		p.files = secrets.Mask(p.files, o.rules)
-		w.Journal = nil
+		p.writer.Journal = nil
 		if p.raw != nil {
 			p.raw = secrets.Mask(p.raw, o.rules)
 		}
@@ -130,20 +130,20 @@ func (o *opener) show(p *place) {
 	}
 	list := p.newListing()
 	p.view = &nodes.View{
-		Log: o.log, Listing: list, Sessions: p.store, ReadOnly: o.ReadOnly, Redacted: o.Redact, Memory: o.memory,
-		BlobRefs: o.ContextBlobsRef || o.Redact || p.blobs == nil, Frozen: p.frozen, Family: listing.Listings{list},
+		Log:      o.log,
+		Listing:  list,
+		Sessions: p.store,
+		ReadOnly: o.ReadOnly,
+		Redacted: o.Redact,
+		Memory:   o.memory,
+		BlobRefs: o.ContextBlobsRef || o.Redact || p.blobs == nil,
+		Frozen:   p.frozen,
+		Family:   listing.Listings{list},
 	}
 	if p.blobs != nil {
-		w.Blobs = p.blobs
 		p.view.Blobs = p.blobs
 	}
-	w.Root = p.root
-	w.Scope = list.Scope
-	w.ReadOnly = o.ReadOnly
-	w.Sync = o.Sync
-	w.LiveAllow = o.LiveAllow
-	w.LeafMemory = o.LeafMemory
-	p.view.Writer = writer.New(p.store, w)
+	p.view.Writer = o.newWriter(p, list)
 	switch {
 	case p.forks != nil:
 		p.view.Fork = p.forks.Fork
@@ -151,9 +151,7 @@ func (o *opener) show(p *place) {
 		p.view.Fork = p.view.Writer.Fork
 	}
 	p.view.Searcher = sync.OnceValue(func() *search.Searcher {
-		return search.New(search.SearchedSessions{
-			Files: p.files, Tree: p.shownIn, Agents: p.agents, Memory: o.memory, Limit: search.DefaultLimit,
-		})
+		return o.newSearcher(p)
 	})
 	if a := p.archive; a != nil {
 		if a.view == nil {
@@ -164,11 +162,39 @@ func (o *opener) show(p *place) {
 		p.view.Family = listing.Listings{list, a.view.Listing}
 	}
 	if p.frozen != nodes.ErrArchived {
-		list.OnStrangers(p.isStranger, func(names []string) { p.view.LeaveOutFiles(p.leftOut(names)) })
+		list.OnStrangers(p.isStranger, func(names []string) {
+			p.view.LeaveOutFiles(p.leftOut(names))
+		})
 	}
 	if p.ready != nil {
 		p.ready()
 	}
+}
+
+// newSearcher returns a searcher of the files of the place.
+func (o *opener) newSearcher(p *place) *search.Searcher {
+	return search.New(search.SearchedSessions{
+		Files:  p.files,
+		Tree:   p.shownIn,
+		Agents: p.agents,
+		Memory: o.memory,
+		Limit:  search.DefaultLimit,
+	})
+}
+
+// newWriter returns the writer of the sessions in a listing of the place.
+func (o *opener) newWriter(p *place, list *listing.Listing) *writer.Writer {
+	w := p.writer
+	if p.blobs != nil {
+		w.Blobs = p.blobs
+	}
+	w.Root = p.root
+	w.Scope = list.Scope
+	w.ReadOnly = o.ReadOnly
+	w.Sync = o.Sync
+	w.LiveAllow = o.LiveAllow
+	w.LeafMemory = o.LeafMemory
+	return writer.New(p.store, w)
 }
 
 // newListing returns a listing of the sessions in the store of the place.
@@ -250,7 +276,9 @@ func (p *place) isNamed(file string) bool {
 		return p.agent != nil && p.agent.NamesAreIDs
 	}
 	agent, below, _ := strings.Cut(file, "/")
-	i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent })
+	i := slices.IndexFunc(p.parts, func(part *place) bool {
+		return part.name == agent
+	})
 	return i >= 0 && p.parts[i].isNamed(below)
 }
 

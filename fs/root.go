@@ -53,7 +53,12 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	}
 	memory := budget.New(limit)
 	memory.LimitCollector(sessioncore.TakeReadingPeak)
-	p, err := (&opener{Options: o, rules: rules, log: log, memory: memory}).open("")
+	p, err := (&opener{
+		Options: o,
+		rules:   rules,
+		log:     log,
+		memory:  memory,
+	}).open("")
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the agent directory: %w", err)
 	}
@@ -78,7 +83,8 @@ func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 
 // rootNames returns the names in the root of a mount of the place.
 func (p *place) rootNames() []nodes.Name {
-	view, list := p.view, p.view.Listing
+	view := p.view
+	list := p.view.Listing
 	sessions := nodes.SourceName(layout.Sessions, p.listed(), p.store)
 	if p.parts != nil {
 		sessions = nodes.AgentsName(p.files, view.Agents...)
@@ -115,7 +121,8 @@ func (p *place) rootNames() []nodes.Name {
 
 // temporaryDir returns the directory for unpacked archives: /tmp is often in memory.
 func temporaryDir() string {
-	if d := os.Getenv("TMPDIR"); filepath.IsAbs(d) {
+	d := os.Getenv("TMPDIR")
+	if filepath.IsAbs(d) {
 		return d
 	}
 	return "/var/tmp"

@@ -57,7 +57,14 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 
 func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t.root.Closed = o.AllowRoot
-	s := &Server{options: o, door: door, tree: t, log: log, since: time.Now(), gone: make(chan struct{})}
+	s := &Server{
+		options: o,
+		door:    door,
+		tree:    t,
+		log:     log,
+		since:   time.Now(),
+		gone:    make(chan struct{}),
+	}
 	var err error
 	s.fuse, err = fuse.NewServer(door.FileSystem(), o.Mountpoint, kernelOptions(o, log))
 	if err != nil {
@@ -75,7 +82,8 @@ func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger
 	// the mount wait as well.
 	go s.fuse.Serve()
 	go door.Prune(s.gone)
-	if err := raiseReadAhead(o.Mountpoint); err != nil {
+	err = raiseReadAhead(o.Mountpoint)
+	if err != nil {
 		log.Debug("the kernel reads ahead no further than it does by default", "err", err)
 	}
 	return s, nil
@@ -133,7 +141,8 @@ func (s *Server) Wait() {
 
 // Unmount unmounts. It fails if the mount is in use.
 func (s *Server) Unmount() error {
-	if err := s.fuse.Unmount(); err != nil {
+	err := s.fuse.Unmount()
+	if err != nil {
 		return fmt.Errorf("cannot unmount: %w", err)
 	}
 	s.Wait()
@@ -148,7 +157,8 @@ const maxReadAhead = 1 << 20
 func raiseReadAhead(mountpoint string) error {
 	var st unix.Statx_t
 	const flags = unix.AT_STATX_DONT_SYNC | unix.AT_NO_AUTOMOUNT // answered without a request to the server
-	if err := unix.Statx(unix.AT_FDCWD, mountpoint, flags, 0, &st); err != nil {
+	err := unix.Statx(unix.AT_FDCWD, mountpoint, flags, 0, &st)
+	if err != nil {
 		return err
 	}
 	setting := fmt.Sprintf("/sys/class/bdi/%d:%d/read_ahead_kb", st.Dev_major, st.Dev_minor)
@@ -162,8 +172,13 @@ func spaceOf(source *dir.Storage) func() (nodes.Space, error) {
 		var st unix.Statfs_t
 		err := source.Statfs(&st)
 		return nodes.Space{
-			BlockSize: uint32(st.Bsize), FragmentSize: uint32(st.Frsize),
-			Blocks: st.Blocks, Free: st.Bfree, Available: st.Bavail, Files: st.Files, FreeFiles: st.Ffree,
+			BlockSize:    uint32(st.Bsize),
+			FragmentSize: uint32(st.Frsize),
+			Blocks:       st.Blocks,
+			Free:         st.Bfree,
+			Available:    st.Bavail,
+			Files:        st.Files,
+			FreeFiles:    st.Ffree,
 		}, err
 	}
 }
@@ -186,7 +201,11 @@ type Counters struct {
 
 // Counters returns the current counters. It waits for nothing that a request may hold for long.
 func (s *Server) Counters() Counters {
-	c := Counters{Since: s.since, Last: s.door.Last(), Open: s.door.Open()}
+	c := Counters{
+		Since: s.since,
+		Last:  s.door.Last(),
+		Open:  s.door.Open(),
+	}
 	for _, p := range slices.Concat(s.tree.parts, []*place{s.tree.place}) {
 		c.Sessions += p.store.Indexed()
 	}

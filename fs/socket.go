@@ -40,7 +40,8 @@ func (e MountEntry) Sockets() (names []string, err error) {
 	table, err := os.ReadFile("/proc/self/net/unix")
 	for line := range strings.Lines(string(table)) {
 		// Num RefCount Protocol Flags Type St Inode Path
-		if f := strings.Fields(line); len(f) == 8 && f[3] == listening && strings.HasPrefix(f[7]+"/", socketName(e.User, e.minor)+"/") {
+		f := strings.Fields(line)
+		if len(f) == 8 && f[3] == listening && strings.HasPrefix(f[7]+"/", socketName(e.User, e.minor)+"/") {
 			names = append(names, f[7])
 		}
 	}
@@ -78,7 +79,8 @@ func (e MountEntry) ask(first, limit time.Duration) (pid int, said told, err err
 	_ = conn.SetDeadline(time.Now().Add(first))
 	_, _ = io.WriteString(conn, "\n") // one of an earlier version waits for it, or answers unasked
 	in := bufio.NewReader(conn)
-	if _, err = in.Peek(1); err == nil {
+	_, err = in.Peek(1)
+	if err == nil {
 		_ = conn.SetDeadline(time.Now().Add(limit))
 		err = json.NewDecoder(in).Decode(&said)
 	}
@@ -108,7 +110,9 @@ func peerOf(conn *net.UnixConn) (peer *unix.Ucred, err error) {
 	if err != nil {
 		return nil, err
 	}
-	controlErr := raw.Control(func(fd uintptr) { peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	controlErr := raw.Control(func(fd uintptr) {
+		peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
 	return peer, errors.Join(controlErr, err)
 }
 
@@ -140,7 +144,9 @@ func (s *Server) serveStatus(version string) (stop func()) {
 		return func() {}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	go storage.Guarded(func() { s.answerStatus(ctx, listener, version) })()
+	go storage.Guarded(func() {
+		s.answerStatus(ctx, listener, version)
+	})()
 	return stop
 }
 
@@ -153,7 +159,9 @@ func (s *Server) answerStatus(ctx context.Context, listener *net.UnixListener, v
 			return
 		}
 		if err == nil {
-			go storage.Guarded(func() { s.tell(conn, version) })()
+			go storage.Guarded(func() {
+				s.tell(conn, version)
+			})()
 			continue
 		}
 		in.Close()
@@ -182,5 +190,9 @@ func (s *Server) tell(conn *net.UnixConn, version string) {
 	// it lives; the answer may take its time
 	_, _ = io.WriteString(conn, "\n")
 	// the client may be gone
-	_ = json.NewEncoder(conn).Encode(told{Version: version, Options: s.options, Counters: s.Counters()})
+	_ = json.NewEncoder(conn).Encode(told{
+		Version:  version,
+		Options:  s.options,
+		Counters: s.Counters(),
+	})
 }

@@ -40,7 +40,8 @@ func Directories(o mountopts.Options, getenv func(string) string) (places []stri
 	}
 	places = append(places, o.Source)
 	names := []string{layout.Sessions, blobsName, archiveName, terminalsName}
-	if agent := agents.Of(o.Source); agent != nil {
+	agent := agents.Of(o.Source)
+	if agent != nil {
 		names = append(names, agent.Dirs...)
 	}
 	for _, name := range names {
@@ -49,7 +50,8 @@ func Directories(o mountopts.Options, getenv func(string) string) (places []stri
 	if o.State != "" {
 		places = append(places, filepath.Join(o.State, terminalsName))
 	}
-	if elsewhere := PiSessions(o.Source, o.Source, getenv); elsewhere != "" {
+	elsewhere := PiSessions(o.Source, o.Source, getenv)
+	if elsewhere != "" {
 		places = append(places, elsewhere)
 	}
 	return append(places, clients.LeaseDirs(getenv, o.Source, o.SourceAs)...)
@@ -97,7 +99,8 @@ func piSessionDir(source *dir.Storage, rawPath string, getenv func(string) strin
 		return ""
 	}
 	home := getenv("HOME")
-	if dir := getenv("PI_CODING_AGENT_SESSION_DIR"); dir != "" && isPiHere(source.Path(), getenv) {
+	dir := getenv("PI_CODING_AGENT_SESSION_DIR")
+	if dir != "" && isPiHere(source.Path(), getenv) {
 		return piPath(dir, home)
 	}
 	var settings struct {
@@ -154,7 +157,8 @@ func piPath(name, home string) string {
 		name = home + name[1:]
 	}
 	if rest, ok := strings.CutPrefix(name, "file://"); ok {
-		if path, err := url.PathUnescape(rest); err == nil {
+		path, err := url.PathUnescape(rest)
+		if err == nil {
 			name = path
 		}
 	}
@@ -198,7 +202,8 @@ func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 	if len(o.Agents) > 0 || mountopts.IsDatabase(o.Source) {
 		return "", false
 	}
-	if agent := agents.Of(o.Source); agent != nil {
+	agent := agents.Of(o.Source)
+	if agent != nil {
 		for _, dir := range agent.Dirs {
 			if below, ok := belowDir(filepath.Join(o.Source, dir), realPath); ok {
 				return path.Join(layout.Sessions, agent.NameOf(dir, below)), true
@@ -207,7 +212,8 @@ func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 		return "", false
 	}
 	sessions := filepath.Join(o.Source, layout.Sessions)
-	if elsewhere := PiSessions(o.Source, o.Source, os.Getenv); elsewhere != "" {
+	elsewhere := PiSessions(o.Source, o.Source, os.Getenv)
+	if elsewhere != "" {
 		sessions = elsewhere
 	}
 	archived := filepath.Join(o.Source, archiveName)
@@ -251,7 +257,8 @@ func RealPaths(arg string) (paths []string) {
 		dir = up
 		rest = strings.TrimPrefix(abs, strings.TrimSuffix(up, "/")+"/")
 	}
-	if realPath, err := filepath.EvalSymlinks(abs); err == nil && realPath != paths[0] {
+	realPath, err := filepath.EvalSymlinks(abs)
+	if err == nil && realPath != paths[0] {
 		paths = append(paths, realPath)
 	}
 	return paths

@@ -44,7 +44,9 @@ func StatusOf(mounts []MountEntry, limit time.Duration) []Status {
 	all := make([]Status, len(mounts))
 	var wg sync.WaitGroup
 	for i, e := range mounts {
-		wg.Go(func() { all[i] = e.status(limit) })
+		wg.Go(func() {
+			all[i] = e.status(limit)
+		})
 	}
 	wg.Wait()
 	return all
@@ -53,7 +55,12 @@ func StatusOf(mounts []MountEntry, limit time.Duration) []Status {
 // status asks the daemon of a mount. Where nobody answers at its socket, it looks at the mount
 // itself: one whose daemon is gone answers at once, with an error.
 func (e MountEntry) status(limit time.Duration) Status {
-	s := Status{Mountpoint: e.Mountpoint, Source: e.Source, User: e.User, State: StateOK}
+	s := Status{
+		Mountpoint: e.Mountpoint,
+		Source:     e.Source,
+		User:       e.User,
+		State:      StateOK,
+	}
 	pid, said, err := e.ask(limit, limit)
 	s.PID = pid
 	switch {
@@ -70,7 +77,9 @@ func (e MountEntry) status(limit time.Duration) Status {
 		return s
 	}
 	looked := make(chan error, 1)
-	go func() { looked <- unix.Access(filepath.Join(e.Mountpoint, absentName), unix.F_OK) }()
+	go func() {
+		looked <- unix.Access(filepath.Join(e.Mountpoint, absentName), unix.F_OK)
+	}()
 	select {
 	case err = <-looked:
 	case <-time.After(limit):
@@ -91,7 +100,9 @@ const absentName = ".sessionfs-absent"
 
 // ShownMounts returns the options of this user's mounts, as far as their daemons tell them in time.
 func ShownMounts() (all []mountopts.Options) {
-	mounts := slices.DeleteFunc(AllMounts(), func(e MountEntry) bool { return !e.IsOurs() })
+	mounts := slices.DeleteFunc(AllMounts(), func(e MountEntry) bool {
+		return !e.IsOurs()
+	})
 	for _, s := range StatusOf(mounts, liveLimit) {
 		if s.Options.Source != "" {
 			s.Options.Mountpoint = s.Mountpoint
@@ -109,7 +120,8 @@ func ShownAt(path string) (o mountopts.Options, err error) {
 		return o, nil
 	}
 	s := e.status(AnswerLimit)
-	o, o.Mountpoint = s.Options, e.Mountpoint
+	o = s.Options
+	o.Mountpoint = e.Mountpoint
 	why := "its state is " + s.State
 	switch {
 	case o.Source != "":

@@ -96,7 +96,8 @@ func endEarlier(pid int) func() {
 			return // it has ended, or this kernel is too old: it ends by itself
 		}
 		for start := time.Now(); time.Since(start) < endLimit; {
-			if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(daemon), Events: unix.POLLIN}}, int(endLimit.Milliseconds())); n > 0 {
+			n, _ := unix.Poll([]unix.PollFd{{Fd: int32(daemon), Events: unix.POLLIN}}, int(endLimit.Milliseconds()))
+			if n > 0 {
 				return
 			}
 		}
@@ -147,7 +148,8 @@ func (s *Server) End() {
 		return
 	}
 	s.log.Warn("the mount is in use, detaching it", "mountpoint", mountpoint, "err", err)
-	if err := detach(e, true); err != nil {
+	err = detach(e, true)
+	if err != nil {
 		s.log.Error("detaching failed", "mountpoint", mountpoint, "err", err)
 	}
 }
@@ -162,11 +164,13 @@ func (s *Server) EndIdle(limit time.Duration) (next time.Duration) {
 		return limit - idle
 	}
 	// Another mount on top of it, or in its place, is not ours to unmount.
-	if e, ok := MountAt(mountpoint); !ok || e.minor != s.minor {
+	e, ok := MountAt(mountpoint)
+	if !ok || e.minor != s.minor {
 		return limit
 	}
 	s.log.Info("idle, unmounting", "mountpoint", mountpoint, "for", idle.Round(time.Second))
-	if err := unmount(mountpoint, false); err != nil {
+	err := unmount(mountpoint, false)
+	if err != nil {
 		s.log.Info("idle, but in use: still mounted", "mountpoint", mountpoint, "err", err)
 	}
 	return limit
@@ -215,10 +219,12 @@ func unmount(path string, lazy bool) error {
 		args = append(args, "-z")
 	}
 	out, err := exec.Command(bin, append(args, path)...).CombinedOutput()
-	if text := strings.TrimSpace(string(out)); err != nil && text != "" {
+	text := strings.TrimSpace(string(out))
+	if err != nil && text != "" {
 		err = fmt.Errorf("%s (%w)", text, err)
 	}
-	if _, missing := os.Stat(mtab); err != nil && missing != nil {
+	_, missing := os.Stat(mtab)
+	if err != nil && missing != nil {
 		return fmt.Errorf("%w: %s", errNoMtab, err)
 	}
 	return err
@@ -236,7 +242,8 @@ var errNoMtab = errors.New("fusermount3 unmounts nothing without " + mtab + ", w
 // set no PATH.
 func fusermount() (string, error) {
 	for _, name := range []string{"fusermount3", "/bin/fusermount3", "fusermount", "/bin/fusermount"} {
-		if path, err := exec.LookPath(name); err == nil {
+		path, err := exec.LookPath(name)
+		if err == nil {
 			return path, nil
 		}
 	}

@@ -72,7 +72,8 @@ func (u *Unmounted) acquire(ctx context.Context, dir string) (
 		store = u.tree.archive.store
 	}
 	snap, err = store.Session(name + layout.SessionSuffix).Acquire(ctx)
-	if beside := strings.ReplaceAll(name, "/artifacts/", "/"); beside != name && storage.IsMissing(err) {
+	beside := strings.ReplaceAll(name, "/artifacts/", "/")
+	if beside != name && storage.IsMissing(err) {
 		name = beside // of a subagent
 		snap, err = store.Session(name + layout.SessionSuffix).Acquire(ctx)
 	}
@@ -102,7 +103,9 @@ func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDi
 // that is "". An absolute path stands for the directory of the sessions of that working directory.
 func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Importer, err error) {
 	p := u.tree.place
-	if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.frozen == nil }); i >= 0 {
+	if i := slices.IndexFunc(p.parts, func(part *place) bool {
+		return part.frozen == nil
+	}); i >= 0 {
 		p = p.parts[i]
 	}
 	v := p.view
@@ -120,8 +123,13 @@ func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Import
 		err = fmt.Errorf("--to: %w", err)
 	}
 	return &transfer.Importer{
-		Files: p.store.Storage(), Writer: v.Writer, Listing: v.Listing, Blobs: p.transferred(),
-		SessionsAlone: p.source == nil, To: to, Directory: directory,
+		Files:         p.store.Storage(),
+		Writer:        v.Writer,
+		Listing:       v.Listing,
+		Blobs:         p.transferred(),
+		SessionsAlone: p.source == nil,
+		To:            to,
+		Directory:     directory,
 	}, err
 }
 
@@ -136,8 +144,12 @@ func (p *place) transferred() transfer.BlobStores {
 // Bundler returns a writer of bundles of sessions to out.
 func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *transfer.Bundler {
 	return &transfer.Bundler{
-		Out: tar.NewWriter(out), Blobs: u.tree.transferred(), Redacted: u.tree.view.Redacted,
-		People: u.tree.nameOf != nil, Masked: map[string]int{}, Left: left,
+		Out:      tar.NewWriter(out),
+		Blobs:    u.tree.transferred(),
+		Redacted: u.tree.view.Redacted,
+		People:   u.tree.nameOf != nil,
+		Masked:   map[string]int{},
+		Left:     left,
 	}
 }
 
@@ -152,7 +164,9 @@ func (u *Unmounted) FileOf(at string) (string, error) {
 	if p.parts != nil {
 		var agent string
 		agent, name, _ = strings.Cut(name, "/")
-		i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent })
+		i := slices.IndexFunc(p.parts, func(part *place) bool {
+			return part.name == agent
+		})
 		if i < 0 {
 			return "", errNotBundled
 		}
@@ -173,7 +187,9 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 	if p.parts != nil && top == layout.Sessions {
 		var agent string
 		agent, name, _ = strings.Cut(name, "/")
-		if i := slices.IndexFunc(p.parts, func(part *place) bool { return part.name == agent }); i >= 0 {
+		if i := slices.IndexFunc(p.parts, func(part *place) bool {
+			return part.name == agent
+		}); i >= 0 {
 			p = p.parts[i]
 			b.Blobs = p.transferred()
 		}
@@ -255,7 +271,9 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 		return err
 	}
 	if c.Only != nil {
-		sessions = slices.DeleteFunc(slices.Clone(sessions), func(i *listing.Info) bool { return !c.Only(i) })
+		sessions = slices.DeleteFunc(slices.Clone(sessions), func(i *listing.Info) bool {
+			return !c.Only(i)
+		})
 	}
 	all := report.NewCosts(t.billed(), t.view.Prices)
 	if c.Tools {
