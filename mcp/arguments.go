@@ -80,10 +80,15 @@ func (t *Tool) schema() map[string]any {
 
 // parse checks the arguments of a call, which are JSON.
 func (t *Tool) parse(text json.RawMessage) (CallArguments, error) {
-	a := CallArguments{texts: map[string]string{}, numbers: map[string]int{}, choices: map[string]bool{}}
+	a := CallArguments{
+		texts:   map[string]string{},
+		numbers: map[string]int{},
+		choices: map[string]bool{},
+	}
 	values := map[string]json.RawMessage{}
 	if len(text) > 0 {
-		if err := json.Unmarshal(text, &values); err != nil {
+		err := json.Unmarshal(text, &values)
+		if err != nil {
 			return a, fmt.Errorf("the arguments of %s must be one JSON object, not %s", t.Name, excerpt(text))
 		}
 	}
@@ -97,7 +102,8 @@ func (t *Tool) parse(text json.RawMessage) (CallArguments, error) {
 		if isMissing {
 			continue
 		}
-		if err := a.add(&p, value); err != nil {
+		err := a.add(&p, value)
+		if err != nil {
 			return a, err
 		}
 	}
@@ -136,7 +142,8 @@ func (a *CallArguments) add(p *Parameter, value json.RawMessage) error {
 		return nil
 	}
 	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
+	err := json.Unmarshal(value, &text)
+	if err != nil {
 		return fmt.Errorf("%s must be a text, not %s", p.Name, excerpt(value))
 	}
 	switch {

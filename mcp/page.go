@@ -62,12 +62,18 @@ func parseCursor(text string) (c cursor, err error) {
 
 // newPage returns the page behind a cursor.
 func newPage(ctx context.Context, from cursor, limit int) *page {
-	return &page{ctx: ctx, from: from, limit: limit, begun: from.offset == 0}
+	return &page{
+		ctx:   ctx,
+		from:  from,
+		limit: limit,
+		begun: from.offset == 0,
+	}
 }
 
 // Write implements io.Writer. Its error is errFull once there is more than the page has.
 func (p *page) Write(text []byte) (int, error) {
-	if err := p.ctx.Err(); err != nil {
+	err := p.ctx.Err()
+	if err != nil {
 		return 0, err
 	}
 	rest := text
@@ -114,7 +120,8 @@ func (p *page) end() (part, next string, err error) {
 		return string(p.part), "", nil
 	}
 	part = cutText(string(p.part), p.limit)
-	if at := strings.LastIndexByte(part, '\n'); at >= 0 {
+	at := strings.LastIndexByte(part, '\n')
+	if at >= 0 {
 		part = part[:at+1]
 	}
 	before := lastOf(append(p.before, part...), anchorSize)

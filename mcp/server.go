@@ -82,7 +82,12 @@ func (s *Server) sdkServer() *sdk.Server {
 			Name:        t.Name,
 			Description: t.Description,
 			InputSchema: t.schema(),
-			Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
+			Annotations: &sdk.ToolAnnotations{
+				ReadOnlyHint:    true,
+				IdempotentHint:  true,
+				DestructiveHint: &no,
+				OpenWorldHint:   &no,
+			},
 		}
 		server.AddTool(about, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return s.call(ctx, t, r)
@@ -93,7 +98,8 @@ func (s *Server) sdkServer() *sdk.Server {
 
 // call answers a call of a tool.
 func (s *Server) call(ctx context.Context, t *Tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-	if err := s.calls.Acquire(ctx, 1); err != nil {
+	err := s.calls.Acquire(ctx, 1)
+	if err != nil {
 		return nil, err
 	}
 	defer s.calls.Release(1)

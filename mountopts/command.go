@@ -78,10 +78,12 @@ func Parse(args []string) (c Command, err error) {
 	c.Helper = IsHelper(args[0])
 	var v flagValues
 	f := flags(&c, &v)
-	if err := CheckValues(f, args[1:]); err != nil {
+	err = CheckValues(f, args[1:])
+	if err != nil {
 		return c, err
 	}
-	if err := f.Parse(args[1:]); err != nil {
+	err = f.Parse(args[1:])
+	if err != nil {
 		return c, InWords(f, err)
 	}
 	switch {
@@ -94,7 +96,8 @@ func Parse(args []string) (c Command, err error) {
 	case v.namespace != "":
 		return c, errors.New("-N is not possible: run mount inside the namespace (nsenter)")
 	}
-	if t := strings.TrimPrefix(v.fsType, "fuse."); t != "" && t != Subtype && t != "fuse" {
+	t := strings.TrimPrefix(v.fsType, "fuse.")
+	if t != "" && t != Subtype && t != "fuse" {
 		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
 	}
 	c.Options, err = ParseOptions(c.Options, v.options, v.sloppy && c.Helper)
@@ -167,7 +170,8 @@ func (c *Command) mountArgs(args []string) error {
 // unknown options are ignored.
 func ParseOptions(o Options, lists []string, sloppy bool) (_ Options, err error) {
 	for _, list := range lists {
-		if err = parseList(&o, list, sloppy); err != nil {
+		err = parseList(&o, list, sloppy)
+		if err != nil {
 			break
 		}
 	}

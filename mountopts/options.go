@@ -226,7 +226,9 @@ func parseList(o *Options, list string, sloppy bool) error {
 			continue // x-systemd.*, x-gvfs-*: comments for other programs
 		}
 		name, value, hasValue := strings.Cut(word, "=")
-		i := slices.IndexFunc(known, func(k option) bool { return k.name == name })
+		i := slices.IndexFunc(known, func(k option) bool {
+			return k.name == name
+		})
 		for _, key := range []string{name, word} {
 			if reason, ok := refused[key]; ok {
 				return fmt.Errorf("-o %s is not possible: %s", key, reason)
@@ -248,7 +250,8 @@ func parseList(o *Options, list string, sloppy bool) error {
 		case k.value != "" && value == "":
 			return fmt.Errorf("-o %s needs a value: %s=%s", name, name, k.value)
 		}
-		if err := k.set(value); err != nil {
+		err := k.set(value)
+		if err != nil {
 			return fmt.Errorf("-o %s=%s: %w", name, value, err)
 		}
 	}
@@ -335,7 +338,8 @@ const (
 func (o *Options) setMemory(value string) error {
 	digits := value
 	shift := 0
-	if at := strings.IndexByte("kmg", value[len(value)-1]|0x20); at >= 0 {
+	at := strings.IndexByte("kmg", value[len(value)-1]|0x20)
+	if at >= 0 {
 		digits = value[:len(value)-1]
 		shift = 10 * (at + 1)
 	}

@@ -26,7 +26,8 @@ import (
 // terminals in $XDG_STATE_HOME/omp. It uses each of them as soon as it exists.
 func agentCandidates(getenv func(string) string) (all []mountopts.AgentDir) {
 	inHome := func(dir string) string {
-		if home := getenv("HOME"); home != "" {
+		home := getenv("HOME")
+		if home != "" {
 			return filepath.Join(home, dir)
 		}
 		return ""
@@ -51,14 +52,18 @@ func agentCandidates(getenv func(string) string) (all []mountopts.AgentDir) {
 	for _, agent := range agents.All() {
 		all = append(all, mountopts.AgentDir{Name: agent.Name, Source: agent.Home(getenv)})
 	}
-	return slices.DeleteFunc(all, func(a mountopts.AgentDir) bool { return a.Source == "" })
+	return slices.DeleteFunc(all, func(a mountopts.AgentDir) bool {
+		return a.Source == ""
+	})
 }
 
 // AgentDirs returns the agent directories of this user that are there.
 func AgentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
 	for _, c := range agentCandidates(getenv) {
 		c.Source = orKept(c)
-		same := func(a mountopts.AgentDir) bool { return a.Name == c.Name || IsSame(a.Source, c.Source) }
+		same := func(a mountopts.AgentDir) bool {
+			return a.Name == c.Name || IsSame(a.Source, c.Source)
+		}
 		if !slices.ContainsFunc(dirs, same) && isThere(c) {
 			dirs = append(dirs, c)
 		}
@@ -68,10 +73,12 @@ func AgentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
 
 // orKept returns the directory of a candidate, or that of its kept sessions where it is gone.
 func orKept(c mountopts.AgentDir) string {
-	if _, err := os.Stat(c.Source); agents.Find(c.Name) == nil || !errors.Is(err, iofs.ErrNotExist) {
+	_, err := os.Stat(c.Source)
+	if agents.Find(c.Name) == nil || !errors.Is(err, iofs.ErrNotExist) {
 		return c.Source
 	}
-	if kept := fs.KeptOf(c.Name, c.Source); kept != "" {
+	kept := fs.KeptOf(c.Name, c.Source)
+	if kept != "" {
 		return kept
 	}
 	return c.Source
@@ -93,7 +100,9 @@ func isThere(c mountopts.AgentDir) bool {
 // Usual returns the first candidate of an agent, the zero value if there is none.
 func Usual(name string, getenv func(string) string) (usual mountopts.AgentDir) {
 	all := agentCandidates(getenv)
-	if i := slices.IndexFunc(all, func(a mountopts.AgentDir) bool { return a.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(all, func(a mountopts.AgentDir) bool {
+		return a.Name == name
+	}); i >= 0 {
 		usual = all[i]
 	}
 	return usual
@@ -109,8 +118,11 @@ func setUsual(o *mountopts.Options, getenv func(string) string) {
 			o.Source = told
 		}
 	case o.Source == "":
-		if dirs := AgentDirs(getenv); len(dirs) > 0 {
-			isRead := func(a mountopts.AgentDir) bool { return Unread(a.Source) == 0 }
+		dirs := AgentDirs(getenv)
+		if len(dirs) > 0 {
+			isRead := func(a mountopts.AgentDir) bool {
+				return Unread(a.Source) == 0
+			}
 			usual = dirs[max(0, slices.IndexFunc(dirs, isRead))]
 		}
 		o.Source = usual.Source

@@ -28,13 +28,17 @@ func (p *Place) Prepare(stderr io.Writer) (err error) {
 	isDefault := p.Source == ""
 	if p.Demo {
 		err = p.unpackDemo()
-	} else if setUsual(&p.Options, os.Getenv); p.Source == "" {
-		err = fs.Refuse(fs.ErrUsage, "SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
+	} else {
+		setUsual(&p.Options, os.Getenv)
+		if p.Source == "" {
+			err = fs.Refuse(fs.ErrUsage, "SOURCE is not given, and neither PI_CODING_AGENT_DIR nor HOME is set")
+		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := p.CheckSource(); err != nil {
+	err = p.CheckSource()
+	if err != nil {
 		return fs.Refuse(fs.ErrUsage, "%s", err)
 	}
 	for _, file := range []*string{&p.Prices, &p.RedactRules, &p.Blobs} {
@@ -70,7 +74,8 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 	resolved, err = filepath.EvalSymlinks(abs)
 	if errors.Is(err, iofs.ErrNotExist) {
 		for _, agent := range agents.All() {
-			if kept := fs.KeptOf(agent.Name, abs); kept != "" {
+			kept := fs.KeptOf(agent.Name, abs)
+			if kept != "" {
 				return resolveDir(kept, isDefault, stderr)
 			}
 		}
@@ -148,7 +153,8 @@ var (
 // warning if dir may become an agent directory, and an error if it cannot. Both name the directory
 // that was probably meant, if there is one.
 func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string) string) (warning string, err error) {
-	if n := Unread(dir); n > 0 {
+	n := Unread(dir)
+	if n > 0 {
 		return "", fs.Refuse(fs.ErrUnread, "SOURCE %s is not read: no agent that is known wrote %s in it%s",
 			dir, countOf(n, "session file"), unreadTitle(dir))
 	}
@@ -163,7 +169,8 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 	case err == nil:
 		return "", fs.Refuse(fs.ErrSource, "SOURCE %s cannot be an agent directory: %s is not a directory", dir, sessions)
 	}
-	if target, err := os.Readlink(sessions); err == nil {
+	target, err := os.Readlink(sessions)
+	if err == nil {
 		return fmt.Sprintf("SOURCE %s shows no sessions now: %s is a symlink to %s, which cannot be reached",
 			dir, sessions, target), nil
 	}
@@ -171,7 +178,8 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 		return "", nil // a client makes sessions/ for its first session
 	}
 	hint := ""
-	if at := mountIn(dir, items); at != "" {
+	at := mountIn(dir, items)
+	if at != "" {
 		hint = "\n" + at + " is a mount of sessionfs already; to list its sessions, type: ls " + at + "/recent"
 	} else if meant := meantBy(given, dir, items); meant != "" {
 		hint = "\nProbably meant: " + meant
@@ -200,7 +208,8 @@ func Unread(dir string) int {
 
 // unreadTitle returns the end of a sentence that names the agent of a directory that is not read.
 func unreadTitle(dir string) string {
-	if title := agents.TitleOfUnread(dir); title != "" {
+	title := agents.TitleOfUnread(dir)
+	if title != "" {
 		return "; by its name the directory is that of " + title + ", which is not read yet"
 	}
 	return ""
@@ -232,19 +241,22 @@ func mountIn(dir string, items []iofs.DirEntry) string {
 func meantBy(given, dir string, items []iofs.DirEntry) string {
 	for _, path := range []string{dir, filepath.Clean(given)} {
 		for ; path != "/"; path = filepath.Dir(path) {
-			if parent := filepath.Dir(path); isAgentDir(parent) || agents.Of(parent) != nil {
+			parent := filepath.Dir(path)
+			if isAgentDir(parent) || agents.Of(parent) != nil {
 				return parent
 			}
 		}
 	}
 	for _, it := range items {
-		if path := filepath.Join(dir, it.Name()); isAgentDir(path) {
+		path := filepath.Join(dir, it.Name())
+		if isAgentDir(path) {
 			return path
 		}
 	}
 	for _, pattern := range []string{".*/agent", "profiles/*"} {
 		paths, _ := filepath.Glob(filepath.Join(dir, pattern))
-		if i := slices.IndexFunc(paths, isAgentDir); i >= 0 {
+		i := slices.IndexFunc(paths, isAgentDir)
+		if i >= 0 {
 			return paths[i]
 		}
 	}
@@ -259,7 +271,8 @@ func isAgentDir(dir string) bool {
 // hasAny reports whether one of names is in dir.
 func hasAny(dir string, names []string) bool {
 	for _, name := range names {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		if err == nil {
 			return true
 		}
 	}

@@ -54,7 +54,8 @@ func LayOut(home string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	err = os.MkdirAll(home, 0o700)
+	if err != nil {
 		return err
 	}
 	items, err := os.ReadDir(home)
@@ -66,7 +67,8 @@ func LayOut(home string) error {
 			home, items[0].Name())
 	}
 	own := filepath.Join(home, ".omp", "agent")
-	if err := Unpack(testdata.Demo(), own); err != nil {
+	err = Unpack(testdata.Demo(), own)
+	if err != nil {
 		return err
 	}
 	for _, agent := range agents.All() {
@@ -75,12 +77,14 @@ func LayOut(home string) error {
 			continue
 		}
 		at := filepath.Join(home, strings.TrimPrefix(agent.InHome(), "~/"))
-		if err := Unpack(store, at); err != nil {
+		err := Unpack(store, at)
+		if err != nil {
 			return err
 		}
 	}
 	project := filepath.Join(home, filepath.Base(demoProject))
-	if err := os.Mkdir(project, 0o700); err != nil {
+	err = os.Mkdir(project, 0o700)
+	if err != nil {
 		return err
 	}
 	sessions, err := filepath.Glob(filepath.Join(own, "sessions", "*", "*.jsonl"))
@@ -105,7 +109,8 @@ func moveSession(file, from, to string) error {
 	was, _ := json.Marshal(from) // a string has no error
 	is, _ := json.Marshal(to)
 	text = bytes.Replace(text, append([]byte(`"cwd":`), was...), append([]byte(`"cwd":`), is...), 1)
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	err = os.WriteFile(file, text, 0o600)
+	if err != nil {
 		return err
 	}
 	return os.Chtimes(file, info.ModTime(), info.ModTime())
@@ -126,10 +131,12 @@ func Unpack(src iofs.FS, dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(target, data, 0o600); err != nil {
+		err = os.WriteFile(target, data, 0o600)
+		if err != nil {
 			return err
 		}
-		if r, err := gzip.NewReader(bytes.NewReader(data)); err == nil { // an archived session
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		if err == nil { // an archived session
 			data, err = io.ReadAll(r)
 			if err != nil {
 				return err

@@ -86,7 +86,12 @@ func newLoneFile(file, made string) (loneFile, error) {
 		return loneFile{}, fs.Refuse(fs.ErrSource, "%s is a copy of what %s keeps elsewhere; 'sessionfs import' makes a session of omp of it",
 			file, agent.Title)
 	}
-	return loneFile{path: file, plain: plain, agent: agent, record: record}, nil
+	return loneFile{
+		path:   file,
+		plain:  plain,
+		agent:  agent,
+		record: record,
+	}, nil
 }
 
 // unpack unpacks a compressed file into a new one in a directory, and returns its path. The new file has the
@@ -115,7 +120,8 @@ func unpack(file, made string) (unpacked string, err error) {
 		return "", err
 	}
 	err = gzip.Unpack(filepath.Base(file), obj, bounded)
-	if err = errors.Join(err, out.Close()); err != nil {
+	err = errors.Join(err, out.Close())
+	if err != nil {
 		return "", err
 	}
 	return out.Name(), os.Chtimes(out.Name(), st.ModTime(), st.ModTime())
@@ -152,7 +158,8 @@ func (p *Place) addLones(files []string) error {
 		all = append(all, f)
 	}
 	for i := range all {
-		if err := p.addLone(&all[i], made); err != nil {
+		err := p.addLone(&all[i], made)
+		if err != nil {
 			return err
 		}
 	}
@@ -175,11 +182,16 @@ func (p *Place) addLone(f *loneFile, made string) error {
 	home := filepath.Join(made, f.name())
 	isHome := func(a mountopts.AgentDir) bool { return a.Source == home }
 	if !slices.ContainsFunc(p.Agents, isHome) {
-		p.Agents = append(p.Agents, mountopts.AgentDir{Name: f.name(), Source: home, SourceAs: home})
+		p.Agents = append(p.Agents, mountopts.AgentDir{
+			Name:     f.name(),
+			Source:   home,
+			SourceAs: home,
+		})
 	}
 	at, shown := f.place()
 	to := filepath.Join(home, at)
-	if err := linkOrCopy(f.plain, to); err != nil {
+	err := linkOrCopy(f.plain, to)
+	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	p.lone[f.path] = shown
@@ -214,10 +226,11 @@ func linkTree(from, to string) error {
 
 // linkOrCopy gives a file another name, or copies it with its time.
 func linkOrCopy(from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	err := os.MkdirAll(filepath.Dir(to), 0o700)
+	if err != nil {
 		return err
 	}
-	err := os.Link(from, to)
+	err = os.Link(from, to)
 	if err == nil || errors.Is(err, iofs.ErrExist) {
 		return err
 	}
@@ -231,7 +244,8 @@ func linkOrCopy(from, to string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Close()); err != nil {
+	err = errors.Join(err, out.Close())
+	if err != nil {
 		return err
 	}
 	return os.Chtimes(to, info.ModTime(), info.ModTime())

@@ -68,7 +68,8 @@ var candidates = []func(Request) (*Place, error){
 // Find returns the place that a command line means. Callers must discard it.
 func Find(r Request) (*Place, error) {
 	for _, candidate := range candidates {
-		if p, err := candidate(r); p != nil || err != nil {
+		p, err := candidate(r)
+		if p != nil || err != nil {
 			return p, err
 		}
 	}
@@ -92,7 +93,9 @@ func named(r Request) (*Place, error) {
 		return of(mountopts.All), nil
 	case r.Name == "omp", r.Name == "pi", agents.Find(r.Name) != nil:
 		dirs := AgentDirs(os.Getenv)
-		i := slices.IndexFunc(dirs, func(a mountopts.AgentDir) bool { return a.Name == r.Name })
+		i := slices.IndexFunc(dirs, func(a mountopts.AgentDir) bool {
+			return a.Name == r.Name
+		})
 		if i < 0 {
 			return nil, fs.Refuse(fs.ErrSource, "this user has no sessions of %s: %s is not there; "+
 				"./%[1]s is a directory of that name", r.Name, Usual(r.Name, os.Getenv).Source)
@@ -100,11 +103,13 @@ func named(r Request) (*Place, error) {
 		return &Place{Options: mountopts.Options{Source: dirs[i].Source, State: dirs[i].State}}, nil
 	}
 	for _, realPath := range fs.RealPaths(r.Name) {
-		if o, err := fs.ShownAt(realPath); o.Mountpoint == realPath {
+		o, err := fs.ShownAt(realPath)
+		if o.Mountpoint == realPath {
 			return &Place{Options: o}, err
 		}
 	}
-	if file, below, ok := sessionFile(r.Name); ok && below == "" {
+	file, below, ok := sessionFile(r.Name)
+	if ok && below == "" {
 		return ofFiles([]string{file})
 	}
 	return of(r.Name), nil
@@ -122,17 +127,21 @@ func around(r Request) (*Place, error) {
 	}
 	for _, arg := range args {
 		for _, realPath := range fs.RealPaths(arg) {
-			if o, err := fs.ShownAt(realPath); err != nil || o.Mountpoint != "" {
+			o, err := fs.ShownAt(realPath)
+			if err != nil || o.Mountpoint != "" {
 				return &Place{Options: o}, err
 			}
-			if dir := agentDirAround(realPath); dir != "" && !isForeignIn(dir, realPath) {
+			dir := agentDirAround(realPath)
+			if dir != "" && !isForeignIn(dir, realPath) {
 				return of(dir), nil
 			}
 		}
-		if file, _, ok := sessionFile(arg); ok && (r.Kind == Sessions || r.Kind == Paths) {
+		file, _, ok := sessionFile(arg)
+		if ok && (r.Kind == Sessions || r.Kind == Paths) {
 			return ofFile(file, args)
 		}
-		if dir := sourceNamed(arg); dir != "" && r.Kind == Paths {
+		dir := sourceNamed(arg)
+		if dir != "" && r.Kind == Paths {
 			return of(dir), nil
 		}
 	}
@@ -168,7 +177,9 @@ func sharedMount(r Request) (*Place, error) {
 	}
 	var usual mountopts.Options
 	setUsual(&usual, os.Getenv)
-	isUsual := func(a mountopts.AgentDir) bool { return IsSame(a.Source, usual.Source) }
+	isUsual := func(a mountopts.AgentDir) bool {
+		return IsSame(a.Source, usual.Source)
+	}
 	for _, o := range fs.ShownMounts() {
 		if !o.Redact && slices.ContainsFunc(o.Agents, isUsual) {
 			return &Place{Options: o}, nil
@@ -187,7 +198,9 @@ func severalFound(r Request) (*Place, error) {
 	isOfOne := func(arg string) bool {
 		below, found := strings.CutPrefix(clean(arg), layout.Sessions+"/")
 		name, _, _ := strings.Cut(below, "/")
-		return found && !slices.ContainsFunc(dirs, func(a mountopts.AgentDir) bool { return a.Name == name })
+		return found && !slices.ContainsFunc(dirs, func(a mountopts.AgentDir) bool {
+			return a.Name == name
+		})
 	}
 	if r.Kind != Words && r.Kind != AnyWords && slices.ContainsFunc(r.Args, isOfOne) {
 		return nil, nil
@@ -272,7 +285,8 @@ func sessionFile(arg string) (realPath, below string, ok bool) {
 		if err != nil || !hasFileEnding(realPath) {
 			continue
 		}
-		if info, err := os.Lstat(realPath); err == nil && info.Mode().IsRegular() {
+		info, err := os.Lstat(realPath)
+		if err == nil && info.Mode().IsRegular() {
 			realPath, err = filepath.Abs(realPath)
 			return realPath, below, err == nil
 		}
@@ -307,7 +321,9 @@ func ofFile(file string, args []string) (*Place, error) {
 	if !ok {
 		return nil, errUnknownFile(file)
 	}
-	isBeside := func(other string) bool { return filepath.Dir(other) != filepath.Dir(file) }
+	isBeside := func(other string) bool {
+		return filepath.Dir(other) != filepath.Dir(file)
+	}
 	if agent != nil || slices.ContainsFunc(all, isBeside) {
 		return ofFiles(all)
 	}

@@ -198,7 +198,8 @@ var areWords = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_. -]*$`)
 // FindNamed is AllNamed with the file system's error where there is none.
 func (t *Tree) FindNamed(arg string) (found []NamedSession, err error) {
 	found, err = t.namedBy(arg)
-	if before := beforeEntry(arg); storage.IsGone(err) && before != arg {
+	before := beforeEntry(arg)
+	if storage.IsGone(err) && before != arg {
 		found, err = t.namedBy(before)
 		for i := range found {
 			found[i].Entry, err = t.Entry(found[i].Dir, arg[len(before)+1:])
@@ -212,7 +213,8 @@ func (t *Tree) FindNamed(arg string) (found []NamedSession, err error) {
 
 // beforeEntry returns the argument without #ENTRY.
 func beforeEntry(arg string) string {
-	if at := strings.LastIndexByte(arg, '#'); at > 0 {
+	at := strings.LastIndexByte(arg, '#')
+	if at > 0 {
 		return arg[:at]
 	}
 	return arg
@@ -241,7 +243,8 @@ func (t *Tree) sessionOf(resolved string) (NamedSession, bool) {
 	}
 	for dir := resolved; dir != "." && dir != "/"; dir = path.Dir(dir) {
 		for _, suffix := range fileSuffixes {
-			if info, err := t.Lstat(dir + suffix); err == nil && info.Mode().IsRegular() {
+			info, err := t.Lstat(dir + suffix)
+			if err == nil && info.Mode().IsRegular() {
 				return NamedSession{dir, entryIn(strings.TrimPrefix(resolved[len(dir):], "/"))}, true
 			}
 		}
@@ -272,7 +275,8 @@ func entryIn(below string) string {
 func (t *Tree) Entry(session, key string) (string, error) {
 	key = strings.TrimSuffix(key, ".json")
 	dir := path.Join(session, "entries")
-	if _, err := t.Lstat(path.Join(dir, key+".json")); err == nil {
+	_, err := t.Lstat(path.Join(dir, key+".json"))
+	if err == nil {
 		return key, nil
 	}
 	items, err := t.ReadDir(dir)

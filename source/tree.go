@@ -38,7 +38,8 @@ func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, 
 		return nil, fs.Refuse(fs.ErrUsage, "%s", err)
 	}
 	if p.Mountpoint == "" {
-		if err := p.Prepare(stderr); err != nil {
+		err := p.Prepare(stderr)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +66,10 @@ func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, 
 func (t *Tree) Context() context.Context { return t.ctx }
 
 // Use makes the reads of the tree end with ctx.
-func (t *Tree) Use(ctx context.Context) { t.FS, t.ctx = t.With(ctx), ctx }
+func (t *Tree) Use(ctx context.Context) {
+	t.FS = t.With(ctx)
+	t.ctx = ctx
+}
 
 // Close closes the tree, and discards its place.
 func (t *Tree) Close() {
@@ -81,11 +85,13 @@ func (t *Tree) local(arg string) (shown string, ok bool) {
 	if shown, ok := t.loneShown(arg); ok {
 		return shown, true
 	}
-	if dir, err := filepath.EvalSymlinks(arg); err == nil && arg != "." && IsSame(dir, t.Source) {
+	dir, err := filepath.EvalSymlinks(arg)
+	if err == nil && arg != "." && IsSame(dir, t.Source) {
 		return ".", true
 	}
 	for _, realPath := range fs.RealPaths(arg) {
-		if at, err := fs.ShownAt(realPath); at.Mountpoint != "" {
+		at, err := fs.ShownAt(realPath)
+		if at.Mountpoint != "" {
 			shown, _ = filepath.Rel(at.Mountpoint, realPath)
 			ok = err == nil && at.Source == t.Source
 		} else {
@@ -93,10 +99,12 @@ func (t *Tree) local(arg string) (shown string, ok bool) {
 		}
 		shown = filepath.ToSlash(shown)
 		if ok {
-			if file, rest, cut := strings.Cut(shown, layout.SessionSuffix+"/"); cut { // a name in a session, behind its file
+			file, rest, cut := strings.Cut(shown, layout.SessionSuffix+"/")
+			if cut { // a name in a session, behind its file
 				shown = file + "/" + rest
 			}
-			if _, err := t.Lstat(shown); err == nil {
+			_, err := t.Lstat(shown)
+			if err == nil {
 				return shown, true
 			}
 		}

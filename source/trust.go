@@ -47,7 +47,8 @@ func (t trusted) check(dir string) error {
 			at = filepath.Dir(at)
 			continue
 		}
-		if err := t.checkDir(at, false); err != nil {
+		err := t.checkDir(at, false)
+		if err != nil {
 			return err
 		}
 		next := filepath.Join(at, name)
@@ -63,7 +64,8 @@ func (t trusted) check(dir string) error {
 		if links > maxLinks {
 			return &iofs.PathError{Op: "open", Path: dir, Err: unix.ELOOP}
 		}
-		if err := t.checkOwner(next, info); err != nil {
+		err = t.checkOwner(next, info)
+		if err != nil {
 			return err
 		}
 		target, err := os.Readlink(next)
@@ -85,7 +87,8 @@ func (t trusted) checkDir(dir string, counts bool) error {
 	if err != nil {
 		return err
 	}
-	if err := t.checkOwner(dir, info); err != nil {
+	err = t.checkOwner(dir, info)
+	if err != nil {
 		return err
 	}
 	mode := info.Mode()
