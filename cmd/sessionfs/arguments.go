@@ -212,7 +212,8 @@ func jobFor(word string) string {
 
 // wayFrom says what somebody may have meant by a word that is no command.
 func wayFrom(root *cobra.Command, word string) string {
-	if way := jobFor(word); way != "" {
+	way := jobFor(word)
+	if way != "" {
 		return way
 	}
 	return didYouMean(root, word)

@@ -81,7 +81,8 @@ func startBackground(args []string) (int, error) {
 	go forward(signals, cmd.Process)
 
 	said := make([]byte, 1)
-	if _, err := io.ReadFull(r, said); err == nil && said[0] == readyByte {
+	_, err = io.ReadFull(r, said)
+	if err == nil && said[0] == readyByte {
 		return exitOK, nil
 	}
 	err = cmd.Wait()
@@ -121,7 +122,8 @@ func takeReadyPipe() *os.File {
 // and stdout are /dev/null from the start. It does not matter if the waiting process has exited.
 func sayReady(ready *os.File) error {
 	defer ready.Close()
-	if _, err := unix.Setsid(); err != nil {
+	_, err := unix.Setsid()
+	if err != nil {
 		return fmt.Errorf("starting a session: %w", err)
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -129,7 +131,8 @@ func sayReady(ready *os.File) error {
 		return err
 	}
 	defer null.Close()
-	if err := dup(null, os.Stderr); err != nil {
+	err = dup(null, os.Stderr)
+	if err != nil {
 		return fmt.Errorf("redirecting stderr: %w", err)
 	}
 	_, _ = ready.Write([]byte{readyByte})

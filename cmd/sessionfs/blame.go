@@ -203,7 +203,11 @@ func (src *tree) findEdits(ctx context.Context, file string) (found fileEdits, e
 
 // blamePrinter returns a printer of a file's edits.
 func (src *tree) blamePrinter(out *view.Screen, edits []blame.FileEdit) *blame.Printer {
-	return &blame.Printer{Out: out, Edits: edits, Agent: func(e *blame.FileEdit) string { return src.agentOf(e.Directory()) }}
+	return &blame.Printer{
+		Out:   out,
+		Edits: edits,
+		Agent: func(e *blame.FileEdit) string { return src.agentOf(e.Directory()) },
+	}
 }
 
 // agentOf returns the name of the agent whose session a directory of the tree shows. Of several agents the
@@ -212,7 +216,9 @@ func (src *tree) agentOf(dir string) string {
 	if len(src.Agents) == 0 {
 		return source.AgentOf(src.Source).Name
 	}
-	isOf := func(a mountopts.AgentDir) bool { return strings.HasPrefix(dir, layout.Sessions+"/"+a.Name+"/") }
+	isOf := func(a mountopts.AgentDir) bool {
+		return strings.HasPrefix(dir, layout.Sessions+"/"+a.Name+"/")
+	}
 	return src.Agents[max(0, slices.IndexFunc(src.Agents, isOf))].Name
 }
 

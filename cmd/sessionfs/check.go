@@ -47,25 +47,33 @@ func runCheck(cmd *cobra.Command, src *tree, args []string, asJSON bool) error {
 	if len(src.Agents) > 0 {
 		depth = 3 // sessions/AGENT/PROJECT/
 	}
-	c := &reports.SessionChecker{Tree: src, IsUnderstood: agents.IsUnderstood, Depth: depth, Found: func(found *reports.CheckedSession) {
-		if asJSON {
-			_ = names.WriteJSON(out, found)
-		} else {
-			found.WriteText(out)
-		}
-	}, Fail: func(err error) error {
-		if cmd.Context().Err() == nil {
-			sayError(cmd, err)
-			unseen = true
-			err = nil
-		}
-		return err
-	}}
-	if err := checkBelow(c, src, args); err != nil {
+	c := &reports.SessionChecker{
+		Tree:         src,
+		IsUnderstood: agents.IsUnderstood,
+		Depth:        depth,
+		Found: func(found *reports.CheckedSession) {
+			if asJSON {
+				_ = names.WriteJSON(out, found)
+			} else {
+				found.WriteText(out)
+			}
+		},
+		Fail: func(err error) error {
+			if cmd.Context().Err() == nil {
+				sayError(cmd, err)
+				unseen = true
+				err = nil
+			}
+			return err
+		},
+	}
+	err := checkBelow(c, src, args)
+	if err != nil {
 		return err
 	}
 	sayChecked(out, c, asJSON)
-	if err := out.Flush(); err != nil {
+	err = out.Flush()
+	if err != nil {
 		return err
 	}
 	switch {
@@ -89,11 +97,13 @@ func checkBelow(c *reports.SessionChecker, src *tree, patterns []string) error {
 			return err
 		}
 		dir = src.checked(dir)
-		if info, err := src.Stat(dir); err == nil && !info.IsDir() {
+		info, err := src.Stat(dir)
+		if err == nil && !info.IsDir() {
 			return &iofs.PathError{Op: "check", Path: name, Err: errors.New("is not a directory; " +
 				"check takes that of a session, or one that holds sessions")}
 		}
-		if err := c.Below(dir); err != nil {
+		err = c.Below(dir)
+		if err != nil {
 			return err
 		}
 	}
@@ -107,7 +117,8 @@ func (src *tree) checked(dir string) string {
 		return layout.Sessions
 	}
 	session := strings.TrimSuffix(dir, layout.SessionSuffix)
-	if info, err := src.Stat(session); session != dir && err == nil && info.IsDir() {
+	info, err := src.Stat(session)
+	if session != dir && err == nil && info.IsDir() {
 		return session
 	}
 	return dir

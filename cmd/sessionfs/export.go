@@ -91,7 +91,8 @@ func (src *tree) exportPage(cmd *cobra.Command, name string, ownGarbage bool) er
 		debug.SetGCPercent(pageGarbage)
 	}
 	err = view.Page(cmd.Context(), cmd.OutOrStdout(), of)
-	if masked := transfer.MaskedIn(snap.File()); err == nil && masked != nil {
+	masked := transfer.MaskedIn(snap.File())
+	if err == nil && masked != nil {
 		sayMasked(cmd, "masked in the whole session", masked, "")
 	}
 	return err
@@ -114,12 +115,20 @@ func (src *tree) subject(ctx context.Context, at source.NamedSession) (snap *ses
 	if err != nil {
 		return nil, of, fmt.Errorf("%s: %w", at.Dir, err)
 	}
-	blobs := func(hash string) (io.ReadCloser, error) { return src.Open(path.Join("blobs", hash)) }
+	blobs := func(hash string) (io.ReadCloser, error) {
+		return src.Open(path.Join("blobs", hash))
+	}
 	if src.Redact {
 		blobs = nil // no rule finds a secret in an image
 	}
-	of = view.Subject{Session: snap, Alone: at.Entry != "", Agent: bill.Agent, Blobs: blobs}
-	if agent := agents.Find(bill.Agent); agent != nil {
+	of = view.Subject{
+		Session: snap,
+		Alone:   at.Entry != "",
+		Agent:   bill.Agent,
+		Blobs:   blobs,
+	}
+	agent := agents.Find(bill.Agent)
+	if agent != nil {
 		of.Agent = agent.Title
 	}
 	of.End, err = source.EndOf(snap, at.Entry)

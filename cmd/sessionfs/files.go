@@ -65,15 +65,22 @@ func (f *lsFlags) run(cmd *cobra.Command, src *tree, args []string) error {
 		if err != nil {
 			return err
 		}
-		it := listed{name: name, path: name, isDir: info.IsDir(), info: info}
-		if to, err := src.Stat(name); err == nil && to.IsDir() && !f.dir {
+		it := listed{
+			name:  name,
+			path:  name,
+			isDir: info.IsDir(),
+			info:  info,
+		}
+		to, err := src.Stat(name)
+		if err == nil && to.IsDir() && !f.dir {
 			dirs = append(dirs, it)
 		} else {
 			single = append(single, it)
 		}
 		return nil
 	})
-	if failed := f.print(cmd.OutOrStdout(), src, single); failed != nil {
+	failed := f.print(cmd.OutOrStdout(), src, single)
+	if failed != nil {
 		return failed
 	}
 	shown := len(single)
@@ -91,12 +98,16 @@ func (f *lsFlags) run(cmd *cobra.Command, src *tree, args []string) error {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, names.Visible(dir.path))
 		}
-		if err := f.print(cmd.OutOrStdout(), src, items); err != nil || !f.recursive {
+		err = f.print(cmd.OutOrStdout(), src, items)
+		if err != nil || !f.recursive {
 			return err
 		}
-		return each(cmd, slices.DeleteFunc(items, func(it listed) bool { return !it.isDir }), show)
+		return each(cmd, slices.DeleteFunc(items, func(it listed) bool {
+			return !it.isDir
+		}), show)
 	}
-	if failed := each(cmd, dirs, show); failed != nil {
+	failed = each(cmd, dirs, show)
+	if failed != nil {
 		return failed
 	}
 	return err
@@ -110,7 +121,11 @@ func (f *lsFlags) list(src *tree, dir string) (items []listed, err error) {
 		if n.Name()[0] == '.' && !f.all {
 			continue
 		}
-		it := listed{name: n.Name(), path: path.Join(dir, n.Name()), isDir: n.IsDir()}
+		it := listed{
+			name:  n.Name(),
+			path:  path.Join(dir, n.Name()),
+			isDir: n.IsDir(),
+		}
 		if f.long || f.byTime {
 			info, err := n.Info()
 			if storage.IsGone(err) { // between the listing and the look
@@ -129,7 +144,8 @@ func (f *lsFlags) list(src *tree, dir string) (items []listed, err error) {
 func (f *lsFlags) print(w io.Writer, src *tree, items []listed) error {
 	slices.SortStableFunc(items, func(a, b listed) int {
 		if f.byTime {
-			if order := b.info.ModTime().Compare(a.info.ModTime()); order != 0 {
+			order := b.info.ModTime().Compare(a.info.ModTime())
+			if order != 0 {
 				return order
 			}
 		}
@@ -206,7 +222,10 @@ const copySize = 128 << 10
 // treeCommand refuses a command of earlier versions.
 func treeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "tree", Hidden: true, DisableFlagParsing: true, ValidArgsFunction: cobra.NoFileCompletions,
+		Use:                "tree",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		ValidArgsFunction:  cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			return refuse(exitUsage, "tree: this version does not have the command any more; use 'sessionfs ls -R PATH'")
 		},
@@ -271,7 +290,8 @@ func (src *tree) writeArchive(cmd *cobra.Command, out *tar.Writer, args []string
 			if top == "." && name != top {
 				h.Name = "./" + h.Name
 			}
-			if err = out.WriteHeader(h); err == nil && content != nil {
+			err = out.WriteHeader(h)
+			if err == nil && content != nil {
 				_, err = io.CopyN(out, content, h.Size)
 			}
 			if err != nil {

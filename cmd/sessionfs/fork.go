@@ -59,7 +59,8 @@ func (p *picker) fork(at source.NamedSession, title string) (string, error) {
 	}
 	line := labelField(id) + "\t" + labelField(title) + "\n"
 	var answer bytes.Buffer
-	if err := p.src.WriteLines(p.cmd.Context(), path.Join(at.Dir, "fork"), strings.NewReader(line), &answer); err != nil {
+	err = p.src.WriteLines(p.cmd.Context(), path.Join(at.Dir, "fork"), strings.NewReader(line), &answer)
+	if err != nil {
 		return "", err
 	}
 	return p.src.Resolve(strings.TrimSpace(answer.String()))
@@ -138,7 +139,8 @@ func (p *picker) goOnFrom(at source.NamedSession) error {
 	if err != nil {
 		return err
 	}
-	if err := p.mayStart(r); err != nil { // before a session is made in vain
+	err = p.mayStart(r)
+	if err != nil { // before a session is made in vain
 		return err
 	}
 	stands, err := p.standsAt(at)

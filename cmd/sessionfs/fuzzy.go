@@ -60,7 +60,9 @@ func withWords(_, query string, list lister) (found []string, err error) {
 	err = list(func(lines ...string) error {
 		found = append(found, slices.DeleteFunc(lines, func(line string) bool {
 			shown := strings.ToLower(strings.Split(line, "\t")[1])
-			return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
+			return slices.ContainsFunc(words, func(word string) bool {
+				return !strings.Contains(shown, word)
+			})
 		})...)
 		return nil
 	})
@@ -109,7 +111,8 @@ func (p *picker) atTerminal(what, query string, list lister) (found []string, er
 	go storage.Guarded(func() {
 		defer in.Close()
 		listed <- list(func(lines ...string) error {
-			if _, err := io.WriteString(in, strings.Join(append(lines, ""), "\n")); err != nil {
+			_, err := io.WriteString(in, strings.Join(append(lines, ""), "\n"))
+			if err != nil {
 				return errChosen
 			}
 			return nil
@@ -122,7 +125,8 @@ func (p *picker) atTerminal(what, query string, list lister) (found []string, er
 	if err = <-listed; errors.Is(err, errChosen) {
 		err = nil
 	}
-	if status := cmd.ProcessState.ExitCode(); err == nil && status != fzf.ExitOk && status != fzf.ExitNoMatch {
+	status := cmd.ProcessState.ExitCode()
+	if err == nil && status != fzf.ExitOk && status != fzf.ExitNoMatch {
 		err = ended(exitFailure) // nothing is chosen; or fzf has said what is wrong
 	}
 	return found, err

@@ -127,7 +127,8 @@ func didYouMean(root *cobra.Command, word string) string {
 // nor an existing path.
 func mistyped(args []string) error {
 	word := args[1]
-	if _, err := os.Lstat(word); !errors.Is(err, iofs.ErrNotExist) {
+	_, err := os.Lstat(word)
+	if !errors.Is(err, iofs.ErrNotExist) {
 		return nil
 	}
 	c, err := mountopts.Parse(args)
@@ -160,7 +161,9 @@ func completeMount(cmd *cobra.Command, args []string, typed string) ([]cobra.Com
 	if cmd.Flags().Changed("unmount") { // a shell that looks for directories would wait for a mount that hangs
 		return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp
 	}
-	begins := func(c *cobra.Command) bool { return c.IsAvailableCommand() && strings.HasPrefix(c.Name(), typed) }
+	begins := func(c *cobra.Command) bool {
+		return c.IsAvailableCommand() && strings.HasPrefix(c.Name(), typed)
+	}
 	if len(args) == 0 && slices.ContainsFunc(cmd.Commands(), begins) {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -171,7 +174,8 @@ func completeMount(cmd *cobra.Command, args []string, typed string) ([]cobra.Com
 func completeOptions(_ *cobra.Command, _ []string, typed string) (offers []cobra.Completion, _ cobra.ShellCompDirective) {
 	before := ""
 	begun := typed
-	if at := strings.LastIndexByte(typed, ','); at >= 0 {
+	at := strings.LastIndexByte(typed, ',')
+	if at >= 0 {
 		before = typed[:at+1]
 		begun = typed[at+1:]
 	}
@@ -213,7 +217,8 @@ func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) 
 func (src *tree) completePath(typed string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
 	dir := ""
 	begun := typed
-	if at := strings.LastIndexByte(typed, '/'); at >= 0 {
+	at := strings.LastIndexByte(typed, '/')
+	if at >= 0 {
 		dir = typed[:at+1]
 		begun = typed[at+1:]
 	}
@@ -225,7 +230,9 @@ func (src *tree) completePath(typed string) (offers []cobra.Completion, directiv
 	if err != nil {
 		return nil, directive
 	}
-	inSession := slices.ContainsFunc(items, func(it iofs.DirEntry) bool { return it.Name() == leafLink })
+	inSession := slices.ContainsFunc(items, func(it iofs.DirEntry) bool {
+		return it.Name() == leafLink
+	})
 	for _, it := range items {
 		name := it.Name()
 		if !strings.HasPrefix(name, begun) || name[0] == '.' && begun == "" || len(offers) == maxCompletions {
@@ -263,7 +270,8 @@ func (src *tree) completeIDs(typed string) (offers []cobra.Completion) {
 		if len(offers) == maxCompletions {
 			break
 		}
-		if id := names.FileName(i.ID); strings.HasPrefix(id, typed) {
+		id := names.FileName(i.ID)
+		if strings.HasPrefix(id, typed) {
 			offers = append(offers, cobra.CompletionWithDesc(id+behind, names.Visible(i.DisplayName())))
 		}
 	}
@@ -284,16 +292,19 @@ func addCompletions(root *cobra.Command) {
 	for _, shell := range completion.Commands() {
 		shell.Args = noArgs
 	}
-	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	completion.RunE = func(cmd *cobra.Command, _ []string) error {
+		return cmd.Help()
+	}
 	completion.Example = "  mkdir -p ~/.config/fish/completions\n" +
 		"  sessionfs completion fish > ~/.config/fish/completions/sessionfs.fish"
 	fish, _, _ := completion.Find([]string{"fish"})
 	fish.RunE = func(cmd *cobra.Command, _ []string) error {
 		var script bytes.Buffer
-		if err := root.GenFishCompletion(&script, true); err != nil {
+		err := root.GenFishCompletion(&script, true)
+		if err != nil {
 			return err
 		}
-		_, err := io.WriteString(cmd.OutOrStdout(), fishWords.Replace(script.String()))
+		_, err = io.WriteString(cmd.OutOrStdout(), fishWords.Replace(script.String()))
 		return err
 	}
 }
@@ -383,7 +394,8 @@ func sqlTriggerCommand() *cobra.Command {
 				return refuse(exitUsage, "sql-trigger: SOURCE is not the URL of a database: "+
 					"postgres://user@host/database?table=TABLE")
 			}
-			if err := o.CheckSource(); err != nil {
+			err := o.CheckSource()
+			if err != nil {
 				return refuse(exitUsage, "sql-trigger: %s", err)
 			}
 			src, err := postgres.ParseSource(o.Source)

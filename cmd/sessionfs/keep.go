@@ -83,7 +83,8 @@ func runKeep(cmd *cobra.Command, o keepOptions) error {
 // keptHomes returns the directories of the agents of this user whose sessions are kept.
 func keptHomes() (homes []mountopts.AgentDir, err error) {
 	for _, home := range source.AgentDirs(os.Getenv) {
-		if agent := agents.Find(home.Name); agent != nil && agent.Keeps && !transfer.HasKept(home.Source) {
+		agent := agents.Find(home.Name)
+		if agent != nil && agent.Keeps && !transfer.HasKept(home.Source) {
 			homes = append(homes, home)
 		}
 	}
@@ -168,7 +169,8 @@ func installTimer(out io.Writer, to string) error {
 		names = append(names, agent.Variable(""))
 	}
 	for _, name := range names {
-		if dir := os.Getenv(strings.TrimSuffix(name, "=")); dir != "" {
+		dir := os.Getenv(strings.TrimSuffix(name, "="))
+		if dir != "" {
 			words = append(words, name+dir)
 		}
 	}

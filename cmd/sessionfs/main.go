@@ -286,7 +286,8 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 	if err == nil { // it was done all the same
 		return exitOK
 	}
-	if said, ok := errors.AsType[*fs.Refusal](err); ctx.Err() != nil && !(ok && said.Text != "") {
+	said, ok := errors.AsType[*fs.Refusal](err)
+	if ctx.Err() != nil && !(ok && said.Text != "") {
 		err = errors.New("interrupted")
 	}
 	status := exitBrokenPipe
@@ -354,7 +355,8 @@ func untilSignal(parent context.Context) (ctx context.Context, release func()) {
 // then ends the loop that somebody interrupted, and a service manager takes it for the end that it
 // asked for. Both show the same status.
 func exit(status int) {
-	if s := syscall.Signal(status - exitSignal); slices.Contains(endingSignals, os.Signal(s)) {
+	s := syscall.Signal(status - exitSignal)
+	if slices.Contains(endingSignals, os.Signal(s)) {
 		signal.Reset(s)
 		_ = unix.Kill(unix.Getpid(), s)
 		time.Sleep(time.Second) // it comes at once, unless somebody else's handler is in the way

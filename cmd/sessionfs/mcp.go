@@ -82,7 +82,12 @@ func newAgentDoor(everywhere, unmasked bool, stderr io.Writer) (*agentDoor, erro
 	if err != nil {
 		return nil, err
 	}
-	d := &agentDoor{dir: dir, named: named, unmasked: unmasked, stderr: stderr}
+	d := &agentDoor{
+		dir:      dir,
+		named:    named,
+		unmasked: unmasked,
+		stderr:   stderr,
+	}
 	if !everywhere {
 		d.within = []string{dir, named}
 	}
@@ -188,7 +193,8 @@ func resolveExisting(name string) (string, error) {
 		if err == nil {
 			return filepath.Join(resolved, strings.TrimPrefix(name, at)), nil
 		}
-		if _, missing := os.Lstat(at); missing == nil { // a link that leads nowhere, or out of sight
+		_, missing := os.Lstat(at)
+		if missing == nil { // a link that leads nowhere, or out of sight
 			return "", err
 		}
 		isMissing := errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)

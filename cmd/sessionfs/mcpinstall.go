@@ -65,17 +65,22 @@ func uninstallServer(cmd *cobra.Command) error {
 
 // eachClient calls do for each agent that is there. An agent that writes our own form is nil.
 func eachClient(cmd *cobra.Command, do func(name string, agent *agents.Agent) error) error {
-	isGone := func(dir mountopts.AgentDir) bool { return transfer.HasKept(dir.Source) }
+	isGone := func(dir mountopts.AgentDir) bool {
+		return transfer.HasKept(dir.Source)
+	}
 	dirs := slices.DeleteFunc(source.AgentDirs(os.Getenv), isGone)
 	if len(dirs) == 0 {
 		return refuse(exitFailure, "mcp: there is no agent")
 	}
-	return each(cmd, dirs, func(dir mountopts.AgentDir) error { return do(dir.Name, agents.Find(dir.Name)) })
+	return each(cmd, dirs, func(dir mountopts.AgentDir) error {
+		return do(dir.Name, agents.Find(dir.Name))
+	})
 }
 
 // runClient runs an agent's command and prints its output. Without the command it prints the line to type.
 func runClient(cmd *cobra.Command, name string, line []string) error {
-	if _, err := exec.LookPath(line[0]); err != nil {
+	_, err := exec.LookPath(line[0])
+	if err != nil {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: its command is not found; type where it is: %s\n", name, quotedWords(line))
 		return err
 	}

@@ -179,7 +179,8 @@ func (c *agentCall) diffs(name string) error {
 // edits returns the edits of a file, and those of the path where it was before.
 func (c *agentCall) edits(name string) (found fileEdits, err error) {
 	was := ""
-	if text := c.Text("was"); text != "" {
+	text := c.Text("was")
+	if text != "" {
 		was, _, err = c.door.pathBelow(text)
 		if err != nil {
 			return found, err
@@ -213,8 +214,9 @@ func (c *agentCall) hits(query *search.Query, m search.Matcher) (*search.Result,
 	}
 	c.noteUnread(result.Unread)
 	p := &search.Printer{
-		Out: c.screen(), Prompts: true,
-		Agent: func(found *search.FileHits) string { return c.src.agentOf(found.Directory()) },
+		Out:     c.screen(),
+		Prompts: true,
+		Agent:   func(found *search.FileHits) string { return c.src.agentOf(found.Directory()) },
 	}
 	return result, p.Hits(result.Hits)
 }
@@ -327,8 +329,11 @@ func (c *agentCall) session(key string) (found namedSession, err error) {
 		if err != nil {
 			return found, err
 		}
-		isOther := func(s namedSession) bool { return !strings.EqualFold(s.id, key) }
-		if whole := slices.DeleteFunc(slices.Clone(all), isOther); len(whole) > 0 {
+		isOther := func(s namedSession) bool {
+			return !strings.EqualFold(s.id, key)
+		}
+		whole := slices.DeleteFunc(slices.Clone(all), isOther)
+		if len(whole) > 0 {
 			all = whole
 		}
 		var lines []string
@@ -407,11 +412,20 @@ func (c *agentCall) stats() error {
 		return err
 	}
 	s.Prices = c.src.Prices()
-	count := fs.Count{Tools: s.OfTools(), Hours: s.ByHours(), From: since.Begin, Until: until.End}
-	if len(c.door.within) > 0 {
-		count.Only = func(i *listing.Info) bool { return search.IsWithin(i.CWD, c.door.within) }
+	count := fs.Count{
+		Tools: s.OfTools(),
+		Hours: s.ByHours(),
+		From:  since.Begin,
+		Until: until.End,
 	}
-	err = c.src.Costs(c.ctx, count, func(r reports.Row, agent string) { s.Add(&r, agent) })
+	if len(c.door.within) > 0 {
+		count.Only = func(i *listing.Info) bool {
+			return search.IsWithin(i.CWD, c.door.within)
+		}
+	}
+	err = c.src.Costs(c.ctx, count, func(r reports.Row, agent string) {
+		s.Add(&r, agent)
+	})
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,8 @@ func serveNFS(ctx context.Context, at *source.Place, port int, out, stderr io.Wr
 		_, err := fmt.Fprintln(out, mountNFS(server), "MOUNTPOINT")
 		return err
 	}
-	if err := say(); err != nil {
+	err = say()
+	if err != nil {
 		return err
 	}
 	go func() {
@@ -81,7 +82,8 @@ func serveNFS(ctx context.Context, at *source.Place, port int, out, stderr io.Wr
 
 // openNFS opens a server of the place, which logs to stderr.
 func openNFS(p *source.Place, port int, stderr io.Writer) (*fs.NFS, error) {
-	if err := p.Prepare(stderr); err != nil {
+	err := p.Prepare(stderr)
+	if err != nil {
 		return nil, err
 	}
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: p.Level()}))

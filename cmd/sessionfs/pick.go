@@ -90,7 +90,8 @@ func (p *picker) run(query string) (err error) {
 	case p.here:
 		chosen.Dir, err = p.lastHere()
 	case query != "" && (!strings.Contains(query, " ") || strings.Contains(query, "/")): // an id has no blanks
-		if name, err := p.src.Named(query); err == nil {
+		name, err := p.src.Named(query)
+		if err == nil {
 			chosen = name
 		}
 	}
@@ -194,7 +195,8 @@ func (p *picker) list(send func(lines ...string) error) error {
 		}
 		lines = append(lines, p.line(info, home, now))
 		if len(lines) == sentTogether {
-			if err := send(lines...); err != nil {
+			err := send(lines...)
+			if err != nil {
 				return err
 			}
 			lines = lines[:0]
@@ -213,7 +215,8 @@ func (p *picker) meant(text string) (source.NamedSession, error) {
 		dir, err := p.lastHere()
 		return source.NamedSession{Dir: dir}, err
 	}
-	if _, err := p.src.FindNamed(text); !storage.IsGone(err) || strings.Contains(text, "/") {
+	_, err := p.src.FindNamed(text)
+	if !storage.IsGone(err) || strings.Contains(text, "/") {
 		return p.src.Named(text)
 	}
 	found, err := withWords("", text, p.list)
@@ -223,7 +226,8 @@ func (p *picker) meant(text string) (source.NamedSession, error) {
 	if len(found) == 0 {
 		return source.NamedSession{}, p.src.NotFound(text, "as its id or path, or in its title, directory or agent")
 	}
-	if n := len(found) - 1; n > 0 {
+	n := len(found) - 1
+	if n > 0 {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n",
 			p.cmd.Name(), n, names.Visible(text))
 	}
@@ -239,7 +243,8 @@ func (p *picker) meant(text string) (source.NamedSession, error) {
 // searched.
 func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 	dir := i.CWD
-	if below, ok := strings.CutPrefix(dir+"/", home+"/"); ok && home != "" {
+	below, ok := strings.CutPrefix(dir+"/", home+"/")
+	if ok && home != "" {
 		dir = path.Join("~", below)
 	}
 	title := names.VisibleLine(i.DisplayName())
@@ -295,7 +300,9 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 		rows[i] = fmt.Sprintf("%s#%s\t%s  %5s  %-8s  %-12s  %s\t%s",
 			session, f[0], at.Local().Format("2006-01-02 15:04"), f[1], f[4], names.Visible(f[3]), names.Visible(f[5]), f[0])
 	}
-	chosen, err := p.fuzzy("branch", "", func(send func(lines ...string) error) error { return send(rows...) })
+	chosen, err := p.fuzzy("branch", "", func(send func(lines ...string) error) error {
+		return send(rows...)
+	})
 	return chosen[strings.LastIndexByte(chosen, '#')+1:], err
 }
 

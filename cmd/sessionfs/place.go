@@ -42,7 +42,10 @@ func (src *tree) searcher(query *search.Query, limit int) (*search.Searcher, err
 func onSource(are source.Arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *tree, args []string) error) *cobra.Command {
 	writes := cmd.Name() == "write"
 	flags := sourceFlags{
-		args: are, one: slices.Contains(ofOneAgent, cmd.Name()), ids: are == source.Sessions || writes, writes: writes,
+		args:      are,
+		one:       slices.Contains(ofOneAgent, cmd.Name()),
+		ids:       are == source.Sessions || writes,
+		writes:    writes,
 		sourceArg: cmd.Name() == "stats",
 	}
 	flags.add(cmd)
@@ -99,7 +102,13 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*tree, error) {
 		name = args[0]
 		args = nil
 	}
-	at, err := source.Find(source.Request{Demo: f.demo, Name: name, Args: args, Kind: f.args, One: f.one})
+	at, err := source.Find(source.Request{
+		Demo: f.demo,
+		Name: name,
+		Args: args,
+		Kind: f.args,
+		One:  f.one,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +130,8 @@ var ofOneAgent = []string{"bundle", "tar", "write"}
 
 // sayLeftOut says on stderr which files a list left out.
 func (src *tree) sayLeftOut(cmd *cobra.Command) {
-	if left := src.LeftOut(); left != "" {
+	left := src.LeftOut()
+	if left != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: warning:", names.Visible(left))
 	}
 }

@@ -48,7 +48,8 @@ func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) erro
 				return
 			case <-time.After(wait):
 				text := "reading ..."
-				if t := latest.Load(); t != nil {
+				t := latest.Load()
+				if t != nil {
 					text = *t
 				}
 				showProgress(out, text)

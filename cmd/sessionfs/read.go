@@ -49,7 +49,9 @@ func showCommand() *cobra.Command {
 			return err
 		}
 		defer f.Close()
-		return paged(cmd, func(out *view.Screen) error { return out.WriteTranscript(f) })
+		return paged(cmd, func(out *view.Screen) error {
+			return out.WriteTranscript(f)
+		})
 	})
 }
 
@@ -83,7 +85,9 @@ func (src *tree) showAround(cmd *cobra.Command, at source.NamedSession) error {
 			return err
 		}
 	}
-	return pagedAt(cmd, line, func(out *view.Screen) error { return out.WriteTranscript(passage.Text()) })
+	return pagedAt(cmd, line, func(out *view.Screen) error {
+		return out.WriteTranscript(passage.Text())
+	})
 }
 
 // passageOf returns an entry of a session with so many entries on each side. Callers must close its
@@ -128,7 +132,9 @@ func logCommand() *cobra.Command {
 			return err
 		}
 		width := terminalWidth(cmd.OutOrStdout())
-		return paged(cmd, func(out *view.Screen) error { return log.WriteText(cmd.Context(), out, width) })
+		return paged(cmd, func(out *view.Screen) error {
+			return log.WriteText(cmd.Context(), out, width)
+		})
 	})
 	cmd.Flags().UintVarP(&log.Most, "max-count", "n", 0, "the first `N` entries only; 0: all")
 	cmd.Flags().BoolVarP(&log.All, "all", "a", false, "every entry, also results of tools and changes of settings")
@@ -192,7 +198,11 @@ func pagedAt(cmd *cobra.Command, lines int, write func(out *view.Screen) error) 
 	if p.words != nil {
 		to = p
 	}
-	out := &view.Screen{Writer: bufio.NewWriter(to), People: people, Colours: people && wantsColours(os.Getenv)}
+	out := &view.Screen{
+		Writer:  bufio.NewWriter(to),
+		People:  people,
+		Colours: people && wantsColours(os.Getenv),
+	}
 	err := write(out)
 	flushed := out.Flush()
 	if err == nil {
@@ -201,7 +211,8 @@ func pagedAt(cmd *cobra.Command, lines int, write func(out *view.Screen) error) 
 	if p.in == nil {
 		return err
 	}
-	if closed := p.end(); closed != nil {
+	closed := p.end()
+	if closed != nil {
 		return closed
 	}
 	if errors.Is(err, syscall.EPIPE) {
@@ -212,7 +223,8 @@ func pagedAt(cmd *cobra.Command, lines int, write func(out *view.Screen) error) 
 
 // pagerWords returns the command line of the pager, nil if there is to be none.
 func pagerWords(lookup func(string) (string, bool), lookPath func(string) (string, error)) []string {
-	if term, _ := lookup("TERM"); term == "" || term == "dumb" { // pagers ask for a key before they show anything there
+	term, _ := lookup("TERM")
+	if term == "" || term == "dumb" { // pagers ask for a key before they show anything there
 		return nil
 	}
 	own, set := lookup("PAGER")
@@ -223,7 +235,8 @@ func pagerWords(lookup func(string) (string, bool), lookPath func(string) (strin
 	if own != "" {
 		return []string{"sh", "-c", own} // as git and man do: it may have options
 	}
-	if less, err := lookPath("less"); err == nil {
+	less, err := lookPath("less")
+	if err == nil {
 		return []string{less, "-FRX"}
 	}
 	return nil
@@ -259,7 +272,8 @@ type pager struct {
 // Write implements io.Writer.
 func (p *pager) Write(text []byte) (int, error) {
 	if p.in == nil {
-		if err := p.start(); err != nil {
+		err := p.start()
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -268,7 +282,8 @@ func (p *pager) Write(text []byte) (int, error) {
 
 func (p *pager) start() (err error) {
 	p.child = exec.Command(p.words[0], p.words[1:]...)
-	p.child.Stdout, p.child.Stderr = p.out, p.cmd.ErrOrStderr()
+	p.child.Stdout = p.out
+	p.child.Stderr = p.cmd.ErrOrStderr()
 	// less needs these for colours, unless the user has set others.
 	options := os.Getenv("LESS")
 	if options == "" {
@@ -279,7 +294,8 @@ func (p *pager) start() (err error) {
 	if err != nil {
 		return err
 	}
-	if err = p.child.Start(); err != nil {
+	err = p.child.Start()
+	if err != nil {
 		return err
 	}
 	p.in = in
@@ -295,7 +311,8 @@ func (p *pager) end() error {
 	_ = p.in.Close()
 	_ = p.child.Wait()
 	p.cmd.SetErr(nil) // the root's again
-	if status := p.child.ProcessState.ExitCode(); status > 0 {
+	status := p.child.ProcessState.ExitCode()
+	if status > 0 {
 		return refuse(exitFailure, "%s: the pager %q ended with status %d: set PAGER to one that is installed, or to cat for none",
 			p.cmd.Name(), os.Getenv("PAGER"), status)
 	}

@@ -105,7 +105,8 @@ func touchedCommand() *cobra.Command {
 		}
 		f.marks = touched.Marks()
 		err = f.run(cmd, src, nil, touched)
-		if code, ok := errors.AsType[status](err); ok && code == exitNothing {
+		code, ok := errors.AsType[status](err)
+		if ok && code == exitNothing {
 			sayError(cmd, src.unnamed(cmd.Context(), touched, ""))
 		}
 		return err
@@ -125,7 +126,8 @@ func touchedCommand() *cobra.Command {
 // advice about that.
 func (src *tree) unnamed(ctx context.Context, touched *search.Touched, advice string) error {
 	said := "no session names " + touched.Path()
-	if nearest := src.nearest(ctx, touched); nearest != "" {
+	nearest := src.nearest(ctx, touched)
+	if nearest != "" {
 		said += "; the most similar path that one names is " + nearest + advice
 	}
 	return errors.New(said)
@@ -150,7 +152,8 @@ func (src *tree) nearest(ctx context.Context, touched *search.Touched) string {
 
 // touchedBy returns the matcher of the calls that name a file, here or on Windows.
 func touchedBy(file string) (*search.Touched, error) {
-	if _, _, isAbs := names.AbsPath(file); !isAbs {
+	_, _, isAbs := names.AbsPath(file)
+	if !isAbs {
 		dir, err := unix.Getwd() // without links, as agents do
 		if err != nil {
 			return nil, err
@@ -191,7 +194,9 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 	found := 0
 	err = paged(cmd, func(out *view.Screen) error {
 		p := f.printer(cmd, src, out)
-		p.Whole = func(h *search.Hit) (search.Hit, error) { return searcher.Whole(cmd.Context(), m, h) }
+		p.Whole = func(h *search.Hit) (search.Hit, error) {
+			return searcher.Whole(cmd.Context(), m, h)
+		}
 		if f.count || f.list {
 			var sessions []*search.FileHits
 			err = withProgress(cmd, func(ctx context.Context) (err error) {
@@ -237,9 +242,13 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 // printer returns the printer of the hits.
 func (f *finding) printer(cmd *cobra.Command, src *tree, out *view.Screen) *search.Printer {
 	p := &search.Printer{
-		Out: out, Width: max(0, terminalWidth(cmd.OutOrStdout())), JSON: f.json, Count: f.count, Prompts: f.prompts,
-		Marks: f.marks,
-		Agent: func(found *search.FileHits) string { return src.agentOf(found.Directory()) },
+		Out:     out,
+		Width:   max(0, terminalWidth(cmd.OutOrStdout())),
+		JSON:    f.json,
+		Count:   f.count,
+		Prompts: f.prompts,
+		Marks:   f.marks,
+		Agent:   func(found *search.FileHits) string { return src.agentOf(found.Directory()) },
 	}
 	if f.around > 0 {
 		p.Around = func(h *search.Hit) (before, after []search.Hit, err error) {
@@ -278,7 +287,11 @@ func (src *tree) around(ctx context.Context, h *search.Hit, count int) (before, 
 				continue
 			}
 			found = append(found, search.Hit{
-				FileHits: h.FileHits, Entry: snap.Name(e), What: snap.PathLabel(e), Time: snap.Time(e), Line: said,
+				FileHits: h.FileHits,
+				Entry:    snap.Name(e),
+				What:     snap.PathLabel(e),
+				Time:     snap.Time(e),
+				Line:     said,
 			})
 			if len(found) == count {
 				break

@@ -49,7 +49,8 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := a.openLog(o, ready != nil); err != nil {
+	err = a.openLog(o, ready != nil)
+	if err != nil {
 		return err
 	}
 	if c.Fake {
@@ -58,7 +59,8 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	a.options = o
 	if ready != nil {
 		// Do not keep the file system of the working directory busy.
-		if err := os.Chdir("/"); err != nil {
+		err := os.Chdir("/")
+		if err != nil {
 			return fmt.Errorf("chdir: %w", err)
 		}
 	}
@@ -134,7 +136,8 @@ func (a *attendant) waitOrStop() {
 			a.server.End()
 			return
 		case <-a.signals.reopen:
-			if err := a.file.reopen(); err != nil {
+			err := a.file.reopen()
+			if err != nil {
 				a.log.Error("the log file could not be opened anew", "err", err)
 			} else {
 				a.log.Info("the log file was opened anew", "mountpoint", a.options.Mountpoint)

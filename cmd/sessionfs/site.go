@@ -37,7 +37,9 @@ func (s siteSource) Subject(ctx context.Context, info *listing.Info) (*sessionco
 func (s siteSource) EachCost(_ context.Context, each func(reports.Row)) error {
 	showProgress(s.cmd.ErrOrStderr(), "")
 	return withProgress(s.cmd, func(ctx context.Context) error {
-		return s.Costs(ctx, fs.Count{}, func(r reports.Row, _ string) { each(r) })
+		return s.Costs(ctx, fs.Count{}, func(r reports.Row, _ string) {
+			each(r)
+		})
 	})
 }
 
@@ -50,7 +52,9 @@ func (src *tree) exportAll(cmd *cobra.Command, path string, since time.Time) (er
 	defer s.Close()
 	s.Since = since
 	masked := map[string]int{}
-	s.Done = func(done, of int) { showProgress(cmd.ErrOrStderr(), progressText(done, of)) }
+	s.Done = func(done, of int) {
+		showProgress(cmd.ErrOrStderr(), progressText(done, of))
+	}
 	s.Fail = func(err error) {
 		showProgress(cmd.ErrOrStderr(), "")
 		sayError(cmd, err)

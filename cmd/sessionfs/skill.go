@@ -41,17 +41,20 @@ func skillCommand() *cobra.Command {
 			}
 			for _, dir := range dirs {
 				file := filepath.Join(dir, "skills", "sessionfs", "SKILL.md")
-				said := "written"
-				err := error(nil)
+				change := "removed"
+				var err error
 				if install {
+					change = "written"
 					err = agents.InstallSkill(file, skillText)
-				} else if said, err = "removed", agents.UninstallSkill(file); errors.Is(err, iofs.ErrNotExist) {
-					continue
-				}
-				if err != nil {
-					failed = errors.Join(failed, err)
 				} else {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", file, said)
+					err = agents.UninstallSkill(file)
+				}
+				switch {
+				case !install && errors.Is(err, iofs.ErrNotExist): // it was not there
+				case err != nil:
+					failed = errors.Join(failed, err)
+				default:
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", file, change)
 				}
 			}
 			return failed
@@ -70,7 +73,8 @@ func skillDirs(getenv func(string) string) (dirs []string) {
 			dirs = append(dirs, agent.Source)
 		}
 	}
-	if home := getenv("HOME"); len(dirs) == 0 && home != "" {
+	home := getenv("HOME")
+	if len(dirs) == 0 && home != "" {
 		dirs = append(dirs, filepath.Join(home, ".agents"))
 	}
 	return dirs

@@ -78,7 +78,9 @@ func (f *statsFlags) run(cmd *cobra.Command, src *tree, _ []string) error {
 	}
 	f.stats.Prices = src.Prices()
 	err = withProgress(cmd, func(ctx context.Context) error {
-		return src.Costs(ctx, count, func(r reports.Row, agent string) { f.stats.Add(&r, agent) })
+		return src.Costs(ctx, count, func(r reports.Row, agent string) {
+			f.stats.Add(&r, agent)
+		})
 	})
 	src.sayLeftOut(cmd)
 	if err != nil {
@@ -101,7 +103,12 @@ func (f *statsFlags) count(cmd *cobra.Command) (fs.Count, error) {
 	if err != nil {
 		return fs.Count{}, err
 	}
-	count := fs.Count{Tools: f.stats.OfTools(), Hours: f.stats.ByHours(), From: from.Begin, Until: to.End}
+	count := fs.Count{
+		Tools: f.stats.OfTools(),
+		Hours: f.stats.ByHours(),
+		From:  from.Begin,
+		Until: to.End,
+	}
 	if f.since != "" { // an older file has nothing since then
 		count.Written = from.Begin.Add(-storage.ClockMargin)
 	}

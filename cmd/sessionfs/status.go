@@ -60,7 +60,9 @@ func statusCommand() *cobra.Command {
 
 // ourMounts returns the mounts of this user, for root those of all users.
 func ourMounts() []fs.MountEntry {
-	return slices.DeleteFunc(fs.AllMounts(), func(e fs.MountEntry) bool { return !e.IsSessionfs() || !e.MayAsk() })
+	return slices.DeleteFunc(fs.AllMounts(), func(e fs.MountEntry) bool {
+		return !e.IsSessionfs() || !e.MayAsk()
+	})
 }
 
 // ourMountpoints returns where they are.

@@ -74,11 +74,13 @@ func bundleCommand() *cobra.Command {
 			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: bundle: %s left out: %s\n", names.Visible(what), reasonOf(err))
 		})
 		for _, session := range dirs {
-			if err := src.Bundle(cmd.Context(), b, session); err != nil {
+			err := src.Bundle(cmd.Context(), b, session)
+			if err != nil {
 				return fmt.Errorf("bundle: %s: %w; the archive is of no use", session, err)
 			}
 		}
-		if err := errors.Join(b.Close(), out.Flush()); err != nil {
+		err := errors.Join(b.Close(), out.Flush())
+		if err != nil {
 			return err
 		}
 		if b.Redacted {
@@ -135,7 +137,8 @@ func importCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := from.Add(cmd.Context(), path, cmd.InOrStdin()); err != nil {
+			err = from.Add(cmd.Context(), path, cmd.InOrStdin())
+			if err != nil {
 				return err
 			}
 		}

@@ -83,7 +83,8 @@ func howToMount(homes []clientHome, demo string) string {
 	at := filepath.Join(os.Getenv("HOME"), "agent-sessions")
 	shown := "~/agent-sessions"
 	for n := 2; !isFree(at); n++ {
-		if e, ok := fs.MountAt(at); ok && e.IsOurs() && e.IsSessionfs() {
+		e, ok := fs.MountAt(at)
+		if ok && e.IsOurs() && e.IsSessionfs() {
 			return fmt.Sprintf("A mount is at %s. To list its sessions, type:\n  ls %[1]s/recent\n", shown)
 		}
 		shown = fmt.Sprintf("~/agent-sessions-%d", n)
