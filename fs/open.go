@@ -68,7 +68,9 @@ func (o *opener) openDir(p *place) error {
 	p.blobs = &blobfs.Store{Storage: blobs}
 	p.shared = onDisk.Shared()
 	p.program = sessioncore.NewProgramRoot(source, o.Source, source.Path()).Program
-	p.prompts = func(files storage.Files) history.History { return promptdb.New(files) }
+	p.prompts = func(files storage.Files) history.History {
+		return promptdb.New(files)
+	}
 	p.writer = writer.Options{
 		Journal: onDisk,
 		Crumbs:  terminals,

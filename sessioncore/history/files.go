@@ -44,7 +44,11 @@ const LinesName = "history.jsonl"
 
 // Lines returns the history of Claude Code or Codex in files.
 func Lines(files storage.Files) Files {
-	return Files{Files: files, Names: func() []string { return []string{LinesName} }, Parse: parseLines}
+	return Files{
+		Files: files,
+		Names: func() []string { return []string{LinesName} },
+		Parse: parseLines,
+	}
 }
 
 // parseLines parses lines with the keys of either client.
@@ -78,7 +82,13 @@ func parseLines(_ string, text []byte) (all []Prompt) {
 		if session == nil {
 			session = v.Session
 		}
-		all = append(all, Prompt{Text: *display, At: at, Cwd: v.Project, Session: session, id: number})
+		all = append(all, Prompt{
+			Text:    *display,
+			At:      at,
+			Cwd:     v.Project,
+			Session: session,
+			id:      number,
+		})
 	}
 	return all
 }
@@ -124,7 +134,8 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 	}
 	room := hold.Another()
 	defer room.Close()
-	if err := room.Resize(3 * size); err != nil {
+	err = room.Resize(3 * size)
+	if err != nil {
 		return r, err
 	}
 	found, err := h.find(ctx, words)
@@ -141,7 +152,8 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 			id := any(*p.Session)
 			v.SessionID = &id
 		}
-		if err := out.Put(&v); err != nil {
+		err := out.Put(&v)
+		if err != nil {
 			return r, err
 		}
 	}
@@ -171,6 +183,8 @@ func (h Files) find(ctx context.Context, words []string) (found []Prompt, err er
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b Prompt) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.id, a.id)) })
+	slices.SortFunc(found, func(a, b Prompt) int {
+		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.id, a.id))
+	})
 	return found, nil
 }

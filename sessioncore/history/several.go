@@ -95,7 +95,8 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		newest := -1
 		last := ""
 		for i := range texts {
-			if at := timeOf(texts[i]); len(texts[i]) > 0 && (newest < 0 || at > last) {
+			at := timeOf(texts[i])
+			if len(texts[i]) > 0 && (newest < 0 || at > last) {
 				newest = i
 				last = at
 			}
@@ -106,7 +107,8 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		line, rest, _ := bytes.Cut(texts[newest], []byte("\n"))
 		texts[newest] = rest
 		out.line = fmt.Appendf(out.line[:0], `{"agent":%q,%s`+"\n", h[newest].Agent, line[1:])
-		if err := out.end(); err != nil {
+		err := out.end()
+		if err != nil {
 			return r, err
 		}
 	}

@@ -44,7 +44,8 @@ func (l *Text) grow(n int) error {
 		return nil
 	}
 	// The buffer at most doubles, or grows by n. Both are there while one is copied to the other.
-	if err := l.Hold.Resize(int64(3*l.text.Cap() + n)); err != nil {
+	err := l.Hold.Resize(int64(3*l.text.Cap() + n))
+	if err != nil {
 		l.isFull = true
 		return err
 	}
@@ -74,7 +75,8 @@ func (l *Text) end() error {
 	if l.text.Len()+len(l.line) > maxRendering {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)
 	}
-	if err := l.grow(len(l.line)); err != nil {
+	err := l.grow(len(l.line))
+	if err != nil {
 		return err
 	}
 	l.text.Write(l.line)
@@ -93,7 +95,9 @@ func Created(v any) any {
 
 // WordsOf splits a text like the client's search: runs of letters and digits, in lower case.
 func WordsOf(text string) []string {
-	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
+	isSeparator := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	}
 	return strings.FieldsFunc(strings.ToLower(text), isSeparator)
 }
 
@@ -105,5 +109,7 @@ func HasWords(prompt []byte, words []string) bool {
 		}
 		return r
 	}, prompt)
-	return !slices.ContainsFunc(words, func(word string) bool { return !bytes.Contains(lower, []byte(word)) })
+	return !slices.ContainsFunc(words, func(word string) bool {
+		return !bytes.Contains(lower, []byte(word))
+	})
 }

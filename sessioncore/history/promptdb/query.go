@@ -28,7 +28,11 @@ const (
 // query writes the result of a query to out, with a connection of that much memory. Errors are of this package, of
 // the storage, or of ctx.
 func (h *Database) query(ctx context.Context, match string, out *history.Text, memory int64) error {
-	d := sqlite.Database{Files: h.files, Name: databaseName, Limits: sqlite.Limits{Memory: memory, Value: maxValue}}
+	d := sqlite.Database{
+		Files:  h.files,
+		Name:   databaseName,
+		Limits: sqlite.Limits{Memory: memory, Value: maxValue},
+	}
 	defer d.Close()
 	var failed error // of the last transaction
 	err := d.Read(ctx, func(conn *sqlite.Conn) error {
@@ -82,12 +86,14 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *history.Text) error {
 	}
 	words := history.WordsOf(match)
 	if len(words) > 0 {
-		if err := selectWords(conn, found, sql, words, out); err != nil || !out.IsEmpty() {
+		err := selectWords(conn, found, sql, words, out)
+		if err != nil || !out.IsEmpty() {
 			return err
 		}
 	}
 	var ids map[int64]bool
-	if err = fmt.Errorf("%w: %q", history.ErrQuery, match); found.index {
+	err = fmt.Errorf("%w: %q", history.ErrQuery, match)
+	if found.index {
 		ids, err = matching(conn, match)
 	}
 	switch {
@@ -96,7 +102,9 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *history.Text) error {
 	case err != nil:
 		return err
 	}
-	return readRows(conn, sql, func(row *sqlite3.Stmt) bool { return ids[row.ColumnInt64(0)] }, out)
+	return readRows(conn, sql, func(row *sqlite3.Stmt) bool {
+		return ids[row.ColumnInt64(0)]
+	}, out)
 }
 
 // selectWords writes the prompts with all words, as beginnings of indexed words or anywhere.
@@ -132,12 +140,14 @@ func eachRow(conn *sqlite3.Conn, sql, match string, f func(row *sqlite3.Stmt) er
 	defer stmt.Close()
 	if match != "" {
 		// The blank keeps FTS5 from taking a match that begins with * for a special query.
-		if err := stmt.BindText(1, " "+match); err != nil {
+		err := stmt.BindText(1, " "+match)
+		if err != nil {
 			return readError(err)
 		}
 	}
 	for stmt.Step() {
-		if err := f(stmt); err != nil {
+		err := f(stmt)
+		if err != nil {
 			return err
 		}
 	}
@@ -163,7 +173,8 @@ func findTables(conn *sqlite3.Conn) (found tables, err error) {
 	const schema = `SELECT lower(name), sql FROM sqlite_schema
 WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`
 	err = eachRow(conn, schema, "", func(row *sqlite3.Stmt) error {
-		name, sql := row.ColumnText(0), strings.ToLower(row.ColumnText(1))
+		name := row.ColumnText(0)
+		sql := strings.ToLower(row.ColumnText(1))
 		switch {
 		case name == "history" && strings.HasPrefix(sql, "create table "):
 			found.history = true
@@ -184,7 +195,8 @@ WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`
 		if row.ColumnInt(1) != 0 {
 			return fmt.Errorf("%w: history has a generated column", history.ErrUnreadable)
 		}
-		if name := row.ColumnText(0); name == "session_id" || name == "use_count" {
+		name := row.ColumnText(0)
+		if name == "session_id" || name == "use_count" {
 			found.columns = append(found.columns, name)
 		}
 		return nil
@@ -205,7 +217,10 @@ func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, 
 // rowOf returns a statement's row: id, prompt, created_at, cwd, perhaps session_id and use_count.
 func rowOf(row *sqlite3.Stmt) *history.Row {
 	v := history.Row{
-		ID: value(row, 0), Prompt: value(row, 1), CreatedAt: history.Created(value(row, 2)), Cwd: value(row, 3),
+		ID:        value(row, 0),
+		Prompt:    value(row, 1),
+		CreatedAt: history.Created(value(row, 2)),
+		Cwd:       value(row, 3),
 	}
 	for column := 4; column < row.ColumnCount(); column++ {
 		value := value(row, column)
@@ -225,7 +240,8 @@ func value(row *sqlite3.Stmt, column int) any {
 	case sqlite3.INTEGER:
 		return row.ColumnInt64(column)
 	case sqlite3.FLOAT:
-		if f := row.ColumnFloat(column); !math.IsInf(f, 0) {
+		f := row.ColumnFloat(column)
+		if !math.IsInf(f, 0) {
 			return f
 		}
 	case sqlite3.TEXT:
