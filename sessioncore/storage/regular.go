@@ -36,11 +36,15 @@ func OpenDir(path string) (*os.File, error) {
 }
 
 func openRegular(path string, flags int) (*os.File, fs.FileInfo, error) {
-	notRegular := &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
-	stat := os.Lstat
 	if flags&unix.O_NOFOLLOW == 0 {
-		stat = os.Stat
+		return openAfter(os.Stat, path, flags)
 	}
+	return openAfter(os.Lstat, path, flags)
+}
+
+// openAfter looks at a path with stat, and opens it then. Another program may put a file of another kind there meanwhile.
+func openAfter(stat func(path string) (fs.FileInfo, error), path string, flags int) (*os.File, fs.FileInfo, error) {
+	notRegular := &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 	before, err := stat(path)
 	if err == nil && !before.Mode().IsRegular() {
 		return nil, nil, notRegular // opening some devices has an effect

@@ -4,7 +4,9 @@ package storage_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,4 +100,55 @@ func TestRegularSwapped(t *testing.T) {
 	close(stop)
 	<-stopped
 	require.Positive(t, read)
+}
+
+// TestRegularSwappedKind: a file of another kind that is put at the path after the look at it is refused once it is open.
+func TestRegularSwappedKind(t *testing.T) {
+	swaps := map[string]func(path string) error{
+		"a pipe":           func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"a directory":      func(path string) error { return os.Mkdir(path, 0o700) },
+		"a link to a file": func(path string) error { return os.Symlink("other", path) },
+		"a link to a pipe": func(path string) error { return os.Symlink("pipe", path) },
+		"a device":         func(path string) error { return os.Symlink("/dev/null", path) },
+		"a socket": func(path string) error {
+			listener, err := net.Listen("unix", path)
+			if err == nil {
+				t.Cleanup(func() { _ = listener.Close() })
+			}
+			return err
+		},
+	}
+	for swap, put := range swaps {
+		for _, isNamed := range []bool{false, true} {
+			t.Run(fmt.Sprint(swap, isNamed), func(t *testing.T) {
+				t.Chdir(t.TempDir()) // the path of a socket is short
+				require.NoError(t, os.WriteFile("file", []byte("text"), 0o600))
+				require.NoError(t, os.WriteFile("other", []byte("text"), 0o600))
+				require.NoError(t, unix.Mkfifo("pipe", 0o600))
+				look := func(path string) (fs.FileInfo, error) {
+					info, err := os.Stat(path)
+					require.NoError(t, os.Remove(path))
+					require.NoError(t, put(path))
+					return info, err
+				}
+				file, err := storage.OpenAfter(look, "file", isNamed)
+				if isNamed && swap == "a link to a file" {
+					require.NoError(t, err)
+					require.NoError(t, file.Close())
+					return
+				}
+				require.ErrorIs(t, err, storage.ErrNotRegular)
+				require.Nil(t, file)
+			})
+		}
+	}
+}
+
+// TestDeviceIsNotOpened: a path at which a device was seen is not opened, as that may have an effect.
+func TestDeviceIsNotOpened(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, []byte("text"), 0o600))
+	device := func(string) (fs.FileInfo, error) { return os.Stat("/dev/null") }
+	_, err := storage.OpenAfter(device, path, true)
+	require.ErrorIs(t, err, storage.ErrNotRegular)
 }
