@@ -16,8 +16,8 @@ import (
 	filenames "sessionfs/sessioncore/names"
 )
 
-// bidiControls change the direction of writing.
-const bidiControls = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+// separators begin another line in some programs, and bidiControls change the direction of writing.
+const separators, bidiControls = "\u2028\u2029", "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 // nameOf is the rule of docs/design.md section 1, Names, written from its text: plain names as they are, else
 // offending bytes in percent-encoding, cut at 200 bytes with 16 digits of the id's hash.
@@ -25,7 +25,7 @@ func nameOf(id string) string {
 	var name strings.Builder
 	for at, rest := 0, id; rest != ""; rest = id[at:] {
 		r, n := utf8.DecodeRuneInString(rest)
-		control := r <= 0x1F || r >= 0x7F && r <= 0x9F || strings.ContainsRune(bidiControls, r)
+		control := r <= 0x1F || r >= 0x7F && r <= 0x9F || strings.ContainsRune(separators+bidiControls, r)
 		notUTF8 := r == utf8.RuneError && n == 1 // of a lone surrogate
 		leading := at == 0 && (r == '.' || r == '-')
 		if control || notUTF8 || leading || r == '/' || r == '%' || r == '~' {

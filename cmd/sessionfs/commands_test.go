@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,4 +113,85 @@ func TestMessagesControlNoTerminal(t *testing.T) {
 			require.NotRegexp(t, "[\x1b\u009b\u202e]", r.stdout+r.stderr, "%q", args)
 		}
 	}
+}
+
+// TestRowsStayRows gives every text of a session characters that break a line or change a terminal: no command that prints a row
+// for it has them, off a terminal, on one, and as JSON.
+func TestRowsStayRows(t *testing.T) {
+	const odd = "\u2028\u2029\u0085\u009b2J\x1b[2J\u202e\u2066\u061c"
+	s := commandStore(t)
+	dir := filepath.Join(t.TempDir(), "pond"+odd)
+	require.NoError(t, os.MkdirAll(filepath.Join(s.source, "sessions", "odd"), 0o700))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	file := filepath.Join(dir, "kelp"+odd+".txt")
+	require.NoError(t, os.WriteFile(file, []byte("kelp\n"), 0o600))
+	other := filepath.Join(dir, "other")
+	lines := []map[string]any{
+		{"type": "session", "version": 3, "id": "kelp" + odd, "timestamp": "2026-01-05T23:25:51.290Z", "cwd": dir, "title": "Kelp" + odd},
+		{"type": "message", "id": "a1", "parentId": nil, "message": map[string]any{"role": "user", "content": "Plant kelp" + odd}},
+		{"type": "model_change", "id": "a2" + odd, "parentId": "a1", "model": "m" + odd + "/n" + odd},
+		{"type": "message", "id": "a3" + odd, "parentId": "a2" + odd, "message": map[string]any{
+			"role": "assistant", "model": "n" + odd, "provider": "m" + odd, "usage": map[string]any{"input": 1, "output": 2},
+			"content": []any{
+				map[string]any{"type": "text", "text": "Kelp" + odd},
+				map[string]any{"type": "toolCall", "id": "c", "name": "write", "arguments": map[string]any{"path": file, "content": "kelp\n"}},
+				map[string]any{"type": "toolCall", "id": "e", "name": "write", "arguments": map[string]any{"path": other, "content": "kelp " + odd}},
+				map[string]any{"type": "toolCall", "id": "d", "name": "tool" + odd, "arguments": map[string]any{"path": file}},
+			},
+		}},
+		{"type": "message", "id": "a4", "parentId": "a3" + odd, "message": map[string]any{
+			"role": "toolResult", "toolCallId": "c", "toolName": "write", "content": []any{map[string]any{"type": "text", "text": "kelp" + odd}},
+		}},
+		{"type": "message", "id": "a5", "parentId": "a4", "message": map[string]any{
+			"role": "toolResult", "toolCallId": "d", "toolName": "tool" + odd, "isError": true, "content": []any{map[string]any{"type": "text", "text": "kelp" + odd}},
+		}},
+		{"type": "label", "id": "a6", "parentId": "a5", "targetId": "a1", "label": "label" + odd},
+		{"type": "odd" + odd, "id": "a7", "parentId": "a6"},
+		{"type": "message", "id": "a8", "parentId": "gone" + odd, "message": map[string]any{"role": "user" + odd, "content": "kelp"}},
+	}
+	var text []byte
+	for n, line := range lines {
+		if n > 0 {
+			line["timestamp"] = fmt.Sprintf("2026-01-05T23:26:%02d.000Z", n)
+		}
+		quoted, err := json.Marshal(line)
+		require.NoError(t, err)
+		text = append(append(text, quoted...), '\n')
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.source, "sessions/odd/f.jsonl"), text, 0o600))
+	commands := [][]string{
+		{"search", "kelp"}, {"search", "-C", "1", "kelp"}, {"search", "--json", "kelp"}, {"touched", file}, {"touched", "-p", other},
+		{"touched", "-p", file}, {"touched", "--json", file}, {"blame", file}, {"blame", "--json", file}, {"log", "kelp"}, {"log", "--json", "kelp"},
+		{"pick", "kelp"}, {"show", "kelp"}, {"check"}, {"check", "--json"}, {"ls", "recent"}, {"ls", "-l", "recent"}, {"ls", "-R", "by-id"},
+		{"ls", "by-cwd"}, {"ls", "-R", "by-cwd"}, {"ls", "-l", "by-id/*/branches"}, {"ls", "-lR", "by-id/kelp*"},
+		{"stats", "--by", "session"}, {"diff", "kelp", "019d3d9"}, {"fork", "kelp#a1"},
+	}
+	for _, key := range []string{"session", "model", "tool", "cwd", "agent", "day", "model,cwd", "session,tool"} {
+		commands = append(commands, []string{"stats", "--by", key}, []string{"stats", "--json", "--by", key})
+	}
+	t.Setenv("PAGER", "cat")
+	t.Setenv("TERM", "xterm")
+	for _, args := range commands {
+		r := s.here(args[0], args[1:]...)
+		require.Less(t, r.code, exitUsage, "%q %s", args, r.stderr)
+		require.NotRegexp(t, "[\u2028\u2029\u0085\u009b\x1b\u202e\u2066\u061c]", r.stdout+r.stderr, "%q", args)
+		if args[0] != "pick" { // it would wait for a choice
+			shown := s.onTerminal(args[0], args[1:]...)
+			require.NotRegexp(t, "[\u2028\u2029\u0085\u009b\u202e\u2066\u061c]|\x1b\\[2J", shown, "%q", args)
+		}
+	}
+}
+
+// onTerminal returns the output of a command that runs in this process on a terminal.
+func (s *store) onTerminal(command string, args ...string) string {
+	s.t.Helper()
+	const end = "the end of the output"
+	terminal, output := openTerminal(s.t)
+	shown := make(chan string)
+	go func() { shown <- readTo(s.t, output, end) }()
+	args = append([]string{"sessionfs", command, "-s", s.source}, args...)
+	run(args, streams{strings.NewReader(""), terminal, terminal})
+	_, err := terminal.WriteString(end)
+	require.NoError(s.t, err)
+	return <-shown
 }

@@ -72,7 +72,7 @@ func isPlainName(text string) bool {
 }
 
 // PlainRune reports whether a name may have the code point r, whose encoding has size bytes.
-// Controls (C0, DEL, C1, bidi), surrogates and ill-formed bytes are encoded.
+// Controls (IsControl), surrogates and ill-formed bytes are encoded.
 func PlainRune(r rune, size int) bool {
 	switch {
 	case r < utf8.RuneSelf:

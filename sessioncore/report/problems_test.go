@@ -31,7 +31,7 @@ func TestLineOfJSON(t *testing.T) {
 	snap := snapshotOf(t, sessiontest.MessageLine(0, `{"role":"user","content":"a"}`)+
 		`{"type":"message","id":"<&\ud83c\u2028\"\u0001\u007f","parentId":"gone","message":{"role":"user","content":"b"}}`+"\n"+
 		"garbage\n")
-	require.Equal(t, `{"line":3,"offset":214,"bytes":112,"problem":"orphan","id":"<&\ud83c`+"\u2028"+`\"\u0001\u007f","why":"the entry before it is missing from the file; it is shown as the start of a branch"}
+	require.Equal(t, `{"line":3,"offset":214,"bytes":112,"problem":"orphan","id":"<&\ud83c\u2028\"\u0001\u007f","why":"the entry before it is missing from the file; it is shown as the start of a branch"}
 {"line":4,"offset":327,"bytes":7,"problem":"skipped","why":"not JSON"}
 `, problemsOf(t, snap, nil))
 }

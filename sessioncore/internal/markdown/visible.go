@@ -69,7 +69,7 @@ func Visible(text []byte) []byte {
 // browsers: a C1 control, a line or paragraph separator, or a character that changes the direction
 // of writing.
 func Obeyed(r rune) bool {
-	return r >= 0x80 && rawjson.IsControl(r) || r == 0x2028 || r == 0x2029
+	return r >= 0x80 && rawjson.IsControl(r)
 }
 
 // AppendLine appends visible text as one line of at most characters characters. Runs of white space

@@ -310,8 +310,9 @@ func AppendLine(dst []byte, v any) []byte {
 	return dst
 }
 
-// IsControl reports whether r is a C0 or C1 control character, DEL, or a bidi control, which can
-// make a line look like another one.
+// IsControl reports whether r is a C0 or C1 control character, DEL, a line or paragraph separator,
+// which begins another line in some programs, or a bidi control, which can make a line look like
+// another one.
 func IsControl(r rune) bool {
-	return r < 0x20 || r >= 0x7F && r <= 0x9F || unicode.Is(unicode.Bidi_Control, r)
+	return r < 0x20 || r >= 0x7F && r <= 0x9F || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r)
 }
