@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"sessionfs/sessioncore/internal/jsonl"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -65,7 +66,8 @@ const (
 type labelRecord struct {
 	target symbol
 	entry  uint32
-	label  string // "" clears
+	label  string // "" clears; a long one is cut
+	name   string // the file name of a label that is cut, "" for others
 }
 
 // contents are the facts about the entries of a file. A snapshot has a copy of the index's.
@@ -74,6 +76,7 @@ type contents struct {
 	records []indexRecord
 	// labelSets are the label entries in file order.
 	labelSets    []labelRecord
+	labelBytes   int // the memory of the texts in labelSets
 	problems     []Problem
 	problemCount int64    // number of all problems of reading, including those beyond maxProblems
 	longIDs      []symbol // ids whose names are cut
@@ -373,17 +376,34 @@ func (x *index) addLabel(u *jsonl.Unit, n uint32) {
 	if !ok {
 		return
 	}
-	label := ""
-	l := v.Member("label")
-	if l.Truthy() {
-		label = l.AsKey()
-	}
-	x.labelSets = append(x.labelSets, labelRecord{
+	set := labelRecord{
 		target: x.symbols.intern([]byte(target)),
 		entry:  n,
-		label:  label,
-	})
+		label:  labelIn(v),
+	}
+	if len(set.label) > maxLabel {
+		set.name = names.FileName(set.label)
+		end := maxLabel
+		for !utf8.RuneStart(set.label[end]) {
+			end--
+		}
+		set.label = set.label[:end] + "…"
+	}
+	x.labelBytes += len(set.label) + len(set.name)
+	x.labelSets = append(x.labelSets, set)
 }
+
+// labelIn returns the label that a label entry sets, "" if it clears one.
+func labelIn(text rawjson.Value) string {
+	label := text.Member("label")
+	if !label.Truthy() {
+		return ""
+	}
+	return label.AsKey()
+}
+
+// maxLabel bounds a label in memory, in bytes: an index has the labels of a whole session. The entry that sets it has all of it.
+const maxLabel = 4 << 10
 
 // maxPathLabel is the maximum length of a path label in bytes. It leaves room for the id within 255
 // bytes, and keeps names readable.

@@ -3,21 +3,32 @@ package sessioncore
 import (
 	"slices"
 	"sync"
+
+	"sessionfs/sessioncore/names"
 )
 
 // Label is a label in effect. Its target need not be in the session.
 type Label struct {
 	Target string // id, WTF-8
-	Label  string // WTF-8
+	Label  string // WTF-8; one of more than 4 KiB is cut, and ends in an ellipsis
 	Set    Entry  // the entry that set it
 	Place  int    // the order in the client's table: by the time of the target's first label since it was last cleared
+	name   string // the file name of a label that is cut, "" for others
+}
+
+// FileName returns the file name of the label, with a hash of all of it where it is cut.
+func (l Label) FileName() string {
+	if l.name != "" {
+		return l.name
+	}
+	return names.FileName(l.Label)
 }
 
 // labels are the labels in effect, found on first use.
 type labels struct {
 	once sync.Once
 	list []Label
-	of   map[string]string // by target
+	of   map[string]Label // by target
 }
 
 // Labels returns the labels in effect, in the file order of the entries that set them. The last
@@ -31,7 +42,21 @@ func (s *Snapshot) Labels() []Label {
 // LabelOf returns the label in effect of an id, which need not be that of an entry, "" for none.
 func (s *Snapshot) LabelOf(id string) string {
 	s.labels.once.Do(s.findLabels)
-	return s.labels.of[id]
+	return s.labels.of[id].Label
+}
+
+// WholeLabelOf is LabelOf with the end of a label that is cut, which it reads. Errors are those of EntryText.
+func (s *Snapshot) WholeLabelOf(id string) (string, error) {
+	s.labels.once.Do(s.findLabels)
+	label := s.labels.of[id]
+	if label.name == "" {
+		return label.Label, nil
+	}
+	text, err := s.EntryText(label.Set)
+	if err != nil {
+		return "", err
+	}
+	return labelIn(text), nil
 }
 
 // findLabels fills s.labels.
@@ -51,12 +76,13 @@ func (s *Snapshot) findLabels() {
 			Label:  l.label,
 			Set:    Entry(l.entry),
 			Place:  place,
+			name:   l.name,
 		}
 	}
-	s.labels.of = make(map[string]string, len(inEffect))
+	s.labels.of = make(map[string]Label, len(inEffect))
 	for _, l := range inEffect {
 		s.labels.list = append(s.labels.list, l)
-		s.labels.of[l.Target] = l.Label
+		s.labels.of[l.Target] = l
 	}
 	slices.SortFunc(s.labels.list, func(a, b Label) int {
 		return int(a.Set - b.Set)

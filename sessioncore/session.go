@@ -284,7 +284,7 @@ func (s *Session) install(snap *Snapshot) {
 	if old != nil {
 		old.Release()
 	}
-	s.store.addCached(s, len(snap.records))
+	s.store.addCached(s, snap.weight())
 }
 
 // Drop releases the cached snapshot, as the file is no longer a session.

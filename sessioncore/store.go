@@ -21,17 +21,24 @@ type Store struct {
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*Session
-	cached   *simplelru.LRU[*Session, int] // number of entries of each session's snapshot
+	cached   *simplelru.LRU[*Session, int] // weight of each session's snapshot
 	entries  int                           // sum over cached
 }
 
 const (
 	// maxCached bounds the cached snapshots, each with an open file, if descriptors suffice.
 	maxCached = 128
-	// maxCachedEntries bounds the memory of cached snapshots, at about 100 bytes per entry. The
+	// maxCachedEntries bounds the memory of cached snapshots, at about entrySize bytes per entry. The
 	// snapshot used last stays, whatever its size.
 	maxCachedEntries = 400_000
+	entrySize        = 100
 )
+
+// weight returns the memory of a snapshot, as a number of entries of the usual size.
+func (s *Snapshot) weight() int {
+	texts := len(s.symbols.arena) + s.labelBytes
+	return max(len(s.records), texts/entrySize)
+}
 
 // NewStore returns a Store of the sessions in files.
 func NewStore(files storage.Files) *Store {
@@ -110,7 +117,7 @@ func (st *Store) Probe(ctx context.Context, name string) (storage.Stat, error) {
 	return s.Probe(ctx)
 }
 
-// addCached records the snapshot of s with n entries, and evicts the least recently used ones.
+// addCached records the snapshot of s with the weight n, and evicts the least recently used ones.
 func (st *Store) addCached(s *Session, n int) {
 	st.mu.Lock()
 	st.cached.Remove(s)

@@ -37,6 +37,30 @@ func TestNamesLookedUpInVain(t *testing.T) {
 	require.Len(t, store.sessions, 1)
 }
 
+// TestLongTextsOfIndexes: ids and labels of megabytes are memory of a cached snapshot, of which few stay then.
+func TestLongTextsOfIndexes(t *testing.T) {
+	const sessions = 6
+	long := strings.Repeat("x", 12<<20)
+	ids := sessiontest.Entry(long, "")
+	var labels strings.Builder
+	for n := range len(long) / maxLabel {
+		fmt.Fprintf(&labels, `{"type":"label","id":"l%d","parentId":null,"timestamp":"2026-02-16T10:20:30.000Z","targetId":"e","label":%q}`+"\n", n, long[:maxLabel])
+	}
+	for _, text := range []string{ids, labels.String()} {
+		files := memory.New()
+		store := NewStore(files)
+		for n := range sessions {
+			name := fmt.Sprintf("%d.jsonl", n)
+			require.NoError(t, files.WriteFile(name, []byte(sessiontest.Header+text)))
+			snap, err := store.Session(name).Acquire(t.Context())
+			require.NoError(t, err)
+			snap.Release()
+		}
+		require.Equal(t, maxCachedEntries*entrySize/len(long), store.Indexed())
+		store.Close()
+	}
+}
+
 // TestFewDescriptors: more sessions can be read, one after the other, than the process has descriptors for, and no more
 // stay open than the store may keep.
 func TestFewDescriptors(t *testing.T) {

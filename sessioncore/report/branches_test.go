@@ -213,6 +213,18 @@ func TestByLabel(t *testing.T) {
 	}
 }
 
+// TestLongLabels: labels that are shown alike, as both are cut, have the names of the whole ones.
+func TestLongLabels(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	s := snapshotOf(t, at(1, "a", "", "")+at(2, "b", "a", "")+labelAt(3, "l1", "b", "a", long+"1")+labelAt(4, "l2", "b", "b", long+"2"))
+	require.Equal(t, s.LabelOf("a"), s.LabelOf("b"))
+	var got []string
+	for _, l := range ByLabel(s) {
+		got = append(got, l.Name+" "+s.Name(l.Entry))
+	}
+	require.Equal(t, []string{names.FileName(long+"1") + " a", names.FileName(long+"2") + " b"}, got)
+}
+
 // checkByLabel: a name leads to an entry that has the label.
 func checkByLabel(t *testing.T, s *sessioncore.Snapshot) {
 	all := map[string]bool{}

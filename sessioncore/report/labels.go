@@ -40,10 +40,11 @@ func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	seen := map[string]bool{}
 	for _, l := range slices.Backward(s.Labels()) {
 		e, err := s.Find(l.Target)
-		if err == nil && !seen[l.Label] {
-			seen[l.Label] = true
+		name := l.FileName()
+		if err == nil && !seen[name] {
+			seen[name] = true
 			list = append(list, Labelled{
-				Name:  names.FileName(l.Label),
+				Name:  name,
 				Entry: e,
 				Time:  s.Time(l.Set),
 				set:   l.Set,

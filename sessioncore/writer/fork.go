@@ -64,13 +64,17 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 		return newFile{}, err
 	}
 	route := &forkPath{snap, snap.Path(leaf)}
+	labels, err := w.forkedLabels(route)
+	if err != nil {
+		return newFile{}, err
+	}
 	file := newFile{
 		dialect: snap.Dialect(),
 		form:    snap.TimeForm(),
 		cwd:     header.Member("cwd"),
 		parent:  parent,
 		slot:    slot != nil,
-		labels:  w.forkedLabels(route),
+		labels:  labels,
 		write:   route.write,
 	}
 	if snap.Dialect() == sessioncore.OMP {
@@ -86,7 +90,7 @@ func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncor
 const directoriesKey = "additionalDirectories"
 
 // forkedLabels returns a label entry for each label in effect on the path, as a chain.
-func (w *Writer) forkedLabels(route *forkPath) []byte {
+func (w *Writer) forkedLabels(route *forkPath) ([]byte, error) {
 	b := w.emptyBatch(route.snap)
 	onPath := map[string]bool{}
 	for _, e := range route.entries {
@@ -101,13 +105,17 @@ func (w *Writer) forkedLabels(route *forkPath) []byte {
 	}
 	for _, l := range slices.SortedFunc(slices.Values(b.snap.Labels()), byPlace) {
 		if onPath[l.Target] {
+			label, err := b.snap.WholeLabelOf(l.Target)
+			if err != nil {
+				return nil, err
+			}
 			id := b.newID()
-			b.lines = append(b.lines, b.labelLine(b.leaf, id, l.Target, l.Label)...)
+			b.lines = append(b.lines, b.labelLine(b.leaf, id, l.Target, label)...)
 			b.ids[id] = batchLine{}
 			b.leaf = &id
 		}
 	}
-	return b.lines
+	return b.lines, nil
 }
 
 // newFile is the content of a new session file.

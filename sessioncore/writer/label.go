@@ -24,13 +24,17 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 	})
 }
 
-// changesLabel reports whether id has a label other than label.
+// changesLabel reports whether id has a label other than label, which may also be cut as the file labels shows it.
 func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
-	old := s.LabelOf(id)
-	if old == label && old != "" {
+	shown := s.LabelOf(id)
+	old, err := s.WholeLabelOf(id)
+	if err != nil {
+		return false, err
+	}
+	if old != "" && (label == old || label == shown) {
 		return false, nil
 	}
-	_, err := s.Verify(id)
+	_, err = s.Verify(id)
 	if err != nil && (old == "" || label != "" || !errors.Is(err, sessioncore.ErrNotFound)) {
 		return false, err
 	}

@@ -122,3 +122,32 @@ func TestReadOnlyPinsNothing(t *testing.T) {
 	w.store.Close()
 	require.Zero(t, open)
 }
+
+// TestLongLabel: a label that is cut where it is shown is whole in its entry and in a fork, and a line of labels that has it cut
+// sets nothing.
+func TestLongLabel(t *testing.T) {
+	ctx := context.Background()
+	w := startMemory(t, plainFile, Options{})
+	long := strings.Repeat("é", 4000)
+	require.NoError(t, w.SetLabel(ctx, w.session, "a", long+"1"))
+	shown := w.snapshot().LabelOf("a")
+	require.Equal(t, strings.Repeat("é", 2048)+"…", shown)
+	whole, err := w.snapshot().WholeLabelOf("a")
+	require.NoError(t, err)
+	require.Equal(t, long+"1", whole)
+
+	before := w.content()
+	require.Contains(t, before, long+"1")
+	require.NoError(t, w.SetLabel(ctx, w.session, "a", long+"1"))
+	require.NoError(t, w.SetLabel(ctx, w.session, "a", shown))
+	require.Equal(t, before, w.content())
+
+	fork, err := w.Fork(ctx, w.session, "b", "")
+	require.NoError(t, err)
+	require.Contains(t, fileContent(t, w.storage, fork), long+"1")
+
+	require.NoError(t, w.SetLabel(ctx, w.session, "a", long+"2"))
+	require.Len(t, w.added(before), 1)
+	require.NoError(t, w.SetLabel(ctx, w.session, "a", ""))
+	require.Empty(t, w.snapshot().LabelOf("a"))
+}
