@@ -48,11 +48,23 @@ func EachResultPath(details rawjson.Value, f func(string) bool) {
 		}
 	}
 	r.value(details.Member("possiblePaths"), 0, PathUse)
+	r.applied(details)
 	success := details.Member("success")
 	if success.Missing() || success.Truthy() {
 		for change := range details.Member("changes").EachMember {
 			r.value(change.Key, 0, PathUse)
 			r.value(change.Value.AnyOf("move_path", "movePath"), 0, PathUse)
+		}
+	}
+}
+
+// applied reads the files that omp's ast_edit changed: in its own result, or in that of the tool which applied a preview, by
+// another tool at times. Those of a preview are not changed yet.
+func (r *pathReader) applied(details rawjson.Value) {
+	inner := details.Member("xdev").Member("inner")
+	for _, edit := range [...]rawjson.Value{details, details.Member("sourceResultDetails"), inner, inner.Member("sourceResultDetails")} {
+		if edit.Member("applied").Truthy() {
+			r.value(edit.Member("files"), 0, PathUse)
 		}
 	}
 }

@@ -36,6 +36,11 @@ func TestEachResultPath(t *testing.T) {
 		`{"path":7,"perFileResults":{"path":"no"},"changes":["no"]}`:                       "",
 		`{"path":"` + strings.Repeat("x", MaxPath+1) + `"}`:                                "",
 		`{"fileEdits":[{"path":"a","kind":"edit"}],"possiblePaths":["b","c"]}`:             "a|b|c",
+		`{"applied":true,"files":["a","b"],"scopePath":"no"}`:                              "a|b",
+		`{"applied":false,"files":["no"],"sourceResultDetails":7,"xdev":[]}`:               "",
+		`{"action":"apply","sourceResultDetails":{"applied":true,"files":["a"]}}`:          "a",
+		`{"xdev":{"inner":{"sourceResultDetails":{"applied":true,"files":["a"]}}}}`:        "a",
+		`{"xdev":{"inner":{"applied":true,"files":["a"]}},"files":["no"]}`:                 "a",
 		`"text"`: "",
 		``:       "",
 	} {

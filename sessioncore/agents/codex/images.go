@@ -37,6 +37,18 @@ func madeImage(call agents.Object) (blocks agents.Blocks) {
 	return blocks
 }
 
+// madeImageArguments returns the arguments of a call by which the model made an image: its prompt, and the file where the
+// program saved the image, which only its own record tells.
+func madeImageArguments(call agents.Object) rawjson.Value {
+	prompt := call.Member("revised_prompt")
+	file := call.AnyOf("saved_path", "savedPath")
+	if !file.IsString() {
+		return prompt
+	}
+	args := append([]byte(`{"path":`), pathOf(file)...)
+	return append(agents.AppendText(args, "input", prompt), '}')
+}
+
 // imageCall adds a call by which the model made an image, and its result, unless an event did.
 func (c *converter) imageCall(item agents.Object, id rawjson.Value) {
 	text, _ := id.Text()
@@ -44,7 +56,7 @@ func (c *converter) imageCall(item agents.Object, id rawjson.Value) {
 		return
 	}
 	c.flushEvents(len(c.events))
-	c.call(id, agents.Quoted(imageKind), item.Member("revised_prompt"))
+	c.call(id, agents.Quoted(imageKind), madeImageArguments(item))
 	image := madeImage(item)
 	if len(image) > 0 {
 		c.result(id, nil, &outcome{blocks: image})

@@ -151,7 +151,7 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 		args = append(agents.AppendMember([]byte(`{"type":"image"`), "path", pathOf(p.Member("path"))), '}')
 	case madeImageEvent:
 		name = agents.Quoted(imageKind)
-		args = p.Member("revised_prompt")
+		args = madeImageArguments(p)
 		o.blocks = madeImage(p)
 	case patchEvent:
 		name = rawjson.Value(`"apply_patch"`)
