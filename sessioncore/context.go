@@ -15,6 +15,14 @@ import (
 // blobs and sends references unchanged. The document holds a reference to the snapshot until it is
 // closed.
 func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) (*document.Document, error) {
+	doc, _, err := s.ContextEntries(ctx, at, blobs)
+	return doc, err
+}
+
+// ContextEntries is Context, and returns the entry of each message, too.
+func (s *Snapshot) ContextEntries(
+	ctx context.Context, at Entry, blobs document.Blobs,
+) (*document.Document, []Entry, error) {
 	if s.dialect == Pi {
 		blobs = nil
 	}
@@ -36,10 +44,10 @@ func (s *Snapshot) Context(ctx context.Context, at Entry, blobs document.Blobs) 
 	}
 	if c.err != nil {
 		c.doc.Close()
-		return nil, c.err
+		return nil, nil, c.err
 	}
 	c.doc.SetResolved(c.resolver, c.blobs)
-	return c.doc, nil
+	return c.doc, c.messages, nil
 }
 
 // contextBuilder writes a context along a path. After an error its output is discarded.
@@ -50,9 +58,9 @@ type contextBuilder struct {
 	doc      *document.Document
 	resolver *document.Resolver
 	path     []Entry
-	messages int   // number written so far
-	blobs    bool  // an entry on the path may have a blob reference
-	err      error // the first one
+	messages []Entry // the entries of those written so far
+	blobs    bool    // an entry on the path may have a blob reference
+	err      error   // the first one
 }
 
 // entryText is an entry with its text, nil if there is no entry or it could not be read.
@@ -183,12 +191,12 @@ func (c *contextBuilder) lastRequest(at int) int {
 	return -1
 }
 
-// separate starts the next message.
-func (c *contextBuilder) separate() {
-	if c.messages > 0 {
+// separate starts the next message, which is an entry's.
+func (c *contextBuilder) separate(e Entry) {
+	if len(c.messages) > 0 {
 		c.doc.AddText(",")
 	}
-	c.messages++
+	c.messages = append(c.messages, e)
 }
 
 // alteredFlags are the flags of entries whose bytes may differ from the text for the model.
@@ -206,7 +214,7 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	payload := rec.role == RoleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
 	c.blobs = c.blobs || rec.flags&recBlob != 0
 	if rec.flags&alteredFlags == 0 && !hook && !payload && size != int64(len("null")) {
-		c.separate()
+		c.separate(e)
 		c.doc.AddRange(off, size)
 		return
 	}
@@ -227,7 +235,7 @@ func (c *contextBuilder) writeMessage(e Entry) {
 		edits = c.resolver.ImageEdits(edits, content, content.OffsetIn(message))
 		edits = c.textEdits(edits, message)
 	}
-	c.separate()
+	c.separate(e)
 	c.doc.AddEdited(off, message, edits)
 }
 
@@ -311,7 +319,7 @@ func (c *contextBuilder) writeCustomMessage(e Entry, edit contextEdit) {
 	if c.s.dialect != Pi && l.text.Member("excludeFromContext").Truthy() {
 		return // of another agent, which does not send it
 	}
-	c.separate()
+	c.separate(e)
 	c.doc.AddText(`{"role":"custom"`)
 	for _, key := range c.words.customKeys {
 		value := l.text.Member(key)
@@ -333,7 +341,7 @@ func (c *contextBuilder) writeBranchSummary(e Entry) {
 	if !l.text.Member("summary").Truthy() {
 		return
 	}
-	c.separate()
+	c.separate(e)
 	c.doc.AddText(`{"role":"` + c.words.branchRole + `"`)
 	c.writeKeys(l, c.words.branchKeys)
 	c.writeTime(l)
@@ -357,10 +365,10 @@ func (c *contextBuilder) writeCompaction(e Entry) {
 	l := c.load(e)
 	system := l.text.Member("systemMessage")
 	if c.s.dialect == Pi && system.Truthy() {
-		c.separate()
+		c.separate(e)
 		c.writeValue(l, system)
 	}
-	c.separate()
+	c.separate(e)
 	c.doc.AddText(`{"role":"` + c.words.compactionRole + `"`)
 	c.writeKeys(l, c.words.compactionKeys)
 	provider, items := c.remoteHistory(l.text)
@@ -372,6 +380,6 @@ func (c *contextBuilder) writeCompaction(e Entry) {
 	}
 	c.writeTime(l)
 	if c.s.dialect == Pi && l.text.Member(keptKey) == nil {
-		c.writeRetained(l)
+		c.writeRetained(e, l)
 	}
 }

@@ -65,7 +65,7 @@ func (c *contextBuilder) writeEditedMessage(e Entry, edit contextEdit) {
 		end = old.OffsetIn(message) + len(old)
 		key = ""
 	}
-	c.separate()
+	c.separate(e)
 	c.writeValue(l, message[:start])
 	c.doc.AddText(key)
 	c.writeContent(edit, blocks)
@@ -86,11 +86,11 @@ func (c *contextBuilder) writeContent(edit contextEdit, blocks bool) {
 }
 
 // writeRetained writes the messages that a compaction keeps itself, without answers that failed.
-func (c *contextBuilder) writeRetained(l entryText) {
+func (c *contextBuilder) writeRetained(e Entry, l entryText) {
 	for message := range l.text.Member("retainedTail").EachElement {
 		reason := message.Member("stopReason")
 		if message.IsObject() && !reason.Is("error") && !reason.Is("aborted") && !reason.Is("deferred") {
-			c.separate()
+			c.separate(e)
 			c.writeValue(l, message)
 		}
 	}

@@ -64,6 +64,26 @@ func OriginIn(record Object, session string) string {
 	return id
 }
 
+// HandedEntry is the entry that a turn was in the session that it comes from. Its id and time are those of
+// the entry in the new session, so that it counts once.
+type HandedEntry struct {
+	ID   string `json:"id"`
+	Time string `json:"timestamp"`
+}
+
+// EntryKey is the member with the HandedEntry of the first record of a turn.
+const EntryKey = "handedOver"
+
+// EntryIn returns the id and the time of the HandedEntry in a record, "" and nil for none.
+func EntryIn(record Object) (id string, time rawjson.Value) {
+	entry := record.Member(EntryKey)
+	if !entry.IsObject() {
+		return "", nil
+	}
+	id, _ = entry.Member("id").Text()
+	return id, entry.Member("timestamp")
+}
+
 // Speaker is the author of a turn.
 type Speaker uint8
 
@@ -86,6 +106,8 @@ type Turn struct {
 	By     Speaker
 	Time   time.Time
 	Blocks []TurnBlock
+	// Entry is its entry, nil for a turn that none had.
+	Entry *HandedEntry
 	// Model is the model of an answer, "" for an unknown one.
 	Model string
 	// Call is the id of the call of a result, and IsError says that it failed.

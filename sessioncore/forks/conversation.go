@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/document"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -23,6 +24,10 @@ type conversation struct {
 	byID     map[string]int
 	ids      map[string]bool // of calls, as they are handed over
 	images   int             // the number of images in whose place a text was read
+
+	// snapshot has the entries of the messages, nil where nobody asks for them.
+	snapshot *sessioncore.Snapshot
+	entries  []sessioncore.Entry
 }
 
 // messageRange is the place of a message in the context.
@@ -160,13 +165,28 @@ func (c *conversation) read(at int) (rawjson.Value, error) {
 	return text, err
 }
 
+// entryOf returns the entry of a message, or nil for a part of a compaction, and for an entry without a
+// time, which no copy is known by.
+func (c *conversation) entryOf(message int) *agents.HandedEntry {
+	if c.snapshot == nil {
+		return nil
+	}
+	entry := c.entries[message]
+	id, hasID := c.snapshot.ID(entry)
+	at, isTimed := c.snapshot.OwnTime(entry)
+	if !hasID || !isTimed || c.snapshot.Kind(entry) == sessioncore.TypeCompaction {
+		return nil
+	}
+	return &agents.HandedEntry{ID: id, Time: at.UTC().Format(rawjson.TimestampLayout)}
+}
+
 // turnOf returns the turn of a message, or nil for one that no other agent's model is sent.
 func (c *conversation) turnOf(at int) (*agents.Turn, error) {
 	message, err := c.read(at)
 	if err != nil {
 		return nil, err
 	}
-	t := &agents.Turn{Time: timeOf(message)}
+	t := &agents.Turn{Time: timeOf(message), Entry: c.entryOf(at)}
 	r := blockReader{conversation: c, call: c.messages[at].calls}
 	role, _ := message.Member("role").Text()
 	switch role {

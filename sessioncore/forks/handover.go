@@ -49,12 +49,18 @@ func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err e
 	if err != nil {
 		return "", "", err
 	}
-	said, err := from.Snapshot.Context(ctx, from.Entry, from.Blobs)
+	said, entries, err := from.Snapshot.ContextEntries(ctx, from.Entry, from.Blobs)
 	if err != nil {
 		return "", "", err
 	}
 	defer said.Close()
-	handover, err := h.handoverOf(ctx, from, said)
+	c, err := readConversation(ctx, said)
+	if err != nil {
+		return "", "", err
+	}
+	c.snapshot = from.Snapshot
+	c.entries = entries
+	handover, err := h.handoverOf(ctx, from, c)
 	if err != nil {
 		return "", "", err
 	}
@@ -82,12 +88,8 @@ func refuse(format string, args ...any) error {
 	return &forkRefusal{fmt.Errorf("this conversation cannot be handed over: "+format, args...)}
 }
 
-// handoverOf returns the handover of a context.
-func (h *Home) handoverOf(ctx context.Context, from *Given, said *document.Document) (*agents.Handover, error) {
-	c, err := readConversation(ctx, said)
-	if err != nil {
-		return nil, err
-	}
+// handoverOf returns the handover of a conversation.
+func (h *Home) handoverOf(ctx context.Context, from *Given, c *conversation) (*agents.Handover, error) {
 	header, _, err := from.Snapshot.ReadHeader()
 	if err != nil {
 		return nil, err

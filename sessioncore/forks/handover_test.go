@@ -191,6 +191,7 @@ func receiveEverywhere(t *testing.T, h *home, snap *sessioncore.Snapshot) (total
 		got := sessiontest.Snapshot(t, h.store.Session(name))
 		now := contextOf(t, got, sessiontest.Leaf(t, got))
 		checkServed(t, now)
+		checkCopies(t, snap, got)
 		before := contextOf(t, snap, sessioncore.Entry(e))
 		if !hasOddities(before) {
 			said, results := wordsOf(before)
@@ -205,6 +206,37 @@ func receiveEverywhere(t *testing.T, h *home, snap *sessioncore.Snapshot) (total
 		require.NoError(t, os.Remove(h.path(name)))
 	}
 	return total
+}
+
+// identities returns how often answers and results have an id and a time.
+func identities(snap *sessioncore.Snapshot) map[string]int {
+	all := map[string]int{}
+	for e := range sessioncore.Entry(snap.Len()) {
+		id, _ := snap.ID(e)
+		at, isTimed := snap.OwnTime(e)
+		isCounted := snap.IsMessage(e, sessioncore.RoleAssistant) || snap.IsMessage(e, sessioncore.RoleToolResult)
+		if isCounted && isTimed {
+			all[fmt.Sprint(id, " ", at)]++
+		}
+	}
+	return all
+}
+
+// checkCopies checks that the answers and results of a new session are those of the original, so that they
+// count once. Results that nobody recorded are new.
+func checkCopies(t testing.TB, original, made *sessioncore.Snapshot) {
+	before := identities(original)
+	for identity, times := range identities(made) {
+		require.Equal(t, 1, times, identity)
+		if before[identity] == 0 {
+			id, _, _ := strings.Cut(identity, " ")
+			e, err := made.Find(id)
+			require.NoError(t, err)
+			text, err := made.EntryText(e)
+			require.NoError(t, err)
+			require.Contains(t, string(text), lackedResult, identity)
+		}
+	}
 }
 
 // hasOddities reports whether a conversation has parts whose words are other ones in the new session:

@@ -104,7 +104,10 @@ func (c *converter) record(of *agents.Record) {
 	r := &record{Object: of.Object, message: of.Inner, line: of.Line}
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
-	r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
+	r.copyOf, r.copyTime = agents.EntryIn(r.Object)
+	if r.copyOf == "" {
+		r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
+	}
 	c.titles.read += len(of.Value) + 1
 	if !c.Side && !c.Facts {
 		c.titles.add(r.Object)
@@ -235,9 +238,10 @@ type record struct {
 	line         int64
 	typ          rawjson.Value
 	uuid, parent string
-	copyOf       string  // the uuid of the record that it was copied from
-	lines        []int64 // those of all records of a prompt; the last is its own
-	follows      bool    // it names no parent, as in files of other programs: it hangs on the record before it
+	copyOf       string        // the id of the entry that it is a copy of: the uuid of a record, or that of a handover
+	copyTime     rawjson.Value // the time of that entry, nil if it is the record's
+	lines        []int64       // those of all records of a prompt; the last is its own
+	follows      bool          // it names no parent, as in files of other programs: it hangs on the record before it
 }
 
 // id returns the id of a record's first entry. A copy in a fork has the original's id.
@@ -251,7 +255,13 @@ func (r *record) id() string {
 	return "l" + strconv.FormatInt(r.line, 10)
 }
 
-func (r *record) time() rawjson.Value { return r.Member("timestamp") }
+// time returns the time of a record's entries.
+func (r *record) time() rawjson.Value {
+	if r.copyTime.IsString() {
+		return r.copyTime
+	}
+	return r.Member("timestamp")
+}
 
 // pass lets the children of a record without an entry hang on its parent.
 func (c *converter) pass(r *record) {

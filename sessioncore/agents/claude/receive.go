@@ -82,6 +82,7 @@ type received struct {
 	UUID             string                 `json:"uuid"`
 	Timestamp        string                 `json:"timestamp"`
 	Origin           *agents.HandoverOrigin `json:"handedOverFrom,omitempty"`
+	Entry            *agents.HandedEntry    `json:"handedOver,omitempty"`
 }
 
 type compactMetadata struct {
@@ -157,6 +158,7 @@ func (w *receiver) summary(t *agents.Turn) error {
 func (w *receiver) user(t *agents.Turn, content any) error {
 	r := w.record(t, "user")
 	r.IsMeta = t.By == agents.ByProgram
+	r.Entry = t.Entry
 	r.Message = &receivedMessage{Role: "user", Content: content}
 	return w.write(r)
 }
@@ -174,8 +176,11 @@ func (w *receiver) answer(t *agents.Turn) error {
 	if model == "" {
 		model = provider.Model
 	}
-	for _, block := range blocksFor(t.Blocks) {
+	for i, block := range blocksFor(t.Blocks) {
 		r := w.record(t, "assistant")
+		if i == 0 {
+			r.Entry = t.Entry
+		}
 		r.Message = &receivedMessage{
 			ID:         id,
 			Type:       "message",

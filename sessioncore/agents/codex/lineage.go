@@ -78,6 +78,13 @@ func (c *converter) place(r *agents.Record) {
 	}
 	c.number = c.numberOf(line)
 	c.id = "l" + strconv.FormatInt(c.number, 10)
+	copyOf, copyTime := agents.EntryIn(r.Object)
+	if copyOf != "" {
+		c.id = copyOf
+	}
+	if copyTime.IsString() {
+		time = copyTime
+	}
 	c.From(c.id, time, c.line)
 }
 

@@ -25,13 +25,15 @@ func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, er
 type rolloutWriter struct {
 	handover *agents.Handover
 	out      io.Writer
+	entry    *agents.HandedEntry // of a turn that has no item yet
 }
 
 // rolloutRecord is a record of a handover.
 type rolloutRecord struct {
-	Timestamp string `json:"timestamp"`
-	Type      string `json:"type"`
-	Payload   any    `json:"payload"`
+	Timestamp string              `json:"timestamp"`
+	Type      string              `json:"type"`
+	Payload   any                 `json:"payload"`
+	Entry     *agents.HandedEntry `json:"handedOver,omitempty"`
 }
 
 // metaRecord is the first record.
@@ -115,6 +117,7 @@ func (w *rolloutWriter) begin() error {
 
 // turn writes the records of a turn.
 func (w *rolloutWriter) turn(t *agents.Turn) error {
+	w.entry = t.Entry
 	switch t.By {
 	case agents.BySummary:
 		return w.add(t, "compacted", struct {
@@ -194,7 +197,12 @@ func (w *rolloutWriter) event(t *agents.Turn, typ, words string) error {
 
 // add writes a record at the time of a turn.
 func (w *rolloutWriter) add(t *agents.Turn, typ string, payload any) error {
-	return w.write(rolloutRecord{Timestamp: t.Time.UTC().Format(rawjson.TimestampLayout), Type: typ, Payload: payload})
+	r := rolloutRecord{Timestamp: t.Time.UTC().Format(rawjson.TimestampLayout), Type: typ, Payload: payload}
+	if typ == itemRecord {
+		r.Entry = w.entry
+		w.entry = nil
+	}
+	return w.write(r)
 }
 
 // write writes a record.
