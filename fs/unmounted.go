@@ -110,7 +110,8 @@ func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Import
 	}
 	v := p.view
 	if p.frozen != nil {
-		return nil, errors.New("sessions of that agent are written by it alone: name the agent directory of omp or pi")
+		return nil, fmt.Errorf("sessions of that agent are written by it alone: name the agent directory of %s or pi",
+			strings.Join(Receivers(), ", "))
 	}
 	directory := ""
 	if transfer.IsWorkingDirectory(to) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	iofs "io/fs"
@@ -116,50 +117,89 @@ func importCommand() *cobra.Command {
 			"files at any depth, or the id of a session. " +
 			"Links are not followed. " +
 			"Of a session of another agent (a file, " + agents.All()[0].InHome() + ", a path in a mount) an omp session is made, which omp --resume goes on with; PATH#ID is the branch to one of its " +
-			"entries. A session goes where SOURCE has it, else into the directory in sessions/ in which it lay, " +
+			"entries. -s claude makes sessions of that agent. " +
+			"A session goes where SOURCE has it, else into the directory in sessions/ in which it lay, " +
 			"else where a new session of its working directory would. It is never replaced: one that is there " +
 			"gets what the copy has more. The files beside it and its images come along. Status 1: something was " +
 			"refused.",
 		Example: "  sessionfs import ~/old-laptop/.omp/agent " + agents.All()[0].InHome() + "\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
 		Args:    someArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		into, err := src.Importer(cmd.Context(), to)
-		if err != nil {
-			return refuse(exitUsage, "import: %s", err)
+		i := &importing{
+			cmd:      cmd,
+			src:      src,
+			to:       to,
+			isMasked: masked,
+			asJSON:   asJSON,
 		}
-		from, err := fs.OpenSources()
-		if err != nil {
-			return err
-		}
-		defer from.Close()
-		for _, path := range args {
-			path, err := importedFile(cmd, path)
-			if err != nil {
-				return err
-			}
-			err = from.Add(cmd.Context(), path, cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-		}
-		if masked {
-			into.Masked = map[string]int{}
-			into.Rules, err = secrets.Read("")
-			if err != nil {
-				return err
-			}
-		}
-		err = printImports(cmd, into, from, asJSON)
-		if masked {
-			sayMasked(cmd, "masked in what was imported", into.Masked, "")
-		}
-		return err
+		return i.run(args)
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each session")
 	cmd.Flags().BoolVar(&masked, "redact", false, "mask keys, tokens and passwords that are known")
 	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
 	cmd.ValidArgsFunction = nil // PATH is a file of the machine
 	return cmd
+}
+
+// importing is a run of sessionfs import.
+type importing struct {
+	cmd      *cobra.Command
+	src      *tree
+	to       string
+	isMasked bool
+	asJSON   bool
+}
+
+// run imports what the arguments name.
+func (i *importing) run(args []string) error {
+	handing, err := i.src.HandoverImporter(i.to)
+	if err != nil {
+		return refuse(exitUsage, "import: %s", err)
+	}
+	if handing != nil && i.isMasked {
+		return refuse(exitUsage, "import: --redact makes sessions of omp alone; name the agent directory of omp")
+	}
+	var into *transfer.Importer
+	if handing == nil {
+		into, err = i.src.Importer(i.cmd.Context(), i.to)
+	}
+	if err != nil {
+		return refuse(exitUsage, "import: %s", err)
+	}
+	from, err := fs.OpenSources()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	for _, path := range args {
+		path, err := importedFile(i.cmd, path)
+		if err != nil {
+			return err
+		}
+		err = from.Add(i.cmd.Context(), path, i.cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+	}
+	if handing != nil {
+		return printImports(i.cmd, handing, from, i.asJSON)
+	}
+	return i.runMasked(into, from)
+}
+
+// runMasked imports into omp or its kin, and tells how many secrets it masked where it was to.
+func (i *importing) runMasked(into *transfer.Importer, from *transfer.Sources) (err error) {
+	if !i.isMasked {
+		return printImports(i.cmd, into, from, i.asJSON)
+	}
+	into.Masked = map[string]int{}
+	into.Rules, err = secrets.Read("")
+	if err != nil {
+		return err
+	}
+	err = printImports(i.cmd, into, from, i.asJSON)
+	sayMasked(i.cmd, "masked in what was imported", into.Masked, "")
+	return err
 }
 
 // importedFile returns the file that an argument names: itself, or that of the session of an id.
@@ -175,8 +215,13 @@ func importedFile(cmd *cobra.Command, arg string) (string, error) {
 	return file, nil
 }
 
+// importer puts a found session into SOURCE.
+type importer interface {
+	Import(ctx context.Context, f transfer.FoundFile) (transfer.ImportOutcome, error)
+}
+
 // printImports imports sessions, and prints the outcome of each and their number.
-func printImports(cmd *cobra.Command, into *transfer.Importer, from *transfer.Sources, asJSON bool) error {
+func printImports(cmd *cobra.Command, into importer, from *transfer.Sources, asJSON bool) error {
 	const others = "others"
 	out := cmd.OutOrStdout()
 	failed := false

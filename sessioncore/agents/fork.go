@@ -3,11 +3,13 @@ package agents
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"sessionfs/sessioncore/internal/jsonl"
@@ -145,6 +147,17 @@ func checkForkLine(u *jsonl.Unit) error {
 func NewUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
+	return uuidOf(b)
+}
+
+// HashedUUID returns a UUID in the form of NewUUID that is the same for the same words.
+func HashedUUID(words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	return uuidOf([16]byte(sum[:16]))
+}
+
+// uuidOf returns 16 bytes as a UUID, without the bits in the place of the version.
+func uuidOf(b [16]byte) string {
 	b[6] = b[6]&0x0F | 0x40
 	b[8] = b[8]&0x3F | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

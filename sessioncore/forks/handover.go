@@ -27,6 +27,8 @@ type Given struct {
 	Blobs document.Blobs
 	// CWD is the working directory of the new session, without links.
 	CWD string
+	// ID is the id of the new session, "" for a random one.
+	ID string
 	// Notes are set by Receive: they say what is otherwise in the new session.
 	Notes []string
 }
@@ -99,7 +101,11 @@ func (h *Home) handoverOf(ctx context.Context, from *Given, c *conversation) (*a
 		return nil, err
 	}
 	now := h.Now()
-	handover := &agents.Handover{ID: agents.NewUUID(), Title: title, CWD: from.CWD, Time: now}
+	id := from.ID
+	if id == "" {
+		id = agents.NewUUID()
+	}
+	handover := &agents.Handover{ID: id, Title: title, CWD: from.CWD, Time: now}
 	handover.Origin = agents.HandoverOrigin{Source: from.Agent, Session: handover.ID}
 	handover.Origin.ID, _ = header.Member("id").Text()
 	handover.Origin.CWD, _ = header.Member("cwd").Text()
@@ -119,6 +125,18 @@ func (h *Home) handoverOf(ctx context.Context, from *Given, c *conversation) (*a
 		return err
 	}
 	return handover, nil
+}
+
+// StableID returns an ID that a new session has each time that the same branch is handed over to an agent,
+// so that it is found there.
+func (g *Given) StableID(to string) (string, error) {
+	header, _, err := g.Snapshot.ReadHeader()
+	if err != nil {
+		return "", err
+	}
+	id, _ := header.Member("id").Text()
+	entry, _ := g.Snapshot.ID(g.Entry)
+	return agents.HashedUUID(to, g.Agent, id, entry), nil
 }
 
 // writeHandover writes the text of a new session.

@@ -2,13 +2,10 @@ package transfer
 
 import (
 	"context"
-	"path"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/document"
-	"sessionfs/sessioncore/storage"
-	"sessionfs/sessioncore/storage/dir"
 )
 
 // GivenBranch is a branch of a session for an Importer that hands it over. Its Format is nil for one of pi.
@@ -64,21 +61,5 @@ func (c *openSession) check(
 		return err
 	}
 	defer snap.Release()
-	return f(ctx, snap, madeBlobs{c.made})
+	return f(ctx, snap, foundBlobs{files: c.made, dir: "blobs"})
 }
-
-// madeBlobs are the blobs of a session that was made.
-type madeBlobs struct{ in *dir.Storage }
-
-// Size implements document.Blobs.
-func (b madeBlobs) Size(hash string) (int64, error) {
-	st, err := b.in.Stat(path.Join("blobs", hash))
-	return st.Size, err
-}
-
-// Open implements document.Blobs.
-func (b madeBlobs) Open(hash string) (storage.Object, error) {
-	return b.in.Open(path.Join("blobs", hash))
-}
-
-var _ document.Blobs = madeBlobs{}
