@@ -68,6 +68,7 @@ func (u *Unmounted) HandOver(ctx context.Context, h *HandoverRequest) (id string
 	if err != nil {
 		return "", nil, err
 	}
+	to.runsPrograms()
 	if to.forks != nil {
 		id, _, err = to.forks.Receive(ctx, given)
 		return id, given.Notes, err

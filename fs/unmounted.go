@@ -38,6 +38,7 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 		return nil, err
 	}
 	t.view.Listing.SetBrief()
+	t.place.runsPrograms()
 	return &Unmounted{direct.New(t.root, log), t, log}, nil
 }
 

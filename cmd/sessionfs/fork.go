@@ -53,6 +53,10 @@ func forkCommand() *cobra.Command {
 // fork makes a session that ends at an entry of another one, the leaf if none is named, and returns
 // its path in the tree.
 func (p *picker) fork(at source.NamedSession, title string) (string, error) {
+	err := p.mayImport(at)
+	if err != nil {
+		return "", err
+	}
 	id, err := p.entryID(at)
 	if err != nil {
 		return "", err
@@ -64,6 +68,19 @@ func (p *picker) fork(at source.NamedSession, title string) (string, error) {
 		return "", err
 	}
 	return p.src.Resolve(strings.TrimSpace(answer.String()))
+}
+
+// mayImport returns an error unless a program that takes forks may be started in the directory of a session,
+// where the agent has one.
+func (p *picker) mayImport(at source.NamedSession) error {
+	if !agents.ByCommand(p.agent(at.Dir).Name) {
+		return nil
+	}
+	r, err := p.startable(at.Dir)
+	if err != nil {
+		return err
+	}
+	return p.mayStart(r)
 }
 
 // entryID returns the id of an entry, or of the leaf if none is named.

@@ -28,8 +28,7 @@ func (p *picker) goOnIn(agent string, at source.NamedSession) error {
 	if err != nil {
 		return err
 	}
-	command, _ := resumeCommand(agent, agents.NewUUID())
-	r := &resumption{agent: agent, id: h.ID, isUnmade: true, cwd: h.CWD, command: command}
+	r := &resumption{agent: agent, id: h.ID, isUnmade: true, cwd: h.CWD, command: resumeProgram(agent)}
 	err = p.findProgram(r)
 	if err == nil {
 		err = p.checkCWD(r)

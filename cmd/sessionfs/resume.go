@@ -37,10 +37,9 @@ var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 // are used. To join the id is not enough: omp 14 parses the value of --resume= as a word of its
 // own. A name that ends in .jsonl is a path for omp and pi.
 func resumeCommand(agent, id string) (command []string, ok bool) {
-	command = native[agent]
+	command = resumeProgram(agent)
 	isID := anyID.MatchString
 	if a := agents.Find(agent); a != nil {
-		command = a.Resume
 		isID = a.IsID
 	}
 	if command == nil || len(id) > maxID || !isID(id) || strings.HasSuffix(id, layout.SessionSuffix) {
@@ -52,6 +51,15 @@ func resumeCommand(agent, id string) (command []string, ok bool) {
 		return append(slices.Clone(before), last+id), true
 	}
 	return append(slices.Clone(command), id), true
+}
+
+// resumeProgram returns the command line with which an agent goes on with a session, without the id.
+func resumeProgram(agent string) []string {
+	a := agents.Find(agent)
+	if a != nil {
+		return a.Resume
+	}
+	return native[agent]
 }
 
 // agent returns the agent of a session, by its path in the tree, and the directory of that agent's

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -31,6 +33,9 @@ type Home struct {
 	Temporary string
 	// Closed is the reason against all forks (-o ro, -o redact); nil if there is none.
 	Closed error
+	// Run runs a command of the agent in a working directory, for agents that take new sessions by one.
+	// It is nil where no program is started.
+	Run func(ctx context.Context, cwd string, command []string) error
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -48,8 +53,9 @@ func (r *forkRefusal) Unwrap() []error { return []error{sessioncore.ErrInvalid, 
 // The error wraps sessioncore.ErrNotFound for an unknown entry, sessioncore.ErrInvalid for one at
 // which no fork can end, or an error of the storage.
 func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title string) (name string, err error) {
-	if h.Closed != nil {
-		return "", h.Closed
+	err = h.closed()
+	if err != nil {
+		return "", err
 	}
 	snap, err := s.Acquire(ctx)
 	if err != nil {
@@ -80,16 +86,61 @@ func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title strin
 	if err := h.check(ctx, snap, entry, name, text); err != nil {
 		return "", err
 	}
+	return name, h.place(ctx, place, text)
+}
+
+// closed returns the reason against all forks, nil if there is none.
+func (h *Home) closed() error {
+	byImport, isByImport := h.Format.(agents.ByImport)
+	if h.Closed == nil && isByImport && h.Run == nil {
+		return &forkRefusal{fmt.Errorf("%s takes a new session by the command %s, which sessionfs fork and sessionfs resume run",
+			h.Agent.Title, strings.Join(byImport.ImportCommand(), " "))}
+	}
+	return h.Closed
+}
+
+// place puts a checked text where the agent finds it: into a new file, or by the agent's own command.
+func (h *Home) place(ctx context.Context, place agents.ForkPlace, text *budget.Text) error {
+	byImport, isByImport := h.Format.(agents.ByImport)
+	if isByImport {
+		return h.give(ctx, byImport, place, text)
+	}
 	journal, err := h.Journal(place.Dir)
 	if err != nil {
-		return "", err
+		return err
 	}
 	for file, content := range place.Beside {
-		if err := create(journal, file, strings.NewReader(content)); err != nil {
-			return "", err
+		err := create(journal, file, strings.NewReader(content))
+		if err != nil {
+			return err
 		}
 	}
-	return name, create(journal, place.File, io.NewSectionReader(text, 0, text.Size()))
+	return create(journal, place.File, io.NewSectionReader(text, 0, text.Size()))
+}
+
+// give has the agent take a text by its command.
+func (h *Home) give(ctx context.Context, to agents.ByImport, place agents.ForkPlace, text *budget.Text) error {
+	file, err := os.CreateTemp(h.Temporary, "sessionfs-import-*.json")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	out := bufio.NewWriterSize(file, 64<<10)
+	name := place.Name(h.Agent)
+	cwd, err := to.Export(stagedFile{&staged{Files: h.Files, name: name, text: text}}, out)
+	err = errors.Join(err, out.Flush(), file.Close())
+	if err != nil {
+		return err
+	}
+	err = h.Run(ctx, cwd, append(to.ImportCommand(), file.Name()))
+	if err != nil {
+		return err
+	}
+	_, err = h.Files.Stat(name)
+	if storage.IsMissing(err) {
+		err = fmt.Errorf("%s took the new session, and keeps it elsewhere than in the directory of the original", h.Agent.Title)
+	}
+	return err
 }
 
 // create makes a file with a content.

@@ -40,8 +40,9 @@ type Given struct {
 // The error wraps sessioncore.ErrInvalid where the conversation cannot be handed over, or an error of the
 // storage.
 func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err error) {
-	if h.Closed != nil {
-		return "", "", h.Closed
+	err = h.closed()
+	if err != nil {
+		return "", "", err
 	}
 	receiver, ok := h.Format.(agents.Receiver)
 	if !ok {
@@ -78,11 +79,7 @@ func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err e
 	if err != nil {
 		return "", "", err
 	}
-	journal, err := h.Journal(place.Dir)
-	if err != nil {
-		return "", "", err
-	}
-	return handover.ID, name, create(journal, place.File, io.NewSectionReader(text, 0, text.Size()))
+	return handover.ID, name, h.place(ctx, place, text)
 }
 
 // refuse returns the refusal of a handover.

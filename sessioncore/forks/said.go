@@ -77,10 +77,13 @@ func saidIn(ctx context.Context, of *document.Document) (*saids, error) {
 			continue
 		}
 		parts := []said{}
+		call, isResult := c.results[i]
+		if isResult {
+			turn.Blocks = joined(turn)
+		}
 		for b := range turn.Blocks {
 			parts = append(parts, said{hash: hashOf(turn.By, &turn.Blocks[b]), message: i + 1})
 		}
-		call, isResult := c.results[i]
 		if isResult {
 			all.results[call] = parts
 		} else {
@@ -88,6 +91,21 @@ func saidIn(ctx context.Context, of *document.Document) (*saids, error) {
 		}
 	}
 	return all, nil
+}
+
+// joined returns the blocks of a result as an agent may keep them that has one text for each: that, and
+// the images behind it.
+func joined(t *agents.Turn) (blocks []agents.TurnBlock) {
+	text := t.Texts("\n")
+	if text != "" {
+		blocks = append(blocks, agents.TurnBlock{Text: text})
+	}
+	for _, b := range t.Blocks {
+		if b.Data != "" {
+			blocks = append(blocks, b)
+		}
+	}
+	return blocks
 }
 
 // CheckSaid is the comparison of Receive for a session that was made otherwise, and ends with an entry.

@@ -89,13 +89,30 @@ func (c *converter) message(r *agents.Record) {
 	c.isRemoved = isRemoved
 	c.before[id] = c.At()
 	at := agents.Count(r.Inner.Member("time").Member("created"))
-	c.From(id, agents.TimeText(at))
+	entry, timeText := handedIn(r.Member("parts"))
+	if entry == "" {
+		entry = id
+		timeText = agents.TimeText(at)
+	}
+	c.From(entry, timeText)
 	if r.Inner.Member("role").Is("user") {
 		c.user(r.Member("parts"))
 	} else {
 		c.answer(r, id, at)
 	}
 	c.end[id] = c.At()
+}
+
+// handedIn returns the id and the time of the entry that a message was in the session from which it was
+// handed over, "" for none.
+func handedIn(parts rawjson.Value) (id string, time rawjson.Value) {
+	for p := range parts.EachElement {
+		id, time = agents.EntryIn(agents.Read(p.Member("data").Member("metadata")))
+		if id != "" {
+			break
+		}
+	}
+	return id, time
 }
 
 // eachPart calls f for each part of a message that is not only shown for a moment.
@@ -146,6 +163,7 @@ func (c *converter) user(parts rawjson.Value) {
 func (c *converter) answer(r *agents.Record, id string, at int64) {
 	parts := r.Member("parts")
 	usage := usageOf(r.Inner.Member("tokens"))
+	prompt := usage.Input + usage.CacheRead + usage.CacheWrite
 	if at < c.created {
 		usage = agents.Usage{} // it counts in the session of which this is a fork
 	}
@@ -153,7 +171,7 @@ func (c *converter) answer(r *agents.Record, id string, at int64) {
 	case c.isCommand && c.command(parts):
 		return
 	case r.Inner.Member("summary").Truthy():
-		c.summary(parts, usage)
+		c.summary(parts, usage, prompt)
 		return
 	}
 	c.Model(r.Inner.Member("modelID"))
@@ -222,8 +240,12 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 	if !hasFailed && !state.Member("status").Is("completed") {
 		return
 	}
-	name, _ := id.Text()
-	c.From(name, agents.TimeText(agents.Count(state.Member("time").Member("end"))))
+	name, timeText := agents.EntryIn(agents.Read(state.Member("metadata")))
+	if name == "" {
+		name, _ = id.Text()
+		timeText = agents.TimeText(agents.Count(state.Member("time").Member("end")))
+	}
+	c.From(name, timeText)
 	shown := agents.ToolResult{
 		Call:    data.Member("callID"),
 		Details: state.Member("metadata"),
@@ -257,8 +279,9 @@ func (c *converter) command(parts rawjson.Value) (ok bool) {
 	return ok
 }
 
-// summary makes the entry of a compaction. Its tokens go to the answer before it.
-func (c *converter) summary(parts rawjson.Value, usage agents.Usage) {
+// summary makes the entry of a compaction. Its tokens go to the answer before it. prompt is the number of
+// those in its prompt, also where they count in another session.
+func (c *converter) summary(parts rawjson.Value, usage agents.Usage, prompt int64) {
 	text := ""
 	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
 		if kind == "text" {
@@ -271,5 +294,5 @@ func (c *converter) summary(parts rawjson.Value, usage agents.Usage) {
 	} else {
 		c.compaction = c.compaction.Plus(usage)
 	}
-	c.Compaction(agents.Quoted(text), "", usage.Input+usage.CacheRead+usage.CacheWrite)
+	c.Compaction(agents.Quoted(text), "", prompt)
 }

@@ -81,6 +81,7 @@ func (d *documents) readSession(name, id string) (*session, error) {
 	s.version, _ = v.Member("version").Text()
 	s.parent, _ = v.Member("parentID").Text()
 	s.revert = string(v.Member("revert"))
+	s.metadata = string(v.Member("metadata"))
 	return s, nil
 }
 

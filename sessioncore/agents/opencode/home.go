@@ -64,6 +64,7 @@ func (h *home) Composed() {}
 // session has the facts of a session outside its messages.
 type session struct {
 	id, parent, directory, title, revert, version string
+	metadata                                      string // JSON that the client keeps for others
 
 	created, updated int64            // ms
 	count            int64            // of its events: it changes with the session
@@ -487,8 +488,13 @@ func (h *home) About(name string, obj storage.Object, size int64, listed bool) (
 // forkMark is in the title of a fork, behind that of its origin. Nothing else names the origin.
 const forkMark = " (fork #"
 
-// origin returns the session that called a subagent, or of which a session is a fork, "" for none.
+// origin returns the session that called a subagent, of which a session is a fork, or from which it was
+// handed over, "" for none.
 func (h *home) origin(l *list, s *session) string {
+	handed := agents.OriginIn(agents.Read(agents.ObjectIn([]byte(s.metadata))), s.id)
+	if handed != "" {
+		return handed
+	}
 	if s.parent != "" || s.database == nil || !strings.Contains(s.title, forkMark) {
 		return s.parent
 	}

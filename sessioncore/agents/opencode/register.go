@@ -29,11 +29,11 @@ func register(name, title, dir, database string) {
 		},
 		Open: func(source agents.Source) (agents.Store, error) {
 			h := newHome(source, name, database)
-			return agents.Store{Files: h, Format: h, Path: source.Path}, nil
+			return agents.Store{Files: h, Format: formatOf(h), Path: source.Path}, nil
 		},
 		NameOf:      func(dir, below string) string { return path.Join(dir, below) },
 		Wrote:       func(v rawjson.Value) bool { return wrote(v) && name == "opencode" },
-		Alone:       alone,
+		Alone:       func(storage.Files, rawjson.Value) (agents.Format, error) { return formatOf(&home{name: name}), nil },
 		NamesAreIDs: true,
 		Keeps:       true,
 		Resume:      []string{name, "--session="},
@@ -48,5 +48,10 @@ func wrote(v rawjson.Value) bool {
 	return isDocument || v.Member("session").Member("directory").IsString()
 }
 
-// alone returns a converter of lines that this package made.
-func alone(storage.Files, rawjson.Value) (agents.Format, error) { return &home{name: "opencode"}, nil }
+// formatOf returns the form of a home's sessions. Only OpenCode's own command for new ones is known.
+func formatOf(h *home) agents.Format {
+	if h.name == "opencode" {
+		return forkable{h}
+	}
+	return h
+}

@@ -144,6 +144,7 @@ func sessionOf(row *sqlite3.Stmt, d *sqlite.Database, tables *schema) *session {
 		revert:    row.ColumnText(7),
 		count:     row.ColumnInt64(8),
 		unread:    row.ColumnInt64(9),
+		metadata:  row.ColumnText(10),
 		database:  d,
 		tables:    tables,
 	}
@@ -190,10 +191,7 @@ func sessionQuery(conn *sqlite.Conn, tables *schema) (string, error) {
 	}
 	var wanted []string
 	for _, name := range []string{"id", "directory", "title", "time_created", "time_updated", "version", "parent_id", "revert"} {
-		if !columns[name] {
-			name = "NULL"
-		}
-		wanted = append(wanted, name)
+		wanted = append(wanted, columnOr(columns, name))
 	}
 	count := "NULL"
 	if tables.hasCounts {
@@ -203,7 +201,15 @@ func sessionQuery(conn *sqlite.Conn, tables *schema) (string, error) {
 	if tables.hasLater {
 		unread = "(SELECT count(*) FROM " + laterMessages + " WHERE session_id = session.id)"
 	}
-	return "SELECT " + strings.Join(append(wanted, count, unread), ", ") + " FROM session", nil
+	return "SELECT " + strings.Join(append(wanted, count, unread, columnOr(columns, "metadata")), ", ") + " FROM session", nil
+}
+
+// columnOr returns the name of a column that a table has, or NULL.
+func columnOr(columns map[string]bool, name string) string {
+	if columns[name] {
+		return name
+	}
+	return "NULL"
 }
 
 // columnsOf returns the names of a table's columns, none for a view, a table with computed columns, or

@@ -1,0 +1,29 @@
+package agents
+
+import (
+	"io"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// ByImport is a Forker whose agent keeps no file for each session, and takes a new one by a command of its
+// own. The texts that Fork and Receive write are those of the sessions in Store.Files.
+type ByImport interface {
+	Forker
+	// Export writes the text of a new session as the file that the command takes, and returns the
+	// working directory in which the command is started.
+	Export(text storage.Object, out io.Writer) (cwd string, err error)
+	// ImportCommand returns the command, whose last argument is the file.
+	ImportCommand() []string
+}
+
+// ByCommand reports whether the Format of the agent of a name is ByImport.
+func ByCommand(name string) bool {
+	agent := Find(name)
+	if agent == nil || agent.Alone == nil {
+		return false
+	}
+	format, err := agent.Alone(nil, nil)
+	_, isByImport := format.(ByImport)
+	return err == nil && isByImport
+}
