@@ -171,24 +171,30 @@ func (s *Session) readAll(ctx context.Context) (_ *Snapshot, err error) {
 			_ = file.Close()
 		}
 	}()
-	readAt := time.Now()
-	st, err := storage.StatUntil(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	x := newIndex(file)
-	x.resume, err = jsonl.Load(ctx, file, jsonl.Position{}, st.Size, x.add)
-	if err != nil {
-		return nil, err
-	}
-	if !x.header.found {
-		return nil, ErrNotSession
-	}
-	f, err := fingerprintsOf(file, file, st, readAt, nil)
+	x, f, err := indexOf(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	return s.snapshotOf(x, f), nil
+}
+
+// indexOf returns the index of an open file, and what identifies the file's beginning.
+func indexOf(ctx context.Context, file storage.Object) (*index, fingerprints, error) {
+	readAt := time.Now()
+	st, err := storage.StatUntil(ctx, file)
+	if err != nil {
+		return nil, fingerprints{}, err
+	}
+	x := newIndex(file)
+	x.resume, err = jsonl.Load(ctx, file, jsonl.Position{}, st.Size, x.add)
+	if err != nil {
+		return nil, fingerprints{}, err
+	}
+	if !x.header.found {
+		return nil, fingerprints{}, ErrNotSession
+	}
+	f, err := fingerprintsOf(file, file, st, readAt, nil)
+	return x, f, err
 }
 
 // snapshotOf returns a snapshot of an index, with the position of the leaf in memory if no entry

@@ -116,17 +116,9 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 			outBuffers.Put(buffer)
 		}
 	}()
-	at, err := c.load(ctx, obj, to.Size, run.add)
+	at, err := run.load(ctx, to.Size)
 	if err != nil {
 		return err
-	}
-	if run.lastAt < at.Off { // otherwise it may still become a record
-		run.complete = len(run.problems)
-	}
-	c.problems = run.problems[:run.complete]
-	if run.hasHeader() {
-		run.out = append(run.out, c.problems...)
-		c.problems = nil
 	}
 	err = run.write()
 	if err != nil {
@@ -144,6 +136,34 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	return err
 }
 
+// load converts the values from c.at up to size, and returns their end.
+func (r *conversionRun) load(ctx context.Context, size int64) (jsonl.Position, error) {
+	at, err := r.c.load(ctx, r.obj, size, r.add)
+	if err != nil {
+		return at, err
+	}
+	if r.lastAt < at.Off { // otherwise it may still become a record
+		r.complete = len(r.problems)
+	}
+	r.c.problems = r.problems[:r.complete]
+	if r.hasHeader() {
+		r.out = append(r.out, r.c.problems...)
+		r.c.problems = nil
+	}
+	return at, nil
+}
+
+// convertOnce converts a file of size bytes from its start, in the memory of dst or more.
+func (c *conversion) convertOnce(ctx context.Context, obj storage.Object, size int64, dst []byte) ([]byte, error) {
+	run := &conversionRun{c: c, obj: obj, out: dst[:0], lastAt: -1, written: -1, isOnce: true}
+	_, err := run.load(ctx, size)
+	if err != nil {
+		return nil, err
+	}
+	c.text.stable = int64(len(run.out))
+	return c.appendTail(run.out, run.problems[run.complete:]), nil
+}
+
 // conversionRun converts the values of a part of a file.
 type conversionRun struct {
 	c   *conversion
@@ -156,6 +176,8 @@ type conversionRun struct {
 	complete int
 	lastAt   int64
 	written  int64
+
+	isOnce bool // all of the text remains in out
 }
 
 // hasHeader reports whether the header of the session is converted.
@@ -188,7 +210,7 @@ func (r *conversionRun) add(u *jsonl.Unit) error {
 	} else {
 		r.addProblem(u)
 	}
-	if len(r.out) < chunk {
+	if len(r.out) < chunk || r.isOnce {
 		return nil
 	}
 	return r.write()
@@ -219,11 +241,7 @@ func (r *conversionRun) addProblem(u *jsonl.Unit) {
 // writeTail replaces the text of the answer that is open at the end of the file. problems are the
 // lines behind it.
 func (c *conversion) writeTail(problems []byte) error {
-	tail := c.converter.Tail(nil)
-	if c.text.stable > 0 {
-		tail = append(tail, problems...)
-	}
-	tail = c.appendUnresumed(tail)
+	tail := c.appendTail(nil, problems)
 	c.text.tail.Close() // readers keep the tails of their versions
 	c.text.tail = nil
 	c.text.end = int64(len(tail))
@@ -233,6 +251,16 @@ func (c *conversion) writeTail(problems []byte) error {
 	c.text.tail = c.texts.New()
 	_, err := c.text.tail.Write(tail)
 	return err
+}
+
+// appendTail appends the answer that is open at the end of the file, and the lines behind it, of which
+// problems are some.
+func (c *conversion) appendTail(dst, problems []byte) []byte {
+	dst = c.converter.Tail(dst)
+	if c.text.stable > 0 {
+		dst = append(dst, problems...)
+	}
+	return c.appendUnresumed(dst)
 }
 
 // load emits the values of a file from c.at on, and returns their end.

@@ -202,17 +202,46 @@ func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storag
 		s.drop()
 	}
 	if converter == nil {
-		likely := about
-		if likely.Title == "" && !about.Facts {
-			listed, err := f.format.About(s.name, obj, st.Size, true)
-			if err != nil {
-				return st, err
-			}
-			likely.Title = listed.Title
+		likely, err := f.likely(s.name, about, obj, st.Size)
+		if err != nil {
+			return st, err
 		}
 		converter = f.format.Converter(likely, obj)
 	}
 	return st, f.convert(ctx, s, about, converter, obj, st.Token)
+}
+
+// start returns the facts about a session outside its records, and a converter for its file.
+func (f *Files) start(name string, obj storage.Object, size int64) (about About, first *Builder, err error) {
+	ofEnds := obj
+	if f.facts == nil {
+		memory := ends.Get().(*[ShortSize]byte)
+		defer ends.Put(memory)
+		ofEnds, err = newHeadIn(obj, size, memory) // it is read for the facts, and again for the title
+		if err != nil {
+			return about, nil, err
+		}
+	}
+	about, err = f.about(name, ofEnds, size)
+	if err != nil {
+		return about, nil, err
+	}
+	likely, err := f.likely(name, about, ofEnds, size)
+	if err != nil {
+		return about, nil, err
+	}
+	return about, f.format.Converter(likely, obj), nil
+}
+
+// likely returns the facts about a session with the title that a list finds, as a converter would
+// restart for another one.
+func (f *Files) likely(name string, about About, obj storage.Object, size int64) (About, error) {
+	if about.Title != "" || about.Facts {
+		return about, nil
+	}
+	listed, err := f.format.About(name, obj, size, true)
+	about.Title = listed.Title
+	return about, err
 }
 
 // convert converts a file from its start. Callers must hold s.mu.

@@ -119,6 +119,25 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	return st, err
 }
 
+// ConvertOnce implements sessioncore.Passing.
+func (o *object) ConvertOnce(ctx context.Context, dst []byte) ([]byte, storage.Stat, error) {
+	raw := o.Raw()
+	st, err := raw.Stat()
+	_, last := o.files.find(o.name)
+	isConverted := last.raw != (storage.Token{})
+	if err != nil || st.Size > longSize || isConverted {
+		return nil, st, err
+	}
+	about, next, err := o.files.start(o.name, raw, st.Size)
+	for n := 0; err == nil && next != nil && n < maxReadings; n++ {
+		c := &conversion{about: about, converter: next}
+		dst, err = c.convertOnce(ctx, raw, st.Size, dst)
+		next = c.converter.Restart()
+	}
+	st.Size = int64(len(dst))
+	return dst, st, err
+}
+
 // isCurrent reports whether the object's version is of the file's state, and sets its token.
 func (o *object) isCurrent(st *storage.Stat) bool {
 	o.mu.Lock()

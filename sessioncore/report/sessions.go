@@ -104,6 +104,9 @@ func (c *cache[F, T]) readChanged(ctx context.Context, sessions []*listing.Info)
 	return all, err
 }
 
+// conversionBuffers recycles the memory for sessions that are read once.
+var conversionBuffers = sync.Pool{New: func() any { return new(sessioncore.ConversionBuffer) }}
+
 // readTries bounds the reads of a session that is overwritten meanwhile.
 const readTries = 3
 
@@ -115,8 +118,10 @@ func (c *cache[F, T]) readOne(ctx context.Context, info *listing.Info) (of F, er
 	if !session.IsCached() {
 		defer c.store.EvictSession(session)
 	}
+	buffer := conversionBuffers.Get().(*sessioncore.ConversionBuffer)
+	defer conversionBuffers.Put(buffer)
 	try := func() error {
-		snap, err := session.Acquire(ctx)
+		snap, err := c.store.AcquireOnce(ctx, session, buffer)
 		if err != nil {
 			return err
 		}

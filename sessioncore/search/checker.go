@@ -121,6 +121,9 @@ func (c *checker) piece(v rawjson.Value) bool {
 
 // body checks the text of a string.
 func (c *checker) body(body []byte) {
+	if c.foundInBeginning(body) {
+		return
+	}
 	if len(body) <= window || c.overlap < 0 || c.isWhole {
 		if bytes.IndexByte(body, '\\') >= 0 || !utf8.Valid(body) {
 			c.decoded = rawjson.AppendDecoded(c.decoded[:0], body)
@@ -143,6 +146,25 @@ func (c *checker) body(body []byte) {
 		}
 		c.decoded = append(c.decoded[:0], c.decoded[keep:]...)
 	}
+}
+
+// beginning is the part of a text that is decoded before the rest, in bytes of the file.
+const beginning = 1 << 10
+
+// foundInBeginning checks the beginning of the text of a string. It reports whether the only word of the
+// query is there, with all of the line that is shown, so that the rest does not matter.
+func (c *checker) foundInBeginning(body []byte) bool {
+	isOneWord := len(c.q.words) == 1 && len(c.q.without) == 0 && c.q.words[0].plain != nil
+	if !isOneWord || c.isWhole || c.found[0] || len(body) < 2*beginning {
+		return false
+	}
+	c.decoded = rawjson.AppendDecoded(c.decoded[:0], body[:rawjson.CutPoint(body, beginning)])
+	at, _ := c.q.words[0].find(c.decoded)
+	if at < 0 || at+lineAfter+utf8.UTFMax > len(c.decoded) {
+		return false
+	}
+	c.find(c.decoded)
+	return true
 }
 
 // plain checks a text that is no JSON.

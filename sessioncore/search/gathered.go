@@ -41,6 +41,10 @@ func (g *hitCollector) add(f *FileHits) bool {
 	if g.known == nil {
 		g.known = map[uint64]int32{}
 	}
+	if g.count {
+		g.addCounted(f)
+		return true
+	}
 	for i := range f.Hits {
 		if key := f.Hits[i].copyKey(); key != 0 {
 			if n, ok := g.known[key]; ok {
@@ -50,33 +54,48 @@ func (g *hitCollector) add(f *FileHits) bool {
 			g.known[key] = int32(len(g.owners))
 		}
 		g.owners = append(g.owners, f)
-		if g.count {
-			continue
-		}
 		if len(g.hits) == g.limit {
 			g.more = true
 			return false
 		}
 		g.hits = append(g.hits, f.Hits[i])
 	}
-	if g.count && len(f.Hits) > 0 {
-		g.found = append(g.found, f)
-		f.Hits = nil
-	}
 	return true
 }
 
-// addCopy adds a hit of f that is a copy of hit n, or its original.
-func (g *hitCollector) addCopy(n int32, f *FileHits, hit *Hit) {
+// addCounted is add for the number of hits alone.
+func (g *hitCollector) addCounted(f *FileHits) {
+	if len(f.counted) == 0 {
+		return
+	}
+	for _, key := range f.counted {
+		n, isKnown := g.known[key]
+		if key != 0 && isKnown {
+			g.setOlder(n, f)
+			continue
+		}
+		if key != 0 {
+			g.known[key] = int32(len(g.owners))
+		}
+		g.owners = append(g.owners, f)
+	}
+	g.found = append(g.found, f)
+	f.counted = nil
+}
+
+// setOlder makes f the owner of hit n if it is older, and reports that.
+func (g *hitCollector) setOlder(n int32, f *FileHits) bool {
 	isOlder := f.compareAge(g.owners[n]) < 0
 	if isOlder {
 		g.owners[n] = f
 	}
-	if g.count {
-		return
-	}
+	return isOlder
+}
+
+// addCopy adds a hit of f that is a copy of hit n, or its original.
+func (g *hitCollector) addCopy(n int32, f *FileHits, hit *Hit) {
 	copies := g.hits[n].Copies + 1
-	if isOlder {
+	if g.setOlder(n, f) {
 		g.hits[n] = *hit
 	}
 	g.hits[n].Copies = copies

@@ -10,6 +10,7 @@ import (
 // Prompts finds the prompts before entries of a session, and keeps the last one.
 type Prompts struct {
 	AreWhole bool // their first lines are not shortened
+	AreOff   bool // there are none, as for a caller that only counts
 
 	entry sessioncore.Entry // of the last one
 	line  string
@@ -18,7 +19,7 @@ type Prompts struct {
 
 // Before returns the first line of the person's request that an entry follows or is, or "".
 func (p *Prompts) Before(s *sessioncore.Snapshot, e sessioncore.Entry) string {
-	for n := 0; e != sessioncore.NoEntry && n < s.Len(); n++ { // parents may be a cycle
+	for n := 0; !p.AreOff && e != sessioncore.NoEntry && n < s.Len(); n++ { // parents may be a cycle
 		if !s.IsRequest(e) {
 			e = s.Parent(e)
 			continue

@@ -28,7 +28,8 @@ type reading struct {
 	returned int              // number of files
 }
 
-func (s *Searcher) startReading(ctx context.Context, m Matcher, files []searchedFile) *reading {
+// startReading starts the search of files by unused workers like w.
+func startReading(ctx context.Context, w worker, files []searchedFile) *reading {
 	r := &reading{found: make([]chan *FileHits, min(maxAhead, len(files)))}
 	r.ahead = make(chan struct{}, len(r.found))
 	for i := range r.found {
@@ -39,7 +40,8 @@ func (s *Searcher) startReading(ctx context.Context, m Matcher, files []searched
 	for range min(runtime.GOMAXPROCS(0), maxWorkers, len(files)) {
 		r.workers.Go(func() (err error) {
 			defer storage.RecoverTo(&err)
-			return r.work(&worker{s: s, m: m}, files)
+			own := w
+			return r.work(&own, files)
 		})
 	}
 	return r

@@ -40,10 +40,11 @@ type FileHits struct {
 	Count   int    // of the hits, if only that was requested
 	Err     error  // the reason why the file could not be searched
 
-	start  time.Time // of the session
-	isFork bool
-	token  storage.Token
-	readAt int64 // when token was current, ns since the epoch
+	counted []uint64  // the copyKey of each hit, if only their number was requested; then Hits are empty
+	start   time.Time // of the session
+	isFork  bool
+	token   storage.Token
+	readAt  int64 // when token was current, ns since the epoch
 }
 
 // Path returns the path of the session file in the mount.

@@ -150,7 +150,7 @@ func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*FileHits, 
 		return nil, nil, err
 	}
 	g := hitCollector{count: true}
-	if err := s.each(ctx, m, files, nil, g.add); err != nil {
+	if err := s.each(ctx, worker{s: s, m: m, counts: true}, files, nil, g.add); err != nil {
 		return nil, nil, err
 	}
 	return g.sessions(), g.unread, nil
@@ -167,7 +167,7 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 		}
 	}
 	g := hitCollector{limit: s.Limit}
-	err := s.each(ctx, m, files, now.found, func(f *FileHits) bool {
+	err := s.each(ctx, worker{s: s, m: m}, files, now.found, func(f *FileHits) bool {
 		now.found[f.File] = f
 		return g.add(f)
 	})
@@ -185,10 +185,10 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 	return now.result, nil
 }
 
-// each calls f with the results of files, in their order, until it returns false. It reads only
-// files that are not in known.
+// each calls f with the results of files, in their order, until it returns false. Workers like w read
+// those that are not in known.
 func (s *Searcher) each(
-	ctx context.Context, m Matcher, files []searchedFile, known map[string]*FileHits, f func(*FileHits) bool,
+	ctx context.Context, w worker, files []searchedFile, known map[string]*FileHits, f func(*FileHits) bool,
 ) (err error) {
 	var rest *reading
 	defer func() {
@@ -206,7 +206,7 @@ func (s *Searcher) each(
 				}
 				isKnown := func(f searchedFile) bool { return known[f.name] != nil }
 				unknown := slices.DeleteFunc(slices.Clone(files[i:]), isKnown)
-				rest = s.startReading(ctx, m, unknown)
+				rest = startReading(ctx, w, unknown)
 			}
 			found, err = rest.next()
 			if err != nil {

@@ -26,6 +26,8 @@ type worker struct {
 	scanner scanner
 	// mayOutput is set if the session that is searched may have long results beside it.
 	mayOutput bool
+	counts    bool                         // only the number of hits is requested
+	buffer    sessioncore.ConversionBuffer // for sessions that are only counted
 }
 
 // fileTries bounds the searches of a file that is replaced meanwhile.
@@ -42,6 +44,7 @@ func (w *worker) file(ctx context.Context, f searchedFile) *FileHits {
 	if err != nil && !storage.IsMissing(err) && isSession {
 		found.Err = err
 		found.Hits = nil
+		found.counted = nil
 	}
 	return found
 }
@@ -66,8 +69,26 @@ func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) er
 	if err != nil || !ok {
 		return err
 	}
+	obj, err := w.s.Files.Open(f.name)
+	if err != nil {
+		return err
+	}
+	defer obj.Close()
+	needle, mayHave, err := w.scanRaw(ctx, f, obj, needle)
+	if err != nil || !mayHave {
+		return err
+	}
+	if w.counts {
+		session, err := w.buffer.Convert(ctx, obj)
+		if err != nil {
+			return err
+		}
+		if session != nil {
+			return w.searchOnce(ctx, found, session, needle)
+		}
+	}
 	var lines []candidate
-	found.token, lines, err = w.scan(ctx, f, needle)
+	found.token, lines, err = w.scan(ctx, obj, needle)
 	if err != nil || len(lines) == 0 {
 		return err
 	}
@@ -83,7 +104,27 @@ func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) er
 		lines = everywhere // it changed meanwhile
 		w.mayOutput = true
 	}
-	// A real file or link of that name hides the session's directory (docs/design.md section 1).
+	return w.checkShown(ctx, found, snap, lines)
+}
+
+// searchOnce searches a session that is converted for the worker alone.
+func (w *worker) searchOnce(ctx context.Context, found *FileHits, session storage.Object, needle *Needle) error {
+	token, lines, err := w.scan(ctx, session, needle)
+	found.token = token
+	if err != nil || len(lines) == 0 {
+		return err
+	}
+	snap, err := w.s.store.Index(ctx, found.File, session)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	return w.checkShown(ctx, found, snap, lines)
+}
+
+// checkShown is check for a session whose directory is shown. A real file or link of that name hides it
+// (docs/design.md section 1).
+func (w *worker) checkShown(ctx context.Context, found *FileHits, snap *sessioncore.Snapshot, lines []candidate) error {
 	st, err := w.s.Files.Stat(strings.TrimSuffix(found.File, sessioncore.FileEnding))
 	if err == nil && (st.Kind == storage.KindFile || st.Kind == storage.KindLink) {
 		return nil
@@ -113,39 +154,39 @@ func (w *worker) mayTouch(ctx context.Context, f searchedFile, t *Touched, heade
 	if err != nil {
 		return false, err
 	}
-	lines, err := w.scanner.find(ctx, bytes, st.Size, needle)
-	return len(lines) > 0, err
+	return w.scanner.has(ctx, bytes, st.Size, needle)
 }
 
-// scan finds the needle in a session. It returns the file's state.
-func (w *worker) scan(ctx context.Context, f searchedFile, needle *Needle) (_ storage.Token, lines []candidate, err error) {
-	obj, err := w.s.Files.Open(f.name)
-	if err != nil {
-		return f.Token, nil, err
-	}
-	defer obj.Close()
+// scanRaw searches the bytes of the agent's file of a session, if it has one. It returns the needle for
+// the session, and whether that may have it.
+func (w *worker) scanRaw(ctx context.Context, f searchedFile, obj storage.Object, needle *Needle) (_ *Needle, mayHave bool, err error) {
 	w.mayOutput = true
-	if c, ok := obj.(converted); ok {
-		raw := c.Raw()
-		title, _ := c.Beside()
-		st, err := raw.Stat()
-		isInOutputs := false
-		w.mayOutput = f.hasOutputs || err != nil || ownToken(raw, st) != f.Token
-		if err == nil && w.mayOutput {
-			isInOutputs, err = w.inOutputs(ctx, f.name, needle)
-		}
-		switch {
-		case err != nil:
-			return f.Token, nil, err
-		case isInOutputs:
-			needle = needle.orOutputs()
-		case needle.isInRaw():
-			lines, err = w.scanner.find(ctx, raw, st.Size, needle.inRaw())
-			if err != nil || len(lines) == 0 && !needle.isIn([]byte(title)) {
-				return f.Token, nil, err
-			}
-		}
+	c, isConverted := obj.(converted)
+	if !isConverted {
+		return needle, true, nil
 	}
+	raw := c.Raw()
+	title, _ := c.Beside()
+	st, err := raw.Stat()
+	isInOutputs := false
+	w.mayOutput = f.hasOutputs || err != nil || ownToken(raw, st) != f.Token
+	if err == nil && w.mayOutput {
+		isInOutputs, err = w.inOutputs(ctx, f.name, needle)
+	}
+	switch {
+	case err != nil:
+		return needle, false, err
+	case isInOutputs:
+		return needle.orOutputs(), true, nil
+	case !needle.isInRaw() || needle.isIn([]byte(title)):
+		return needle, true, nil
+	}
+	mayHave, err = w.scanner.has(ctx, raw, st.Size, needle.inRaw())
+	return needle, mayHave, err
+}
+
+// scan finds the needle in a session. It returns the session's state.
+func (w *worker) scan(ctx context.Context, obj storage.Object, needle *Needle) (_ storage.Token, lines []candidate, err error) {
 	st, err := storage.StatUntil(ctx, obj)
 	if err == nil {
 		lines, err = w.scanner.find(ctx, obj, st.Size, needle)
@@ -177,16 +218,12 @@ type converted interface {
 // check checks the entries in some lines, and the title.
 func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.Snapshot, lines []candidate) error {
 	found.Hits = nil
+	found.counted = nil
 	header, slot, err := snap.ReadHeader()
 	if err != nil {
 		return err
 	}
-	name, title := listing.DisplayName(snap, found.File)
-	found.Session = name
-	found.Title = listing.NameLine(title)
-	found.start = snap.HeaderTime()
-	found.ID, _ = header.Member("id").Text()
-	found.isFork = header.Member(snap.Dialect().ParentSessionKey).IsString()
+	title := found.setSession(snap, header)
 	matching := w.m.Checker(header, title)
 	if matching == nil {
 		return nil
@@ -196,9 +233,12 @@ func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.S
 	if slot != nil {
 		ownTitle = slot.Member("title")
 	}
-	var hits []Hit
+	hits := hitList{owner: found, counts: w.counts}
 	if line, ok := matching.Title(ownTitle, snap.HeaderTime()); ok {
-		hits = append(hits, Hit{FileHits: found, What: TitleLabel, Time: snap.HeaderTime(), Line: line})
+		hits.add(Hit{What: TitleLabel, Time: snap.HeaderTime(), Line: line})
+	}
+	if q != nil {
+		q.prompt.AreOff = w.counts
 	}
 	r := sessioncore.NewEntryReader(snap)
 	entries := newestFirst(snap, lines)
@@ -223,25 +263,63 @@ func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.S
 		if !ok {
 			continue
 		}
-		hit.FileHits = found
-		hit.setEntry(snap, e, text)
-		hits = append(hits, hit)
-		if len(hits) > w.s.Limit {
+		hit.setEntry(snap, e)
+		if !w.counts {
+			hit.setRole(snap, e, text)
+		}
+		hits.add(hit)
+		if len(hits.all) > w.s.Limit {
 			break // the number beyond the limit does not matter
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b Hit) int { return b.Time.Compare(a.Time) }) // for the title
-	found.Hits = hits
+	hits.finish()
 	return nil
 }
 
-// setEntry sets the facts about the entry of a hit.
-func (h *Hit) setEntry(snap *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) {
+// setSession sets the facts about the session, which has a header, and returns its title.
+func (f *FileHits) setSession(snap *sessioncore.Snapshot, header rawjson.Value) (title string) {
+	f.Session, title = listing.DisplayName(snap, f.File)
+	f.Title = listing.NameLine(title)
+	f.start = snap.HeaderTime()
+	f.ID, _ = header.Member("id").Text()
+	f.isFork = header.Member(snap.Dialect().ParentSessionKey).IsString()
+	return title
+}
+
+// hitList has the hits of a session, or only what counts them.
+type hitList struct {
+	owner  *FileHits
+	counts bool
+	all    []Hit
+}
+
+// add adds a hit.
+func (l *hitList) add(hit Hit) {
+	if l.counts {
+		l.owner.counted = append(l.owner.counted, hit.copyKey())
+		return
+	}
+	hit.FileHits = l.owner
+	l.all = append(l.all, hit)
+}
+
+// finish gives the hits to the session. The title's place is that of its time.
+func (l *hitList) finish() {
+	slices.SortStableFunc(l.all, func(a, b Hit) int { return b.Time.Compare(a.Time) })
+	l.owner.Hits = l.all
+}
+
+// setRole sets the role of the entry's message.
+func (h *Hit) setRole(snap *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) {
 	role, _ := snap.Message(e, text).Member("role").Text()
 	h.Role = rawjson.CamelCase(role)
 	if snap.IsRequest(e) {
 		h.Role = userRole
 	}
+}
+
+// setEntry sets the place of the entry of a hit.
+func (h *Hit) setEntry(snap *sessioncore.Snapshot, e sessioncore.Entry) {
 	h.Entry = snap.Name(e)
 	h.What = snap.PathLabel(e)
 	h.Time = snap.Time(e)
@@ -279,6 +357,8 @@ const maxCandidates = 1 << 20
 // scanner reads files and finds needles in them. It is not safe for concurrent use.
 type scanner struct {
 	buf []byte
+	// onlyFirst says that a file is read up to the first place, as the others do not matter.
+	onlyFirst bool
 }
 
 // everywhere is the place of an unknown match.
@@ -297,6 +377,22 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 	found = append(slices.Clip(found), others...)
 	slices.SortFunc(found, func(a, b candidate) int { return cmp.Compare(a.from, b.from) })
 	return found, err
+}
+
+// has reports whether find finds any place.
+func (s *scanner) has(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (bool, error) {
+	if n == nil {
+		return true, nil
+	}
+	s.onlyFirst = true
+	defer func() { s.onlyFirst = false }()
+	for ; n != nil; n = n.or {
+		found, err := s.findOne(ctx, file, size, n)
+		if err != nil || len(found) > 0 {
+			return len(found) > 0, err
+		}
+	}
+	return false, nil
 }
 
 // findOne is find for a needle without its alternatives.
@@ -325,6 +421,9 @@ func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *
 			limit = end - reach
 		}
 		found, next = n.scanBuffer(b, base, next, limit, found)
+		if s.onlyFirst && len(found) > 0 {
+			return found, nil
+		}
 		if len(found) > maxCandidates {
 			return everywhere, nil
 		}

@@ -1,6 +1,7 @@
 package agentstest
 
 import (
+	"context"
 	"os"
 	"path"
 	"path/filepath"
@@ -60,6 +61,20 @@ func (h *Home) Put(name string, lines ...string) {
 
 // Read returns the text of a session.
 func (h *Home) Read(name string) string { return storagetest.Read(h.T, h, name) }
+
+// readOnce returns the text of a session that is read without being kept, and its state.
+func (h *Home) readOnce(name string) (string, storage.Stat) {
+	obj, err := h.Open(name)
+	require.NoError(h.T, err)
+	defer obj.Close()
+	passing := obj.(interface {
+		ConvertOnce(ctx context.Context, dst []byte) ([]byte, storage.Stat, error)
+	})
+	const used = "memory that another session had"
+	text, st, err := passing.ConvertOnce(h.T.Context(), []byte(used)[:0])
+	require.NoError(h.T, err)
+	return string(text), st
+}
 
 // Outline returns the outline of a session.
 func (h *Home) Outline(name string) []string { return Outline(h.T, h.Read(name)) }

@@ -1,0 +1,81 @@
+package sessioncore
+
+import (
+	"bytes"
+	"context"
+
+	"sessionfs/sessioncore/storage"
+)
+
+// Passing is an open session, converted from another agent's file, that can be read without being kept.
+type Passing interface {
+	// ConvertOnce returns the session, in the memory of dst or more, and its state. Nothing of it is kept. It
+	// returns nil for a session that is long, or converted already.
+	ConvertOnce(ctx context.Context, dst []byte) ([]byte, storage.Stat, error)
+}
+
+// ConversionBuffer has memory for sessions of which each is read once, one after the other. It is not safe for
+// concurrent use.
+type ConversionBuffer struct{ text []byte }
+
+// Convert returns the session of an open file, converted for the caller alone. It is valid until the next
+// call. It is nil for a session that is to be read as usual.
+func (b *ConversionBuffer) Convert(ctx context.Context, file storage.Object) (storage.Object, error) {
+	passing, isPassing := file.(Passing)
+	if !isPassing {
+		return nil, nil
+	}
+	text, st, err := passing.ConvertOnce(ctx, b.text[:0])
+	if err != nil || text == nil {
+		return nil, err
+	}
+	b.text = text
+	return &passingText{Reader: bytes.NewReader(text), stat: st}, nil
+}
+
+// passingText is the text of a session of a ConversionBuffer, as an open file.
+type passingText struct {
+	*bytes.Reader
+	stat storage.Stat
+}
+
+// Stat implements storage.Object.
+func (t *passingText) Stat() (storage.Stat, error) { return t.stat, nil }
+
+// Close implements storage.Object.
+func (t *passingText) Close() error { return nil }
+
+// Index returns a snapshot of an open session file, which its session does not keep, for a caller that reads
+// the file once. name is that of the file. Callers must release it, which closes the file; an error does, too.
+func (st *Store) Index(ctx context.Context, name string, file storage.Object) (*Snapshot, error) {
+	x, f, err := indexOf(ctx, file)
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	s := st.Session(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshotOf(x, f), nil
+}
+
+// AcquireOnce returns a snapshot of a session that the caller reads once. It is valid until the next call
+// with the buffer. Callers must release it.
+func (st *Store) AcquireOnce(ctx context.Context, session *Session, buffer *ConversionBuffer) (*Snapshot, error) {
+	if session.IsCached() {
+		return session.Acquire(ctx)
+	}
+	file, err := st.storage.Open(session.name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := buffer.Convert(ctx, file)
+	if text == nil && err == nil {
+		return st.Index(ctx, session.name, file)
+	}
+	_ = file.Close()
+	if err != nil {
+		return nil, err
+	}
+	return st.Index(ctx, session.name, text)
+}
