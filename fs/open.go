@@ -374,7 +374,12 @@ func (o *opener) openDatabase(p *place) error {
 	p.top = rows.Known()
 	p.root = strings.TrimSuffix(rows.Prefix(), "/")
 	p.program = func(string) sessioncore.Program { return sessioncore.ByOMP } // no other client has a database
-	p.writer = writer.Options{Journal: rows, Scopes: func() clients.Scopes { return clients.ScopesOf(uint32(os.Geteuid())) }}
+	p.writer = writer.Options{
+		Journal: rows,
+		Scopes: func() clients.Scopes {
+			return clients.ScopesOf(uint32(os.Geteuid()))
+		},
+	}
 	if rows.Several() {
 		p.nameOf = rows.NameOf
 		p.writer.PathOf = rows.PathOf

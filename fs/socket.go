@@ -37,12 +37,17 @@ const listening = "00010000"
 // Sockets returns the names of all sockets, of whatever users, that may be that of a mount, the newest
 // first. Earlier versions have a name without the moment.
 func (e MountEntry) Sockets() (names []string, err error) {
+	own := socketName(e.User, e.minor)
 	table, err := os.ReadFile("/proc/self/net/unix")
 	for line := range strings.Lines(string(table)) {
 		// Num RefCount Protocol Flags Type St Inode Path
 		f := strings.Fields(line)
-		if len(f) == 8 && f[3] == listening && strings.HasPrefix(f[7]+"/", socketName(e.User, e.minor)+"/") {
-			names = append(names, f[7])
+		if len(f) != 8 || f[3] != listening {
+			continue
+		}
+		name := f[7]
+		if name == own || strings.HasPrefix(name, own+"/") {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)

@@ -95,8 +95,10 @@ func endEarlier(pid int) func() {
 		if err != nil || unix.PidfdSendSignal(daemon, unix.SIGTERM, nil, 0) != nil {
 			return // it has ended, or this kernel is too old: it ends by itself
 		}
-		for start := time.Now(); time.Since(start) < endLimit; {
-			n, _ := unix.Poll([]unix.PollFd{{Fd: int32(daemon), Events: unix.POLLIN}}, int(endLimit.Milliseconds()))
+		start := time.Now()
+		for time.Since(start) < endLimit {
+			ended := []unix.PollFd{{Fd: int32(daemon), Events: unix.POLLIN}}
+			n, _ := unix.Poll(ended, int(endLimit.Milliseconds()))
 			if n > 0 {
 				return
 			}

@@ -368,7 +368,9 @@ var NewSessionName = Name{Name: "new-session", Kind: storage.KindFile, Make: fun
 		return st, err
 	}
 	// An incomplete object may continue in another write.
-	f.isPartial = func(line []byte) bool { return len(line) > 0 && line[0] == '{' && writer.Unfinished(line) }
+	f.isPartial = func(line []byte) bool {
+		return len(line) > 0 && line[0] == '{' && writer.Unfinished(line)
+	}
 	f.makeDurable = func(context.Context) error { return nil } // its line makes a session durable
 	return f
 }}

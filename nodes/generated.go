@@ -186,7 +186,7 @@ func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
 		}
 	}
 	// A file that follows has changed in another way since its name was looked up.
-	h := &documentHandle{&sharedVersion{session: f.session, show: f.show}, false}
+	h := &documentHandle{line: &sharedVersion{session: f.session, show: f.show}}
 	_, err := h.line.open(ctx)
 	if err != nil {
 		return nil, err
@@ -271,7 +271,10 @@ func (l *sharedVersion) StandsFor(ctx context.Context, content uint64) bool {
 	l.update(ctx, snap)
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.handles == 0 || l.current && l.serial == snap.Serial() && l.follows == l.grows(snap)
+	if l.handles == 0 {
+		return true
+	}
+	return l.current && l.serial == snap.Serial() && l.follows == l.grows(snap)
 }
 
 // open adds a handle. It returns false if the existing handles show another version than the name.
@@ -322,12 +325,13 @@ func (l *sharedVersion) join(snap *sessioncore.Snapshot, follows bool) (joined, 
 
 // update makes the handles continue with the version of a newer snapshot, if that continues theirs.
 func (l *sharedVersion) update(ctx context.Context, snap *sessioncore.Snapshot) {
-	if old, _ := l.isOld(snap); !old || storage.LockUntil(ctx, &l.making) != nil {
+	isOld, _ := l.isOld(snap)
+	if !isOld || storage.LockUntil(ctx, &l.making) != nil {
 		return
 	}
 	defer l.making.Unlock()
-	old, follows := l.isOld(snap)
-	if !old {
+	isOld, follows := l.isOld(snap) // another caller may have updated it meanwhile
+	if !isOld {
 		return
 	}
 	s, err := l.show(ctx, snap, follows)

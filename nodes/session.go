@@ -36,7 +36,8 @@ type SessionDir struct {
 // newSessionDir returns the directory of the session file name.jsonl in dir.
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	base := dir.below(name)
-	base.subject = &subject{dir.view, dir.sessions.Session(path.Join(dir.dir, name+layout.SessionSuffix))}
+	file := path.Join(dir.dir, name+layout.SessionSuffix)
+	base.subject = &subject{dir.view, dir.sessions.Session(file)}
 	return &SessionDir{aboutSessions: aboutSessions{base}, beside: dir}
 }
 

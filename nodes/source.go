@@ -247,8 +247,11 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 		}
 	}
 	for _, f := range found {
-		if f.Kind == storage.KindOther || layout.Hidden(f.Name) || sessions[f.Name] || d.ownNames.has(f.Name) {
+		if f.Kind == storage.KindOther || layout.Hidden(f.Name) {
 			continue
+		}
+		if sessions[f.Name] || d.ownNames.has(f.Name) {
+			continue // the name is that of another node
 		}
 		if f.Kind == storage.KindDir && isTaken[f.Name+sessioncore.FileEnding] { // beside no session
 			_, err := d.storage.Stat(path.Join(d.dir, f.Name))

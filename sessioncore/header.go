@@ -107,7 +107,8 @@ func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 			return nil, nil, err
 		}
 	}
-	if !rawjson.IsValidObject(header) || s.header.slot > 0 && (!rawjson.IsValidObject(slot) || !IsTitleSlot(slot)) {
+	isSlot := s.header.slot == 0 || rawjson.IsValidObject(slot) && IsTitleSlot(slot)
+	if !isSlot || !rawjson.IsValidObject(header) {
 		return nil, nil, s.overwritten("the header")
 	}
 	return header, slot, nil

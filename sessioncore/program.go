@@ -103,7 +103,8 @@ func MarksOf(v rawjson.Value) Marks {
 		isPi = v.Member("usage").IsObject()
 	case "message":
 		m := v.Member("message")
-		isPi = m.Member("role").Is("system") && (m.Member("sections").IsObject() || m.Member("toolsAdded").IsArray())
+		hasParts := m.Member("sections").IsObject() || m.Member("toolsAdded").IsArray()
+		isPi = m.Member("role").Is("system") && hasParts
 	}
 	if isPi {
 		return MarkPi

@@ -62,7 +62,10 @@ func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 
 // isOf reports whether the snapshot shows the state st of the file.
 func (s *Snapshot) isOf(st storage.Stat) bool {
-	return s.stat == st && !s.index.overwritten.Load() && (!s.stat.Racy(s.readAt) || s.headUnchanged())
+	if s.stat != st || s.index.overwritten.Load() {
+		return false
+	}
+	return !s.stat.Racy(s.readAt) || s.headUnchanged()
 }
 
 // headUnchanged compares the title slot, the only part of a file that is overwritten in place. It
@@ -150,7 +153,8 @@ func (s *Session) readOnce(ctx context.Context, st storage.Stat, statAt time.Tim
 	if cur != nil && cur.isOf(st) && cur.retain() {
 		return cur, nil
 	}
-	if cur != nil && !cur.index.overwritten.Load() && cur.stat.SameObject(st.Token) && cur.retain() {
+	mayGrow := cur != nil && !cur.index.overwritten.Load() && cur.stat.SameObject(st.Token)
+	if mayGrow && cur.retain() {
 		defer cur.Release()
 		snap, ok, err := s.grow(ctx, cur, st, statAt)
 		if ok || err != nil {

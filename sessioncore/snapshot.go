@@ -140,12 +140,13 @@ func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *
 		rec := &s.records[e]
 		from := rec.off - off
 		to := rec.off + int64(rec.size) - off
+		checked := document.CheckedEntry{Entry: int32(e), In: now}
 		var err error
 		if from >= 0 && to <= int64(len(text)) {
 			err = s.check(e, text[from:to])
-		} else if *known != (document.CheckedEntry{Entry: int32(e), In: now}) && !s.index.confirmed.has(e, now) {
+		} else if *known != checked && !s.index.confirmed.has(e, now) {
 			err = s.checkPart(e, text, off)
-			*known = document.CheckedEntry{Entry: int32(e), In: now}
+			*known = checked
 			s.index.confirmed.add(now, e)
 		}
 		if err != nil {

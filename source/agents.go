@@ -149,7 +149,10 @@ func isClosed(path string) bool {
 		_, err = f.Readdirnames(1)
 		_ = f.Close()
 	}
-	return err != nil && err != io.EOF && !errors.Is(err, iofs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
+	if err == nil || err == io.EOF {
+		return false
+	}
+	return !errors.Is(err, iofs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
 }
 
 // IsSame reports whether two paths lead to the same directory.

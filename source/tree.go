@@ -47,7 +47,8 @@ func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, 
 	if debug || p.Debug {
 		level = slog.LevelDebug
 	}
-	files, err := fs.Open(p.Options, slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})))
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	files, err := fs.Open(p.Options, log)
 	if err != nil && !errors.Is(err, fs.ErrOption) {
 		err = fs.Refuse(fs.ErrSource, "%s", err)
 	}

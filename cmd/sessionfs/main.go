@@ -266,7 +266,11 @@ func isCommand(args []string) bool {
 	if len(args) < 2 || mountopts.IsHelper(args[0]) {
 		return false
 	}
-	return commands[args[1]] != nil || args[1] == "help" || args[1] == "completion" || strings.HasPrefix(args[1], cobra.ShellCompRequestCmd)
+	name := args[1]
+	if name == "help" || name == "completion" {
+		return true
+	}
+	return commands[name] != nil || strings.HasPrefix(name, cobra.ShellCompRequestCmd)
 }
 
 // exitBrokenPipe is the status of a shell's child that died of SIGPIPE.
@@ -307,13 +311,21 @@ const (
 	exitNotDone = 2 // they could not look, or not at all of it
 )
 
+// hasOwnStatus reports whether an error ends a command with another status than exitNotDone.
+func hasOwnStatus(err error) bool {
+	r, isRefusal := errors.AsType[*fs.Refusal](err)
+	if isRefusal && r.Text == "" {
+		return true
+	}
+	return errors.Is(err, fs.ErrUnread) || errors.Is(err, syscall.EPIPE)
+}
+
 // endsWithTwo makes such a command end with exitNotDone when it fails.
 func endsWithTwo(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		r, refused := errors.AsType[*fs.Refusal](err)
-		if err == nil || refused && r.Text == "" || errors.Is(err, fs.ErrUnread) || errors.Is(err, syscall.EPIPE) || cmd.Context().Err() != nil {
+		if err == nil || hasOwnStatus(err) || cmd.Context().Err() != nil {
 			return err
 		}
 		return refuse(exitNotDone, "%s: %s", cmd.Name(), reasonOf(err))

@@ -253,8 +253,11 @@ func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 	if names.Visible(at) != at { // lines are cut at line breaks and tabs
 		at = path.Join("by-id", names.FileName(i.ID))
 	}
-	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s",
-		at, age(now.Sub(i.Modified())), p.agent(i.Path()).Name, sizeOf(i.Size), title, names.VisibleLine(dir), names.Visible(i.ID))
+	elapsed := age(now.Sub(i.Modified()))
+	agent := p.agent(i.Path()).Name
+	dir = names.VisibleLine(dir)
+	id := names.Visible(i.ID)
+	return fmt.Sprintf("%s\t%4s  %-6s  %5s  %s  %s\t%s", at, elapsed, agent, sizeOf(i.Size), title, dir, id)
 }
 
 // titleColumn is how wide the titles are: display names have 40 characters at most.
@@ -295,10 +298,16 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 	}
 	rows := strings.Split(strings.TrimSpace(string(table)), "\n")[1:]
 	for i, row := range rows {
-		f := strings.SplitN(row, "\t", 6) // id, entries, time, label, current, said
+		f := strings.SplitN(row, "\t", 6)
+		id := f[0]
+		entries := f[1]
 		at, _ := time.Parse(time.RFC3339, f[2])
+		label := names.Visible(f[3])
+		current := f[4]
+		said := names.Visible(f[5])
+		shownTime := at.Local().Format("2006-01-02 15:04")
 		rows[i] = fmt.Sprintf("%s#%s\t%s  %5s  %-8s  %-12s  %s\t%s",
-			session, f[0], at.Local().Format("2006-01-02 15:04"), f[1], f[4], names.Visible(f[3]), names.Visible(f[5]), f[0])
+			session, id, shownTime, entries, current, label, said, id)
 	}
 	chosen, err := p.fuzzy("branch", "", func(send func(lines ...string) error) error {
 		return send(rows...)

@@ -97,7 +97,8 @@ func passageOf(ctx context.Context, snap *sessioncore.Snapshot, at source.NamedS
 	if err != nil {
 		return nil, err
 	}
-	links := view.Links{Entries: "entries/", Blobs: strings.Repeat("../", strings.Count(at.Dir, "/")+1) + "blobs/"}
+	toRoot := strings.Repeat("../", strings.Count(at.Dir, "/")+1)
+	links := view.Links{Entries: "entries/", Blobs: toRoot + "blobs/"}
 	return view.Around(ctx, snap, entry, around, links)
 }
 

@@ -319,7 +319,8 @@ func (src *tree) around(ctx context.Context, h *search.Hit, count int) (before, 
 // without an error with exitNotDone, else with exitNothing where nothing is found.
 func endSearch(cmd *cobra.Command, err error, unread []*search.FileHits, found bool) error {
 	for _, u := range unread {
-		sayError(cmd, errors.New(names.Visible(u.Path())+" could not be searched: "+names.Visible(u.Err.Error())))
+		reason := names.Visible(u.Err.Error())
+		sayError(cmd, errors.New(names.Visible(u.Path())+" could not be searched: "+reason))
 	}
 	switch {
 	case err != nil:

@@ -69,7 +69,8 @@ func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *D
 	d.root.parent = d.root
 	d.root.ID = nodeID(d.mac([]byte(source)))
 	d.result.Store(new([]byte))
-	d.objects, _ = lru.New[handle, *handledNode](int(min(maxObjects, root.View().Memory.Size()>>12))) // both are positive
+	objects := min(maxObjects, root.View().Memory.Size()>>12)
+	d.objects, _ = lru.New[handle, *handledNode](int(objects)) // it is positive
 	d.versions, _ = lru.NewWithEvict(maxVersions, func(_ *handledNode, v *fileVersion) {
 		d.closing.Go(func() {
 			v.Lock() // it has no users any more, and gets none
@@ -99,7 +100,8 @@ func (d *Door) useExport(path string) (below string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	path, below, _ = strings.Cut(strings.Trim(path, "/"), "/")
-	if subtle.ConstantTimeCompare([]byte(path), []byte(d.path)) == 0 || time.Since(d.exported) > exportTime {
+	isSame := subtle.ConstantTimeCompare([]byte(path), []byte(d.path)) == 1
+	if !isSame || time.Since(d.exported) > exportTime {
 		return "", false
 	}
 	d.exported = time.Time{}

@@ -175,24 +175,31 @@ func (l *acceptedLines) before(ctx context.Context, data []byte, off int64) (int
 	if !l.based { // a client that goes on from an earlier server
 		l.set(l.first, nil)
 	}
-	if !l.await(ctx, gapWait, func() bool {
-		return l.size >= off
-	}) {
+	hasAll := l.await(ctx, gapWait, func() bool { return l.size >= off })
+	if !hasAll {
 		return 0, errGap
 	}
 	n := min(l.size-off, int64(len(data)))
+	if n <= 0 {
+		return int(n), nil
+	}
 	start := l.size - int64(len(l.tail))
-	if n > 0 && (off < start || !bytes.Equal(data[:n], l.tail[off-start:][:n])) {
+	if off < start {
+		return 0, errDiffers
+	}
+	written := l.tail[off-start:]
+	if !bytes.Equal(data[:n], written[:n]) {
 		return 0, errDiffers
 	}
 	return int(n), nil
 }
 
-// await waits for so long until there is something, and reports whether there is.
-func (l *acceptedLines) await(ctx context.Context, most time.Duration, there func() bool) bool {
-	late, cancel := context.WithTimeout(ctx, most)
+// await waits until isReady returns true, at most for a time, and reports whether it does. l.mu is
+// held but for the wait.
+func (l *acceptedLines) await(ctx context.Context, limit time.Duration, isReady func() bool) bool {
+	late, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for !there() && late.Err() == nil {
+	for !isReady() && late.Err() == nil {
 		more := l.more
 		l.mu.Unlock()
 		select {
@@ -201,7 +208,7 @@ func (l *acceptedLines) await(ctx context.Context, most time.Duration, there fun
 		}
 		l.mu.Lock()
 	}
-	return there()
+	return isReady()
 }
 
 // abandon gives up a line that has no end.

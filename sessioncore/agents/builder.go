@@ -602,7 +602,9 @@ func (b *Builder) add(e *Entry) {
 // held returns about the bytes of texts that the Builder keeps from records: names, titles,
 // directories. An agent's own state has the calls too.
 func (b *Builder) held() int64 {
-	texts := len(b.title) + len(b.prompt) + len(b.cwd) + len(b.header.Cwd) + len(b.About.Title) + len(b.model.value)
+	titles := len(b.title) + len(b.prompt) + len(b.About.Title)
+	directories := len(b.cwd) + len(b.header.Cwd)
+	texts := titles + directories + len(b.model.value)
 	return 2*b.named + int64(texts)
 }
 

@@ -250,7 +250,8 @@ func (f *Files) convert(
 ) error {
 	_, last := f.find(s.name)
 	rewrites := last.rewrites
-	if last.raw != (storage.Token{}) && (last.about != about || last.raw != ownState(obj, to)) {
+	isOther := last.about != about || last.raw != ownState(obj, to)
+	if last.raw != (storage.Token{}) && isOther {
 		rewrites++
 	}
 	for range maxReadings {

@@ -38,7 +38,9 @@ func (l *Blocks) ImageURL(url rawjson.Value) bool {
 	if !found || !base64 || bytes.ContainsAny(mimeType, `"\;,`) {
 		return false
 	}
-	l.Image(append(append([]byte{'"'}, mimeType...), '"'), append([]byte{'"'}, data...))
+	quotedType := append([]byte{'"'}, mimeType...)
+	quotedType = append(quotedType, '"')
+	l.Image(quotedType, append([]byte{'"'}, data...))
 	return true
 }
 

@@ -24,7 +24,8 @@ func (o Object) Read(v rawjson.Value) Object {
 // Member returns the last value of a member, or nil.
 func (o Object) Member(key string) rawjson.Value {
 	for i := len(o) - 1; i >= 0; i-- {
-		if k := o[i].Key; len(k) == len(key)+2 && string(k[1:len(k)-1]) == key {
+		quoted := o[i].Key
+		if len(quoted) == len(key)+2 && string(quoted[1:len(quoted)-1]) == key {
 			return o[i].Value
 		}
 	}

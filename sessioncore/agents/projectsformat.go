@@ -71,7 +71,10 @@ func (p *Projects) CwdBeside(name string) string {
 // copied to another project.
 func (p *Projects) hidden(project, name string, s *projectSession) bool {
 	isTalk := func(file string) bool { return !p.isStub(file) }
-	return len(s.twins) > 1 && p.isStub(s.file) && slices.ContainsFunc(s.twins, isTalk) || p.Copied(project, name)
+	if len(s.twins) > 1 && p.isStub(s.file) && slices.ContainsFunc(s.twins, isTalk) {
+		return true
+	}
+	return p.Copied(project, name)
 }
 
 // isStub reports whether a session has no conversation.

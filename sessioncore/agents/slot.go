@@ -90,7 +90,11 @@ func (f *Files) trim(but *slot) {
 	names := slices.SortedFunc(maps.Keys(f.slots), func(a, b string) int {
 		s := f.slots[a]
 		t := f.slots[b]
-		return cmp.Or(cmp.Compare(min(s.open.Load(), 1), min(t.open.Load(), 1)), cmp.Compare(s.used, t.used))
+		byUse := cmp.Compare(min(s.open.Load(), 1), min(t.open.Load(), 1)) // the idle ones first
+		if byUse != 0 {
+			return byUse
+		}
+		return cmp.Compare(s.used, t.used)
 	})
 	for _, name := range names {
 		if s := f.slots[name]; s != but {

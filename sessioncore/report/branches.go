@@ -37,8 +37,14 @@ func Tips(s *sessioncore.Snapshot) []sessioncore.Entry {
 // branchLabel returns the label of the branch that ends at a tip: the tip's own label in effect,
 // otherwise that of its nearest labelled ancestor that no other branch goes through, or "".
 func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
+	if len(s.Labels()) == 0 {
+		return ""
+	}
 	tree := s.Tree()
-	for e := tip; e != sessioncore.NoEntry && len(tree.Children(e)) <= 1 && len(s.Labels()) > 0; e = tree.Parent(e) {
+	for e := tip; e != sessioncore.NoEntry; e = tree.Parent(e) {
+		if len(tree.Children(e)) > 1 {
+			break
+		}
 		id, _ := s.ID(e)
 		label := s.LabelOf(id)
 		if label != "" {

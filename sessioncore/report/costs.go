@@ -174,8 +174,12 @@ const lineSize = 800
 func linesText(lines map[lineKey]*Sum) []byte {
 	text := []byte{}
 	inOrder := slices.SortedFunc(maps.Keys(lines), func(a, b lineKey) int {
-		byText := cmp.Or(cmp.Compare(a.cwd, b.cwd), cmp.Compare(a.model, b.model), cmp.Compare(a.who, b.who))
-		return cmp.Or(a.day.Compare(b.day), byText)
+		return cmp.Or(
+			a.day.Compare(b.day),
+			cmp.Compare(a.cwd, b.cwd),
+			cmp.Compare(a.model, b.model),
+			cmp.Compare(a.who, b.who),
+		)
 	})
 	for _, key := range inOrder {
 		text = rawjson.AppendLine(text, struct { // docs/design.md section 5
@@ -310,8 +314,19 @@ func oldestFirst(sessions []*listing.Info) []*listing.Info {
 		return math.MaxInt64
 	}
 	return slices.SortedFunc(slices.Values(sessions), func(a, b *listing.Info) int {
-		return cmp.Or(cmp.Compare(began(a), began(b)), cmp.Compare(min(1, len(a.Parent)), min(1, len(b.Parent))),
-			cmp.Compare(a.Name(), b.Name()))
+		byTime := cmp.Compare(began(a), began(b))
+		if byTime != 0 {
+			return byTime
+		}
+		isForkA := a.Parent != ""
+		isForkB := b.Parent != ""
+		switch {
+		case isForkA == isForkB:
+			return cmp.Compare(a.Name(), b.Name())
+		case isForkB:
+			return -1
+		}
+		return 1
 	})
 }
 

@@ -101,7 +101,8 @@ func linked(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Pr
 	if err != nil {
 		return nil, 0, err
 	}
-	if !isForeign && s.Dialect() != sessioncore.Pi && !header.Member(s.Dialect().ParentSessionKey).IsString() {
+	parent := header.Member(s.Dialect().ParentSessionKey)
+	if !isForeign && s.Dialect() != sessioncore.Pi && !parent.IsString() {
 		return list, count, nil
 	}
 	for i := range list {
@@ -199,7 +200,8 @@ type blobsFound struct {
 }
 
 func (f *blobsFound) note(kind sessioncore.ProblemKind, format string, args ...any) {
-	f.notes = append(f.notes, note{kind, rawjson.JSONText(rawjson.AppendUTF8(nil, fmt.Appendf(nil, format, args...)))})
+	text := rawjson.AppendUTF8(nil, fmt.Appendf(nil, format, args...))
+	f.notes = append(f.notes, note{kind, rawjson.JSONText(text)})
 }
 
 // missingBlob is the size of a blob that blobs/ does not have.

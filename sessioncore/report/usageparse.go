@@ -104,7 +104,8 @@ func costMembers(s *sessioncore.Snapshot, e sessioncore.Entry, buf []byte) (memb
 	text := buf[:at.Size+2]
 	text[0] = '{'
 	text[at.Size+1] = '}'
-	if storage.ReadFull(s.File(), text[1:at.Size+1], at.Offset) != nil || !rawjson.IsValidObject(text) {
+	err := storage.ReadFull(s.File(), text[1:at.Size+1], at.Offset)
+	if err != nil || !rawjson.IsValidObject(text) {
 		return nil, buf
 	}
 	return text, buf
@@ -178,7 +179,11 @@ func modelName(provider, model rawjson.Value) string {
 func appendName(dst []byte, v rawjson.Value) []byte {
 	text, _ := v.Bytes()
 	isOdd := func(r rune) bool { // nearly all names consist of others
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && r != '-' && r != '.' && r != '_'
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', 'A' <= r && r <= 'Z', r == '-', r == '.', r == '_':
+			return false
+		}
+		return true
 	}
 	if len(text) > maxModelName || bytes.ContainsFunc(text, isOdd) {
 		text = []byte(markdown.Line(text, maxModelName))

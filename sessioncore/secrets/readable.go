@@ -106,10 +106,14 @@ func decodedByte(text []byte) (size int, c byte) {
 	if len(text) < 3 || text[0] != '%' && text[0] != '=' {
 		return 0, 0
 	}
+	if !isHex(text[1]) || !isHex(text[2]) {
+		return 0, 0
+	}
 	high := rawjson.HexDigit(text[1])
 	low := rawjson.HexDigit(text[2])
 	c = byte(high<<4 | low)
-	if !isHex(text[1]) || !isHex(text[2]) || c >= utf8.RuneSelf || c < ' ' && c != '\n' && c != '\t' {
+	isControl := c < ' ' && c != '\n' && c != '\t'
+	if isControl || c >= utf8.RuneSelf {
 		return 0, 0
 	}
 	return 3, c
@@ -151,13 +155,17 @@ func sequenceLen(text []byte, run int) int {
 
 // restLen returns the length of a control sequence without its ESC, 0 if it is none.
 func restLen(rest []byte) int {
-	switch {
-	case len(rest) == 0:
-	case rest[0] == '[':
+	if len(rest) == 0 {
+		return 0
+	}
+	switch rest[0] {
+	case '[':
 		return 1 + controlLen(rest[1:])
-	case len(rest) > 1 && (rest[0] == '(' || rest[0] == ')') && bytes.IndexByte([]byte("AB0"), rest[1]) >= 0:
-		return 2
-	case rest[0] == ']' || rest[0] == '=' || rest[0] == '>':
+	case '(', ')':
+		if len(rest) > 1 && bytes.IndexByte([]byte("AB0"), rest[1]) >= 0 { // a character set
+			return 2
+		}
+	case ']', '=', '>':
 		return 1
 	}
 	return 0

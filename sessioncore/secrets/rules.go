@@ -249,7 +249,9 @@ type allowed struct {
 // newAllowed returns the list, or nil if it is only about files, as text has no file name.
 func newAllowed(text allowText) *allowed {
 	a := &allowed{target: text.RegexTarget, all: text.needsAll()}
-	if a.all && len(text.Paths)+len(text.Commits) > 0 || len(text.Regexes)+len(text.Stopwords) == 0 {
+	isOfFiles := len(text.Paths) > 0 || len(text.Commits) > 0
+	isOfTexts := len(text.Regexes) > 0 || len(text.Stopwords) > 0
+	if a.all && isOfFiles || !isOfTexts {
 		return nil
 	}
 	if len(text.Regexes) > 0 {

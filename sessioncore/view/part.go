@@ -178,9 +178,10 @@ func (p *pageWriter) branch(ctx context.Context, path []sessioncore.Entry, from 
 		var outcomes []callOutcome
 		if p.s.IsMessage(e, sessioncore.RoleAssistant) {
 			p.results.builder.answered(e, p.entries.text)
-			if slices.ContainsFunc(blocks.body, func(b block) bool {
+			hasCalls := slices.ContainsFunc(blocks.body, func(b block) bool {
 				return b.call != ""
-			}) {
+			})
+			if hasCalls {
 				outcomes, err = p.outcomesIn(path[i+1:])
 				if err != nil {
 					return err

@@ -102,6 +102,11 @@ func OpenSite(source SiteSource, path string, masked bool) (*SiteDir, error) {
 	return s, nil
 }
 
+// isInterrupted reports whether a directory has only what a first run leaves that was killed.
+func isInterrupted(items []fs.DirEntry) bool {
+	return len(items) == 1 && items[0].Name() == temporaryOf(SiteFile)
+}
+
 // open locks the directory and reads SiteFile.
 func (s *SiteDir) open(path string, masked bool) (err error) {
 	var items []fs.DirEntry
@@ -113,7 +118,7 @@ func (s *SiteDir) open(path string, masked bool) (err error) {
 		items, err = s.lock.ReadDir(-1)
 	}
 	switch {
-	case err == nil && (len(items) == 0 || len(items) == 1 && items[0].Name() == temporaryOf(SiteFile)):
+	case err == nil && (len(items) == 0 || isInterrupted(items)):
 		s.state = siteState{Format: SiteFormat, Masked: masked}
 		err = s.dir.Chmod(".", 0o700)
 	case err == nil && !s.has(SiteFile):

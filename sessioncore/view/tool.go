@@ -141,13 +141,21 @@ func commandOf(list []argument) (command rawjson.Value) {
 		switch {
 		case a.Value.IsString() && len(a.Value) > len(`""`):
 			return a.Value
-		case len(words) == 3 && (words[1].Is("-lc") || words[1].Is("-c")) && words[2].IsString():
+		case isShell(words):
 			return words[2]
 		case len(words) == 2 && words[0].Is("apply_patch") && words[1].IsString():
 			return words[1]
 		}
 	}
 	return nil
+}
+
+// isShell reports whether words are a shell's command line: sh -c COMMAND.
+func isShell(words []rawjson.Value) bool {
+	if len(words) != 3 || !words[2].IsString() {
+		return false
+	}
+	return words[1].Is("-c") || words[1].Is("-lc")
 }
 
 // data adds any JSON value.

@@ -115,8 +115,13 @@ func (w *Writer) WriteImported(
 // if it was continued since: its last entry is not the import's, or the user gave it a title.
 func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
 	head := make([]byte, min(size, maxEnd))
+	err := storage.ReadFull(obj, head, 0)
+	if err != nil {
+		return 0, 0, false
+	}
 	tail := make([]byte, min(size, maxEnd))
-	if storage.ReadFull(obj, head, 0) != nil || storage.ReadFull(obj, tail, size-int64(len(tail))) != nil {
+	err = storage.ReadFull(obj, tail, size-int64(len(tail)))
+	if err != nil {
 		return 0, 0, false
 	}
 	header, _, _ := bytes.Cut(head, []byte{'\n'})
@@ -125,8 +130,10 @@ func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
 		return 0, 0, false
 	}
 	h := rawjson.Value(header)
-	ok = h.Member("type").Is(sessioncore.OMP.HeaderType) && !h.Member("titleSource").Is(titleByUser) &&
-		rawjson.Value(last).Member("customType").Is(importedType)
+	isSession := h.Member("type").Is(sessioncore.OMP.HeaderType)
+	isTitled := h.Member("titleSource").Is(titleByUser)
+	endsInImport := rawjson.Value(last).Member("customType").Is(importedType)
+	ok = isSession && !isTitled && endsInImport
 	return int64(len(header)) + 1, size - int64(len(last)), ok
 }
 
@@ -267,7 +274,8 @@ func (c *change) grow(source Copy) (Outcome, error) {
 	}
 	size := c.snap.Stat().Size
 	onePage := size/pageSize == (source.Size-1)/pageSize // appending more than that may end half done
-	if !begins || !onePage || !bytes.Equal(slotIn(c.snap.File(), size), slotIn(source, source.Size)) {
+	isSameSlot := bytes.Equal(slotIn(c.snap.File(), size), slotIn(source, source.Size))
+	if !begins || !onePage || !isSameSlot {
 		return outcome, c.replace(source.copyTo, false)
 	}
 	data := make([]byte, source.Size-size)

@@ -35,7 +35,11 @@ func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 		return false, nil
 	}
 	_, err = s.Verify(id)
-	if err != nil && (old == "" || label != "" || !errors.Is(err, sessioncore.ErrNotFound)) {
+	clears := old != "" && label == ""
+	if clears && errors.Is(err, sessioncore.ErrNotFound) {
+		return true, nil // a label may have outlived its entry
+	}
+	if err != nil {
 		return false, err
 	}
 	return old != label, nil

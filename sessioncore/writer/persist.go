@@ -247,7 +247,9 @@ func (p *persister) countLines(o *objectSizes) {
 		body = body[:end]
 		lines += noticeBreaks
 	}
-	p.replace(count, strconv.Itoa(lines+bytes.Count(rawjson.AppendDecoded(nil, body), []byte{'\n'})))
+	text := rawjson.AppendDecoded(nil, body)
+	lines += bytes.Count(text, []byte{'\n'})
+	p.replace(count, strconv.Itoa(lines))
 }
 
 // finishNewer is finish for omp 18 (docs/format.md, Persisting): blocks that providers check

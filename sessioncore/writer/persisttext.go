@@ -68,7 +68,10 @@ func cutUnits(body []byte) (end int, long bool) {
 // isLongImage reports whether a value is the base64 of an image for a blob.
 func isLongImage(v rawjson.Value) bool {
 	text, ok := v.Bytes()
-	return ok && !bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) && hasUnits(v[1:len(v)-1], minBlob)
+	if !ok || bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) {
+		return false
+	}
+	return hasUnits(v[1:len(v)-1], minBlob)
 }
 
 // image records an image in base64 to be stored and returns the reference to it, as JSON.

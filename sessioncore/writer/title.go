@@ -124,7 +124,8 @@ func (c *change) setSlot(title, old string) error {
 	}
 	line = append(line, "}\n"...)
 	slot := titleSlot(title, titleByUser, b.now.UTC().Format(rawjson.TimestampLayout))
-	if c.snap.Version() >= sessioncore.CurrentVersion && slotIn(c.snap.File(), c.snap.Stat().Size) != nil {
+	oldSlot := slotIn(c.snap.File(), c.snap.Stat().Size)
+	if c.snap.Version() >= sessioncore.CurrentVersion && oldSlot != nil {
 		line, err = c.afterTorn(line)
 		if err != nil {
 			return err

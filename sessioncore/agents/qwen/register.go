@@ -67,7 +67,8 @@ func lone(base string, record rawjson.Value) (dir, below string) {
 
 // isPart reports whether a file is a subagent's, which comes with the session that called it.
 func isPart(file string) bool {
-	return path.Base(path.Dir(path.Dir(file))) == agents.Subagents && strings.HasPrefix(path.Base(file), agentPrefix)
+	above := path.Base(path.Dir(path.Dir(file)))
+	return above == agents.Subagents && strings.HasPrefix(path.Base(file), agentPrefix)
 }
 
 // wrote reports whether a record is of Qwen Code: the envelope of a record, with parts of Google's form,

@@ -45,7 +45,8 @@ func (c *copier) text(src, lead, text []byte, n int) {
 	next, _, _ := bytes.Cut(c.next, []byte("\n"))
 	c.table = c.table || isDelimiters(next)
 	c.out = append(c.out, lead...)
-	if c.labels && text[0] == '[' && (first || bytes.HasPrefix(text, []byte("[^"))) && !label.Match(text) {
+	mayDefine := first || bytes.HasPrefix(text, []byte("[^"))
+	if c.labels && text[0] == '[' && mayDefine && !label.Match(text) {
 		c.out = append(c.out, '\\')
 	}
 	c.escape(text)

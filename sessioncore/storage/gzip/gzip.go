@@ -180,7 +180,9 @@ func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, e
 		known:   s.measure(file, st, obj),
 	}
 	// Text shrinks in compression, and no file grows beyond its limit: another size is not true.
-	if m := o.known; !m.exact && m.err == nil && (m.size < st.Size || m.size > s.limitOf(st.Size)) {
+	m := o.known
+	isLikely := st.Size <= m.size && m.size <= s.limitOf(st.Size)
+	if !m.exact && m.err == nil && !isLikely {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.known, err = o.unpack()

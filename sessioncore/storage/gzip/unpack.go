@@ -107,7 +107,8 @@ func (f *format) unpack(obj storage.Object, token storage.Token, read func(io.Re
 	}
 	st, changed := obj.Stat()
 	// Changed is also the time of a rename, so it is not compared.
-	if changed == nil && (!st.SameObject(token) || st.Size != token.Size || st.Modified != token.Modified) {
+	isSame := st.SameObject(token) && st.Size == token.Size && st.Modified == token.Modified
+	if changed == nil && !isSame {
 		changed = fmt.Errorf("%w: the archive was overwritten", storage.ErrStale)
 	}
 	if changed != nil {

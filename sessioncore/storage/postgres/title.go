@@ -29,7 +29,7 @@ type titleSlot struct {
 // parseSlot returns the title in the slot that a content begins with; ok is false if it begins with
 // none.
 func parseSlot(content []byte) (t title, ok bool) {
-	if len(content) < slotSize || content[slotSize-1] != '\n' || bytes.IndexByte(content[:slotSize-1], '\n') >= 0 {
+	if len(content) < slotSize || bytes.IndexByte(content[:slotSize], '\n') != slotSize-1 {
 		return title{}, false
 	}
 	var s titleSlot

@@ -96,7 +96,8 @@ func (s *Storage) withHead(name string, o storage.Replacement) func(io.Writer) e
 		defer obj.Close()
 		n := int64(len(o.Head))
 		middle := io.NewSectionReader(obj, n, o.Expect.Size-n)
-		_, err = io.Copy(w, io.MultiReader(bytes.NewReader(o.Head), middle, bytes.NewReader(o.Tail)))
+		whole := io.MultiReader(bytes.NewReader(o.Head), middle, bytes.NewReader(o.Tail))
+		_, err = io.Copy(w, whole)
 		return err
 	}
 }
