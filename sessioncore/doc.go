@@ -6,23 +6,7 @@
 //
 // A [Store] hands out the sessions of a [storage.Storage]. [Session.Acquire] returns a [Snapshot]
 // of the file as it is now. This costs one stat if the file has not changed; if it has grown, only
-// the new part is read.
-//
-//	snap, err := store.Session("project/2026-02-16T10-20-30-000Z_1f9d.jsonl").Acquire(ctx)
-//	if err != nil {
-//		return err
-//	}
-//	defer snap.Release()
-//	leaf, err := snap.Leaf()
-//	if err != nil {
-//		return err
-//	}
-//	doc, err := snap.Context(leaf, nil)
-//	if err != nil {
-//		return err
-//	}
-//	defer doc.Close()
-//	_, err = io.Copy(os.Stdout, io.NewSectionReader(doc, 0, doc.Size()))
+// the new part is read. [Snapshot.Context] has an example.
 //
 // A snapshot is immutable and safe for concurrent use. It is an index of an open file and holds no
 // content, so a session takes some tens of bytes of memory per entry. An [Entry] is a number in

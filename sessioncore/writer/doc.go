@@ -1,8 +1,5 @@
 // Package writer makes every change to a session: appended entries, the leaf, labels, the title,
-// forks and new sessions.
-//
-//	w := writer.New(store, writer.Options{Journal: files, Root: "/home/dev/.omp/agent/sessions"})
-//	ids, err := w.Append(ctx, store.Session(name), []byte(`{"type":"custom","customType":"note"}`))
+// forks and new sessions. [Writer.Append] has an example.
 //
 // Each write takes the lock that clients take, reads the current file and checks for live clients
 // (docs/design.md section 4). It takes effect completely or not at all. Appended lines are checked
