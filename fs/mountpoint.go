@@ -89,8 +89,9 @@ func checkWritable(path string, info iofs.FileInfo) error {
 // directory itself, which may be a dead mount, on which every call fails.
 func ResolveMountpoint(path string) (string, error) {
 	short := path
-	for strings.HasSuffix(short, "/.") || strings.HasSuffix(short, "/") { // of which the mount would be asked
-		short = strings.TrimSuffix(strings.TrimSuffix(short, "."), "/")
+	for strings.HasSuffix(short, "/.") || strings.HasSuffix(short, "/") { // the kernel would ask the mount for the end
+		short = strings.TrimSuffix(short, ".")
+		short = strings.TrimSuffix(short, "/")
 	}
 	if short == "" { // the root
 		short = path

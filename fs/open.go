@@ -317,17 +317,19 @@ func (p *place) unite() {
 	}
 	p.program = func(name string) sessioncore.Program {
 		agent, file, _ := strings.Cut(name, "/")
-		if i := slices.IndexFunc(p.parts, func(part *place) bool {
+		i := slices.IndexFunc(p.parts, func(part *place) bool {
 			return part.name == agent
-		}); i >= 0 {
+		})
+		if i >= 0 {
 			return p.parts[i].program(file)
 		}
 		return sessioncore.ByUnknown
 	}
 	first := p.parts[0]
-	if i := slices.IndexFunc(p.parts, func(part *place) bool {
+	i := slices.IndexFunc(p.parts, func(part *place) bool {
 		return part.frozen == nil
-	}); i >= 0 {
+	})
+	if i >= 0 {
 		first = p.parts[i]
 	}
 	p.frozen = first.frozen

@@ -271,9 +271,13 @@ func IsBelow(path, dir string) bool {
 
 // belowDir returns the path of realPath, which has no links, below a directory, which may be one.
 func belowDir(dir, realPath string) (below string, ok bool) {
-	dir, err := filepath.EvalSymlinks(dir)
-	below, ok = strings.CutPrefix(realPath+"/", dir+"/")
-	return strings.TrimSuffix(filepath.ToSlash(below), "/"), ok && err == nil
+	realDir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", false
+	}
+	below, ok = strings.CutPrefix(realPath+"/", realDir+"/")
+	below = strings.TrimSuffix(filepath.ToSlash(below), "/")
+	return below, ok
 }
 
 // userDir returns this program's directory for a kind of the user's files: in the directory of an

@@ -104,9 +104,10 @@ func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDi
 // that is "". An absolute path stands for the directory of the sessions of that working directory.
 func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Importer, err error) {
 	p := u.tree.place
-	if i := slices.IndexFunc(p.parts, func(part *place) bool {
+	i := slices.IndexFunc(p.parts, func(part *place) bool {
 		return part.frozen == nil
-	}); i >= 0 {
+	})
+	if i >= 0 {
 		p = p.parts[i]
 	}
 	v := p.view
@@ -189,9 +190,10 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 	if p.parts != nil && top == layout.Sessions {
 		var agent string
 		agent, name, _ = strings.Cut(name, "/")
-		if i := slices.IndexFunc(p.parts, func(part *place) bool {
+		i := slices.IndexFunc(p.parts, func(part *place) bool {
 			return part.name == agent
-		}); i >= 0 {
+		})
+		if i >= 0 {
 			p = p.parts[i]
 			b.Blobs = p.transferred()
 		}

@@ -100,9 +100,10 @@ func isThere(c mountopts.AgentDir) bool {
 // Usual returns the first candidate of an agent, the zero value if there is none.
 func Usual(name string, getenv func(string) string) (usual mountopts.AgentDir) {
 	all := agentCandidates(getenv)
-	if i := slices.IndexFunc(all, func(a mountopts.AgentDir) bool {
+	i := slices.IndexFunc(all, func(a mountopts.AgentDir) bool {
 		return a.Name == name
-	}); i >= 0 {
+	})
+	if i >= 0 {
 		usual = all[i]
 	}
 	return usual

@@ -36,7 +36,7 @@ func (p *picker) fuzzy(what, query string, list lister) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(found) == 0 && query == "" { // what was typed since, fzf does not tell
+	if len(found) == 0 && query == "" { // fzf does not say which words were typed
 		return "", refuse(exitFailure, "no %s is chosen", what)
 	}
 	if len(found) == 0 {

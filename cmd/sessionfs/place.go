@@ -25,8 +25,8 @@ type tree struct {
 	within []string
 }
 
-// searcher returns a searcher of a query's sessions that count, for nil of all that count, for so many hits, 0
-// for all.
+// searcher returns a searcher of the sessions in src.within. It finds at most limit hits, 0 for all. A query, unless
+// it is nil, says whose sessions are searched.
 func (src *tree) searcher(query *search.Query, limit int) (*search.Searcher, error) {
 	searcher, err := src.Searcher(query, limit)
 	if err != nil {

@@ -216,6 +216,18 @@ func stableAttr(parent fusefs.StableAttr, name string, kind storage.Kind) fusefs
 // successors counts inodes of followers, to give each its own identity.
 var successors atomic.Uint64
 
+// standsFor reports whether a known inode is good for a content with an identity.
+func standsFor(ctx context.Context, known *fusefs.Inode, id fusefs.StableAttr, content uint64) bool {
+	if known.StableAttr().Ino != id.Ino {
+		return false
+	}
+	f, isFollower := nodeOf(known).(nodes.Follower)
+	if isFollower && f.Follows() {
+		return f.StandsFor(ctx, content)
+	}
+	return known.StableAttr() == id
+}
+
 // inodeOf returns the inode of a child: the known one, or a new one. If the open handles of a
 // follower show another content than the name has now, the name gets a new inode, which is another
 // file to the kernel. The handles may hold the only reference to the old inode, so a new one never
@@ -224,15 +236,8 @@ func (d *dirInode) inodeOf(ctx context.Context, name string, c *nodes.Child) *fu
 	id := stableAttr(d.StableAttr(), name, c.Kind)
 	id.Gen ^= c.Content
 	known := d.GetChild(name)
-	if known != nil && known.StableAttr().Ino == id.Ino {
-		f, ok := nodeOf(known).(nodes.Follower)
-		if ok && f.Follows() {
-			if f.StandsFor(ctx, c.Content) {
-				return known
-			}
-		} else if known.StableAttr() == id {
-			return known
-		}
+	if known != nil && standsFor(ctx, known, id, c.Content) {
+		return known
 	}
 	n := c.Make()
 	if f, ok := n.(nodes.Follower); ok && f.Follows() {

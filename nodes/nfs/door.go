@@ -230,21 +230,27 @@ func (d *Door) serve(ctx context.Context, c *clientConnection) error {
 	}
 }
 
-// send sends the replies until there are no more calls. It calls end where a client takes none.
+// send sends the replies until there are no more calls. It calls end where a client takes no reply or sends a
+// message that is no call.
 func (c *clientConnection) send(end func()) {
 	for r := range c.replies {
-		limit := strangerSend
-		select {
-		case <-c.trusted:
-			limit = sendTime
-		default:
-		}
-		_ = c.SetWriteDeadline(time.Now().Add(limit))
+		isCall := r.message != nil
+		_ = c.SetWriteDeadline(time.Now().Add(c.sendLimit()))
 		_, err := c.Write(r.message)
-		if err != nil || r.message == nil {
+		if err != nil || !isCall {
 			end()
 		}
 		close(r.sent)
 		<-c.calls
+	}
+}
+
+// sendLimit returns how long the client may take for a reply.
+func (c *clientConnection) sendLimit() time.Duration {
+	select {
+	case <-c.trusted:
+		return sendTime
+	default:
+		return strangerSend
 	}
 }

@@ -425,7 +425,8 @@ func (b *Builder) Here() Origin {
 	return o
 }
 
-// Of calls f, whose entries are those of an earlier record, or of this one.
+// Of calls f. The entries that f makes get the id, the time and the line of record, which is an earlier
+// record of the file or the current one.
 func (b *Builder) Of(record *Origin, f func()) {
 	now := b.from
 	path := b.Path

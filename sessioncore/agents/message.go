@@ -78,7 +78,9 @@ func (b *Builder) appendContent(dst []byte, content Blocks) []byte {
 func (b *Builder) User(content Blocks) {
 	body := append(b.start(), `"message":{"role":"user","content":`...)
 	body = b.appendContent(body, content)
-	b.put("message", append(appendMillis(body, b.from.time), '}'))
+	body = appendMillis(body, b.from.time)
+	body = append(body, '}')
+	b.put("message", body)
 }
 
 // maxEarly bounds the entries that wait for the header, in bytes.

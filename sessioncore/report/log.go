@@ -40,17 +40,19 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 	l.join(all)
 	short := shortName(s)
 	show := func(line *LogLine) error {
-		if line.Entry != sessioncore.NoEntry {
-			line.ID = s.Name(line.Entry)
-			if !strings.Contains(line.ID, "~") {
-				line.ID = line.ID[:min(len(line.ID), short)]
-			}
-			line.What = s.PathLabel(line.Entry)
-			line.Marks = l.marks(line.Entry)
-			line.Said, line.Call, err = l.said(ctx, line.Entry)
-			if err != nil {
-				return err
-			}
+		if line.Entry == sessioncore.NoEntry {
+			return f(line)
+		}
+		line.ID = s.Name(line.Entry)
+		if !strings.Contains(line.ID, "~") {
+			line.ID = line.ID[:min(len(line.ID), short)]
+		}
+		line.What = s.PathLabel(line.Entry)
+		line.Marks = l.marks(line.Entry)
+		var err error
+		line.Said, line.Call, err = l.said(ctx, line.Entry)
+		if err != nil {
+			return err
 		}
 		return f(line)
 	}

@@ -269,9 +269,10 @@ func newAllowed(text allowText) *allowed {
 func (a *allowed) allows(text []byte, m match) bool {
 	secret := text[m.start:m.end]
 	if a.words != nil {
-		if has := !a.words.find(secret, func(int, int) bool {
+		has := !a.words.find(secret, func(int, int) bool {
 			return false
-		}); has != a.all {
+		})
+		if has != a.all {
 			return has
 		}
 	}

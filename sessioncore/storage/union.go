@@ -26,9 +26,10 @@ func Union(parts ...Part) Files { return &union{parts} }
 // find returns the part that a name lies in and its name there.
 func (s *union) find(name string) (*Part, string, error) {
 	top, rest, _ := strings.Cut(name, "/")
-	if i := slices.IndexFunc(s.parts, func(p Part) bool {
+	i := slices.IndexFunc(s.parts, func(p Part) bool {
 		return p.Name == top
-	}); i >= 0 {
+	})
+	if i >= 0 {
 		return &s.parts[i], rest, nil
 	}
 	return nil, "", fmt.Errorf("%w: %q", fs.ErrNotExist, name)

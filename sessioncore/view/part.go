@@ -77,7 +77,9 @@ func (p *pageWriter) cut(path []sessioncore.Entry) (parts []partWriter) {
 		begin = end
 	}
 	for i, e := range path {
-		if i-begin >= leastPart && p.s.Kind(e) == sessioncore.TypeMessage && p.s.Role(e) != sessioncore.RoleToolResult {
+		isResult := p.s.Role(e) == sessioncore.RoleToolResult
+		mayBegin := p.s.Kind(e) == sessioncore.TypeMessage && !isResult
+		if mayBegin && i-begin >= leastPart {
 			add(i)
 		}
 	}

@@ -331,9 +331,10 @@ func (s *SiteDir) page(ctx context.Context, at stalePage) error {
 	}
 	defer snap.Release()
 	of.Index = SiteIndex
-	if err := s.file(at.File, func(w io.Writer) error {
+	err = s.file(at.File, func(w io.Writer) error {
 		return Page(ctx, w, of)
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	title, _ := listing.DisplayName(snap, at.info.Name())

@@ -267,15 +267,19 @@ const previousFilesKey = "previousSessionFiles"
 // cwdMembers returns the members of the header to be changed for a new cwd and the file name to.
 func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []rawjson.Field) {
 	old, isText := header.Member("cwd").Text()
-	if isText && old == cwd && to == c.s.Name() {
+	isSame := isText && old == cwd
+	moves := to != c.s.Name()
+	if isSame && !moves {
 		return nil
-	} else if !isText || old != cwd {
+	}
+	if !isSame {
 		set = append(set, rawjson.Field{Key: "cwd", JSON: string(rawjson.AppendQuoted(nil, cwd))})
 	}
 	if c.snap.Dialect() != sessioncore.OMP {
 		return set
 	}
-	if to != c.s.Name() && (slot != nil || !header.Member(previousFilesKey).Missing()) {
+	hasPrevious := slot != nil || !header.Member(previousFilesKey).Missing() // its client knows them
+	if moves && hasPrevious {
 		if m, ok := addPrevious(header, c.w.pathOf(c.s.Name())); ok {
 			set = append(set, m)
 		}

@@ -115,7 +115,8 @@ func (c *change) setSlot(title, old string) error {
 	if err != nil {
 		return err
 	}
-	line := append(b.entryPrefix(sessioncore.TypeTitleChange, b.newID(), b.leaf), `,"title":`...)
+	line := b.entryPrefix(sessioncore.TypeTitleChange, b.newID(), b.leaf)
+	line = append(line, `,"title":`...)
 	line = rawjson.AppendQuoted(line, title)
 	line = append(line, `,"source":"user"`...)
 	if old != "" {

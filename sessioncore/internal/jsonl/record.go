@@ -25,19 +25,21 @@ func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInf
 	case text[start] != '{':
 		return s.SkipValue(text, start)
 	}
-	out.members, end, st = scanRecord(s, text, start, &n.members, func(key []byte, i int) (end int, st rawjson.ScanStatus) {
+	skip := func(_ []byte, i int) (int, rawjson.ScanStatus) {
+		return s.SkipValue(text, i)
+	}
+	scanMember := func(key []byte, i int) (end int, st rawjson.ScanStatus) {
 		if string(key) != n.key {
 			return s.SkipValue(text, i)
 		}
-		out.inner = (textRange{})
-		if text[i] != '{' { // of a repeated member the last one counts
+		out.inner = textRange{} // of a repeated member the last one counts
+		if text[i] != '{' {
 			return s.SkipValue(text, i)
 		}
-		out.inner, end, st = scanRecord(s, text, i, &n.inner, func(_ []byte, i int) (int, rawjson.ScanStatus) {
-			return s.SkipValue(text, i)
-		})
+		out.inner, end, st = scanRecord(s, text, i, &n.inner, skip)
 		return end, st
-	})
+	}
+	out.members, end, st = scanRecord(s, text, start, &n.members, scanMember)
 	return end, st
 }
 

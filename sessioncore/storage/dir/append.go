@@ -308,9 +308,10 @@ func (s *Storage) Sync(name string) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := retry(func() error {
+	err = retry(func() error {
 		return s.sys.fsync(fd)
-	}); err != nil {
+	})
+	if err != nil {
 		return p.fail("fsync", err)
 	}
 	return p.syncDir()

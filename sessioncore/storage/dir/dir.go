@@ -161,9 +161,10 @@ func (p nameAt) stat() (storage.Stat, error) {
 
 func fstat(fd int) (storage.Stat, error) {
 	var st unix.Stat_t
-	if err := retry(func() error {
+	err := retry(func() error {
 		return unix.Fstat(fd, &st)
-	}); err != nil {
+	})
+	if err != nil {
 		return storage.Stat{}, os.NewSyscallError("fstat", err)
 	}
 	return statOf(&st), nil
@@ -172,9 +173,10 @@ func fstat(fd int) (storage.Stat, error) {
 // statAt is fstatat(2) without following a link. The Stat is zero after an error.
 func statAt(dir int, name string) (storage.Stat, error) {
 	var st unix.Stat_t
-	if err := retry(func() error {
+	err := retry(func() error {
 		return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	}); err != nil {
+	})
+	if err != nil {
 		return storage.Stat{}, err
 	}
 	return statOf(&st), nil

@@ -136,9 +136,10 @@ func (m *Storage) Stat(name string) (storage.Stat, error) {
 // Open implements storage.Files.
 func (m *Storage) Open(name string) (storage.Object, error) {
 	o := &object{storage: m}
-	if _, err := m.with(name, storage.KindFile, func(n *node) {
+	_, err := m.with(name, storage.KindFile, func(n *node) {
 		o.node = n
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -177,7 +178,8 @@ func (m *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.with(storage.Dir(name), storage.KindDir, func(*node) {}); err != nil {
+	_, err = m.with(storage.Dir(name), storage.KindDir, func(*node) {})
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := storage.WithLimit(ctx)
