@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"strings"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
@@ -76,14 +77,8 @@ func saidIn(ctx context.Context, of *document.Document) (*saids, error) {
 		if turn == nil {
 			continue
 		}
-		parts := []said{}
+		parts := saidOf(turn, i+1)
 		call, isResult := c.results[i]
-		if isResult {
-			turn.Blocks = joined(turn)
-		}
-		for b := range turn.Blocks {
-			parts = append(parts, said{hash: hashOf(turn.By, &turn.Blocks[b]), message: i + 1})
-		}
 		if isResult {
 			all.results[call] = parts
 		} else {
@@ -93,19 +88,22 @@ func saidIn(ctx context.Context, of *document.Document) (*saids, error) {
 	return all, nil
 }
 
-// joined returns the blocks of a result as an agent may keep them that has one text for each: that, and
-// the images behind it.
-func joined(t *agents.Turn) (blocks []agents.TurnBlock) {
-	text := t.Texts("\n")
-	if text != "" {
-		blocks = append(blocks, agents.TurnBlock{Text: text})
-	}
-	for _, b := range t.Blocks {
-		if b.Data != "" {
-			blocks = append(blocks, b)
+// saidOf returns the parts of a turn: the lines of its texts, and behind them its images and calls. Agents
+// may join the texts of a turn or keep them apart from the rest.
+func saidOf(t *agents.Turn, message int) []said {
+	parts := []said{}
+	add := func(b *agents.TurnBlock) { parts = append(parts, said{hash: hashOf(t.By, b), message: message}) }
+	for line := range strings.Lines(t.Texts("\n")) {
+		if strings.TrimSpace(line) != "" {
+			add(&agents.TurnBlock{Text: strings.TrimSuffix(line, "\n")})
 		}
 	}
-	return blocks
+	for i := range t.Blocks {
+		if t.Blocks[i].Text == "" {
+			add(&t.Blocks[i])
+		}
+	}
+	return parts
 }
 
 // CheckSaid is the comparison of Receive for a session that was made otherwise, and ends with an entry.

@@ -70,7 +70,12 @@ func (c *converter) event(r *agents.Record) {
 		c.older(event)
 		return
 	}
-	c.From(id, event.Member("timestamp"))
+	entry, at := agents.EntryIn(event)
+	if entry == "" {
+		entry = id
+		at = event.Member("timestamp")
+	}
+	c.From(entry, at)
 	agent := c.callers.of(event, data)
 	c.usage.note(typ, agent, data)
 	switch {
@@ -96,6 +101,7 @@ func (c *converter) event(r *agents.Record) {
 func (c *converter) start(event, data agents.Object) {
 	c.id, _ = data.Member("sessionId").Text()
 	c.started, _, _ = rawjson.ReadTimestamp(data.Member("startTime"))
+	c.parent = agents.OriginIn(data, c.id)
 	c.Model(data.Member("selectedModel"))
 	if c.Chain != "" {
 		c.first = slices.Clone(event.Member("data"))

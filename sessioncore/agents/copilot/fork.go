@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"time"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -91,14 +92,18 @@ func (f *eventFork) writeNote(out io.Writer, session, title string) error {
 	return err
 }
 
-// workspace returns the file with the fork's name. JSON texts are YAML.
+// workspace returns the file with the fork's name.
 func (f *eventFork) workspace() string {
-	cwd := f.cwd
+	return workspaceText(f.request.ID, f.cwd, f.request.Title, f.request.Time)
+}
+
+// workspaceText returns the file with the name of a session. cwd is JSON, whose texts are YAML.
+func workspaceText(id string, cwd rawjson.Value, name string, at time.Time) string {
 	if cwd.Missing() {
 		cwd = rawjson.Value(`""`)
 	}
 	return fmt.Sprintf("id: %s\ncwd: %s\nclient_name: github/cli\nname: %s\nuser_named: true\nsummary_count: 0\ncreated_at: %s\nupdated_at: %[4]s\n",
-		f.request.ID, cwd, quoted(f.request.Title), f.now())
+		id, cwd, quoted(name), quoted(at.UTC().Format(rawjson.TimestampLayout)))
 }
 
 func quoted(text string) string { return string(rawjson.AppendQuoted(nil, text)) }

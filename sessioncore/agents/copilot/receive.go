@@ -1,0 +1,255 @@
+package copilot
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// This file writes a session with a conversation that another agent had (docs/format.md, Handovers to
+// another agent). GitHub Copilot CLI 1.0.102 was driven.
+
+var _ agents.Receiver = (*Home)(nil)
+
+// Receive implements agents.Receiver.
+func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
+	place := agents.ForkPlace{Dir: stateDir, File: path.Join(of.ID, eventsName)}
+	if !utf8.ValidString(of.CWD) {
+		return place, agents.NoFork("its working directory is no UTF-8")
+	}
+	if of.Title != "" {
+		text := workspaceText(of.ID, rawjson.Value(quoted(of.CWD)), of.Title, of.Time)
+		place.Beside = map[string]string{path.Join(of.ID, workspaceName): text}
+	}
+	w := &eventWriter{out: out}
+	err := w.begin(of)
+	if err != nil {
+		return place, err
+	}
+	return place, of.EachTurn(w.turn)
+}
+
+// eventWriter writes the events of a handover. Each one names the one before it.
+type eventWriter struct {
+	out  io.Writer
+	last string // the id of the last event
+}
+
+// madeEvent is an event of a handover.
+type madeEvent struct {
+	Type      string              `json:"type"`
+	Data      any                 `json:"data"`
+	ID        string              `json:"id"`
+	Timestamp string              `json:"timestamp"`
+	Parent    *string             `json:"parentId"`
+	Entry     *agents.HandedEntry `json:"handedOver,omitempty"`
+}
+
+type startData struct {
+	SessionID string                `json:"sessionId"`
+	Version   int                   `json:"version"`
+	Producer  string                `json:"producer"`
+	Client    string                `json:"copilotVersion"`
+	StartTime string                `json:"startTime"`
+	Context   startContext          `json:"context"`
+	InUse     bool                  `json:"alreadyInUse"`
+	Remote    bool                  `json:"remoteSteerable"`
+	Origin    agents.HandoverOrigin `json:"handedOverFrom"`
+}
+
+type startContext struct {
+	CWD string `json:"cwd"`
+}
+
+// noVersion is the version of the client that wrote a handover, since none did.
+const noVersion = "0.0.0"
+
+// begin writes the first event.
+func (w *eventWriter) begin(of *agents.Handover) error {
+	return w.write(of.Time, nil, "session.start", startData{
+		SessionID: of.ID,
+		Version:   1,
+		Producer:  "copilot-agent",
+		Client:    noVersion,
+		StartTime: timeText(of.Time),
+		Context:   startContext{CWD: of.CWD},
+		Origin:    of.Origin,
+	})
+}
+
+func timeText(at time.Time) string { return at.UTC().Format(rawjson.TimestampLayout) }
+
+// turn writes the events of a turn.
+func (w *eventWriter) turn(t *agents.Turn) error {
+	switch t.By {
+	case agents.BySummary:
+		return w.write(t.Time, nil, "session.compaction_complete", struct {
+			Success bool   `json:"success"`
+			Summary string `json:"summaryContent"`
+			Tokens  int    `json:"preCompactionTokens"`
+		}{Success: true, Summary: t.Texts("\n\n")})
+	case agents.ByModel:
+		return w.answer(t)
+	case agents.ByTool:
+		return w.result(t)
+	}
+	return w.message(t)
+}
+
+// messageData is a message to the model. One with a source is the client's.
+type messageData struct {
+	Content     string       `json:"content"`
+	Attachments []attachment `json:"attachments"`
+	Source      string       `json:"source,omitempty"`
+}
+
+// attachment is an image of a message. The client leaves out one without a path, which need not be there.
+type attachment struct {
+	Type     string `json:"type"`
+	AssetID  string `json:"assetId"`
+	MIMEType string `json:"mimeType"`
+	Name     string `json:"displayName"`
+	Path     string `json:"path"`
+}
+
+// assetData is the event with the bytes of an image, before the message.
+type assetData struct {
+	AssetID  string `json:"assetId"`
+	Type     string `json:"type"`
+	MIMEType string `json:"mimeType"`
+	Data     string `json:"data"`
+	Size     int    `json:"byteLength"`
+}
+
+// message writes a message, and before it the images.
+func (w *eventWriter) message(t *agents.Turn) error {
+	m := messageData{Content: t.Texts("\n"), Attachments: []attachment{}}
+	if t.By == agents.ByProgram {
+		m.Source = "system"
+	}
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		if b.Data == "" {
+			continue
+		}
+		asset := assetData{AssetID: agents.NewUUID(), Type: "image", MIMEType: b.MediaType, Data: b.Data, Size: len(b.Data) / 4 * 3}
+		err := w.write(t.Time, nil, "session.binary_asset", asset)
+		if err != nil {
+			return err
+		}
+		_, kind, _ := strings.Cut(b.MediaType, "/")
+		name := fmt.Sprintf("image-%d.%s", len(m.Attachments)+1, kind)
+		m.Attachments = append(m.Attachments, attachment{
+			Type:     "file",
+			AssetID:  asset.AssetID,
+			MIMEType: b.MediaType,
+			Name:     name,
+			Path:     name,
+		})
+	}
+	return w.write(t.Time, t.Entry, "user.message", m)
+}
+
+// answerData is an answer.
+type answerData struct {
+	MessageID string        `json:"messageId"`
+	Model     string        `json:"model,omitempty"`
+	Content   string        `json:"content"`
+	Calls     []callRequest `json:"toolRequests"`
+}
+
+type callRequest struct {
+	ID        string          `json:"toolCallId"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Type      string          `json:"type"`
+}
+
+// startedCall is the event with which a call begins.
+type startedCall struct {
+	ID        string          `json:"toolCallId"`
+	Tool      string          `json:"toolName"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// answer writes an answer, and the begin of each of its calls.
+func (w *eventWriter) answer(t *agents.Turn) error {
+	a := answerData{MessageID: agents.NewUUID(), Model: t.Model, Content: t.Texts("\n"), Calls: []callRequest{}}
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		if b.Call != "" {
+			a.Calls = append(a.Calls, callRequest{ID: b.Call, Name: b.Tool, Arguments: json.RawMessage(b.Arguments), Type: "function"})
+		}
+	}
+	err := w.write(t.Time, t.Entry, "assistant.message", a)
+	for i := range a.Calls {
+		c := &a.Calls[i]
+		if err == nil {
+			err = w.write(t.Time, nil, "tool.execution_start", startedCall{ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
+		}
+	}
+	return err
+}
+
+// resultData is the result of a call.
+type resultData struct {
+	Call    string         `json:"toolCallId"`
+	Success bool           `json:"success"`
+	Result  *resultContent `json:"result,omitempty"`
+	Error   *resultError   `json:"error,omitempty"`
+}
+
+type resultContent struct {
+	Content string        `json:"content"`
+	Images  []resultImage `json:"binaryResultsForLlm,omitempty"`
+}
+
+type resultImage struct {
+	Type     string `json:"type"`
+	Data     string `json:"data"`
+	MIMEType string `json:"mimeType"`
+}
+
+type resultError struct {
+	Message string `json:"message"`
+	Code    string `json:"code"`
+}
+
+// result writes the result of a call. A failed one with an image is none that failed, as an error has only words.
+func (w *eventWriter) result(t *agents.Turn) error {
+	content := &resultContent{Content: t.Texts("\n")}
+	for i := range t.Blocks {
+		b := &t.Blocks[i]
+		if b.Data != "" {
+			content.Images = append(content.Images, resultImage{Type: "image", Data: b.Data, MIMEType: b.MediaType})
+		}
+	}
+	r := resultData{Call: t.Call, Success: true, Result: content}
+	if t.IsError && len(content.Images) == 0 && content.Content != "" {
+		r = resultData{Call: t.Call, Error: &resultError{Message: content.Content, Code: "failure"}}
+	}
+	return w.write(t.Time, t.Entry, "tool.execution_complete", r)
+}
+
+// write writes an event.
+func (w *eventWriter) write(at time.Time, entry *agents.HandedEntry, typ string, data any) error {
+	e := madeEvent{Type: typ, Data: data, ID: agents.NewUUID(), Timestamp: timeText(at), Entry: entry}
+	if w.last != "" {
+		before := w.last
+		e.Parent = &before
+	}
+	w.last = e.ID
+	line, err := agents.HandoverLine(e)
+	if err != nil {
+		return err
+	}
+	_, err = w.out.Write(line)
+	return err
+}
