@@ -1,5 +1,5 @@
 // bun main.ts CACHE VERSION MOUNT PROJECT
-// Sessions of omp, Codex and Claude Code are handed to one another by sessionfs resume --in, which starts the real client, and
+// Sessions of omp, Codex and Claude Code are handed to one another, and those of pi to them, by sessionfs resume --in, which starts the real client, and
 // services on this machine answer it: what they are sent is what was said. Claude Code is tried where SESSIONFS_CLAUDE names it.
 import * as fs from "node:fs";
 import * as path from "node:path";
@@ -12,7 +12,7 @@ const [cache, version, , project] = process.argv.slice(2), home = process.env.HO
 const claude = process.env.SESSIONFS_CLAUDE, limit = 120_000;
 type Agent = "omp" | "codex" | "claude";
 const agents: Agent[] = claude ? ["omp", "codex", "claude"] : ["omp", "codex"];
-const ompAgent = path.join(home, ".omp/agent"), bin = path.join(home, "bin");
+const ompAgent = path.join(home, ".omp/agent"), piAgent = path.join(home, ".pi/agent"), bin = path.join(home, "bin");
 reportFor(version);
 const service = new Service();
 
@@ -50,8 +50,8 @@ async function sessionfs(prompt: string, ...args: string[]): Promise<string> {
 const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC";
 
-/** Writes a session of omp: a compaction, images, parallel calls with odd ids, an error, an empty result. Returns its id. */
-function write(seed: number): string {
+/** Writes a session of omp, or of pi: a compaction, images, parallel calls with odd ids, an error, an empty result. Returns its id. */
+function write(seed: number, agent = ompAgent): string {
 	const id = `019d3d90-0000-7000-8000-${seed.toString().padStart(12, "0")}`, begun = Date.parse("2026-11-20T10:00:00Z");
 	const usage = { input: 10, output: 5, cacheRead: 0, cacheWrite: 0, totalTokens: 15, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } };
 	const user = (content: unknown) => ({ role: "user", content });
@@ -70,7 +70,7 @@ function write(seed: number): string {
 		id: `e${i}`, parentId: i > 0 ? `e${i - 1}` : null, timestamp: new Date(begun + 1000 * i).toISOString(),
 		...(message === "compaction" ? { type: "compaction", summary: "## Goal\nJars.", firstKeptEntryId: "e1", tokensBefore: 9 } : { type: "message", message: { ...(message as object), timestamp: begun + 1000 * i } }),
 	}));
-	const dir = path.join(ompAgent, "sessions/--here--");
+	const dir = path.join(agent, "sessions/--here--");
 	fs.mkdirSync(dir, { recursive: true });
 	const lines = [{ type: "session", version: 3, id, timestamp: new Date(begun).toISOString(), cwd: project, title: `Jars ${seed}` }, ...entries];
 	fs.writeFileSync(path.join(dir, `2026-11-20T10-00-00-000Z_${id}.jsonl`), lines.map(line => `${JSON.stringify(line)}\n`).join(""));
@@ -127,7 +127,7 @@ async function newest(agent: Agent): Promise<string> {
 }
 
 /** Hands a session over, and returns the new one's id. The new session's agent then works on, with calls of its own. */
-async function hand(from: Agent, to: Agent, id: string): Promise<string> {
+async function hand(from: Agent | "pi", to: Agent, id: string): Promise<string> {
 	let made = "";
 	await check(`${from} to ${to}: the client goes on, and its model is sent all that was said`, async () => {
 		const want = await said(id), prompt = "And now, run both?";
@@ -149,12 +149,16 @@ async function hand(from: Agent, to: Agent, id: string): Promise<string> {
 install();
 for (let seed = 1; seed <= 3; seed++) {
 	let at: { agent: Agent; id: string }[] = [{ agent: "omp", id: write(seed) }];
-	for (const round of [1, 2]) {
+	for (const _ of ["omp's own", "those made of it"]) {
 		const next: typeof at = [];
 		for (const { agent, id } of at) for (const to of agents) if (to !== agent && id) next.push({ agent: to, id: await hand(agent, to, id) });
 		at = next;
-		if (round === 1 && seed > 1) break; // the directions among the others once
 	}
+}
+// pi goes on with no session of another agent, and has others go on with its own.
+for (const seed of [4, 5, 6]) {
+	const id = write(seed, piAgent);
+	for (const to of agents) await hand("pi", to, id);
 }
 service.stop();
 process.exit(0);
