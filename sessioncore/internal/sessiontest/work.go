@@ -13,6 +13,7 @@ import (
 type Work struct {
 	Scanned   int64 // bytes that scans of JSON passed over, each time that they did
 	Allocated int64 // bytes of memory, which bound copies
+	Objects   int64 // number of allocations: unlike Allocated it hardly depends on pools that a collection emptied
 }
 
 // WorkOf returns the work of a function, with that of all goroutines.
@@ -22,7 +23,11 @@ func WorkOf(do func()) Work {
 	runtime.ReadMemStats(&before)
 	do()
 	runtime.ReadMemStats(&after)
-	return Work{Scanned: scanned(), Allocated: int64(after.TotalAlloc - before.TotalAlloc)}
+	return Work{
+		Scanned:   scanned(),
+		Allocated: int64(after.TotalAlloc - before.TotalAlloc),
+		Objects:   int64(after.Mallocs - before.Mallocs),
+	}
 }
 
 // Sum returns the work as one number.
