@@ -211,6 +211,7 @@ func (a *Answer) Call(id, name, arguments rawjson.Value) {
 	if !name.IsString() {
 		name = rawjson.Value(`"unknown"`)
 	}
+	name = nameOf(name)
 	a.builder.Tool(id, name)
 	a.hasCall = true
 	if a.builder.Facts {
@@ -226,7 +227,7 @@ func (a *Answer) Call(id, name, arguments rawjson.Value) {
 // Model sets the answer's model, if it is not the one of Builder.Model.
 func (a *Answer) Model(name rawjson.Value) {
 	if name.IsString() {
-		a.model = append(a.model[:0], name...)
+		a.model = append(a.model[:0], nameOf(name)...)
 	}
 }
 

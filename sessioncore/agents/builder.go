@@ -513,7 +513,11 @@ func (b *Builder) Model(name rawjson.Value) { b.model.note(name, b.origin()) }
 func (b *Builder) Level(level rawjson.Value) { b.level.note(level, b.origin()) }
 
 func (s *setting) note(v rawjson.Value, at *Origin) {
-	if v.IsString() && !bytes.Equal(v, s.value) {
+	if !v.IsString() {
+		return
+	}
+	v = nameOf(v)
+	if !bytes.Equal(v, s.value) {
 		*s = setting{slices.Clone(v), *at, true}
 		s.at.time = slices.Clone(at.time)
 		s.at.more = nil

@@ -67,7 +67,11 @@ func newToy(b *agents.Builder) func(*agents.Record) {
 			a.Count(agents.Usage{Input: 1, Output: 2, Total: 3})
 			for call := range strings.FieldsSeq(said) {
 				quoted := rawjson.AppendQuoted(nil, call)
-				a.Call(quoted, rawjson.Value(`"tool"`), r.Member("arguments"))
+				tool := rawjson.Value(`"tool"`)
+				if name := r.Member("tool"); !name.Missing() {
+					tool = name
+				}
+				a.Call(quoted, tool, r.Member("arguments"))
 				b.Result(agents.ToolResult{Call: quoted, Content: content, Details: r.Member("details"), Session: "subagents/x.jsonl"})
 			}
 		case "result":
@@ -91,6 +95,20 @@ func init() {
 }
 
 var toys = agentstest.Kit{Agent: "toy", Place: func(sample string) string { return "p/" + sample }}
+
+// TestLongNames: the names of a tool and of models are cut wherever they are.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	cut := strings.Repeat("x", 4096) + "…"
+	file := `{"type":"begin","time":"2026-01-01T00:00:00.000Z","version":"1"}
+{"type":"user","id":"u1","text":"hello","time":"2026-01-01T00:00:01.000Z","model":"LONG1"}
+{"type":"answer","id":"a1","text":"c1","time":"2026-01-01T00:00:02.000Z","tool":"LONG2","model":"LONG3"}
+{"type":"user","id":"u2","text":"more"}
+`
+	got := toys.Check(t, "s.jsonl", strings.ReplaceAll(file, "LONG", long))
+	require.Equal(t, 4, strings.Count(got, cut+`"`), "a change of the model, the answer's model, the call and its result")
+	require.NotContains(t, got, long)
+}
 
 func TestBuilder(t *testing.T) {
 	const file = `{"type":"begin","time":"2026-01-01T00:00:00.000Z","version":"1"}

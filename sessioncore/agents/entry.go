@@ -76,6 +76,15 @@ func Name(title string) string {
 	return strings.Clone(title)
 }
 
+// nameOf returns the name of a tool or a model, without the end of a very long one: it is in several entries, and in lists.
+func nameOf(name rawjson.Value) rawjson.Value {
+	if len(name) <= maxName {
+		return name
+	}
+	text, _ := name.Text()
+	return Quoted(Name(text))
+}
+
 // FirstLine returns the first line of a prompt as a title. It keeps no memory of the prompt.
 func FirstLine(text string) string {
 	text = rawjson.TrimSpace(text)

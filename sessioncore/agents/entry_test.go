@@ -8,6 +8,8 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // TestTitlesAreShort: a title is bounded, and keeps no memory of the text that it begins.
@@ -34,4 +36,12 @@ func TestTitlesAreShort(t *testing.T) {
 func cutOfLong(cut func(text string) string) (title string, memory weak.Pointer[byte]) {
 	text := strings.Clone("title\n" + strings.Repeat("x", 1<<20))
 	return cut(text), weak.Make(unsafe.StringData(text))
+}
+
+// TestNamesAreShort: a long name of a tool or a model is cut, and another one stays as it is.
+func TestNamesAreShort(t *testing.T) {
+	require.Equal(t, `"read"`, string(nameOf(rawjson.Value(`"read"`))))
+	long := Quoted(strings.Repeat("é", 10000))
+	cut := Quoted(strings.Repeat("é", maxName/2) + "…")
+	require.Equal(t, string(cut), string(nameOf(long)))
 }

@@ -228,7 +228,8 @@ type ToolResult struct {
 func (b *Builder) Tool(call, name rawjson.Value) {
 	id, ok := call.Text()
 	if ok && name.IsString() {
-		b.tools[id] = slices.Clone(name)
+		name = slices.Clone(nameOf(name))
+		b.tools[id] = name
 		b.named += int64(len(id) + len(name))
 	}
 }
