@@ -203,7 +203,7 @@ func (im *Importer) place(ctx context.Context, f FoundFile, c *openSession) (str
 		dir, err = im.Writer.Own()
 		dir = path.Join(dir, storage.Dir(f.place))
 	case d.IsOMP() && !IsWorkingDirectory(cwd):
-		return "", errors.New("its header names no working directory by which to find a place for it: use --to")
+		return "", noPlaceError(cwd)
 	default:
 		dir, err = im.dirFor(ctx, workplace{d, CleanDirectory(cwd)})
 	}

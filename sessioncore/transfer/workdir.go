@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -17,6 +18,16 @@ import (
 func IsWorkingDirectory(dir string) bool {
 	_, _, ok := names.AbsPath(dir)
 	return ok
+}
+
+// noPlaceError returns the reason why a session with this working directory has no place.
+func noPlaceError(cwd string) error {
+	if cwd == "" {
+		return errors.New("it names no working directory, so it has no place here; name one with --to DIR")
+	}
+	const shown = 80
+	return fmt.Errorf("its working directory, %q, does not begin with / or a drive such as C:\\, so it has no place here; name one with --to DIR",
+		names.FirstWords(cwd, shown))
 }
 
 // CleanDirectory returns a working directory without what is needless in it. That of Windows keeps its
