@@ -521,6 +521,9 @@ func TestReceiveRefused(t *testing.T) {
 	to := emptyHome(t, "claude")
 	_, _, err := to.forks.Receive(context.Background(), of)
 	require.ErrorContains(t, err, "more than 200 characters")
+	of.CWD = of.CWD[:200]
+	_, _, err = to.forks.Receive(context.Background(), of)
+	require.NoError(t, err)
 	_, err = emptyHome(t, "qwen").receive(snap, of.Entry)
 	require.ErrorContains(t, err, "takes no conversations of other agents")
 	to.forks.Closed = sessioncore.ErrReadOnly
