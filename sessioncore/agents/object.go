@@ -9,11 +9,17 @@ import (
 // Object has the members of a JSON object, found in one pass.
 type Object []rawjson.Member
 
+// usualMembers is how many members most records of agents have at most.
+const usualMembers = 16
+
 // Read returns the members of an object, or none.
-func Read(v rawjson.Value) Object { return make(Object, 0, 16).Read(v) }
+func Read(v rawjson.Value) Object { return Object(nil).Read(v) }
 
 // Read is the function Read in the memory of an unused Object.
 func (o Object) Read(v rawjson.Value) Object {
+	if cap(o) == 0 {
+		o = make(Object, 0, usualMembers)
+	}
 	o = o[:0]
 	for m := range v.EachMember {
 		o = append(o, m)

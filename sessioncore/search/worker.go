@@ -348,6 +348,9 @@ func newestFirst(snap *sessioncore.Snapshot, lines []candidate) (entries []sessi
 // chunkSize is the size of a read, which fits into a core's cache with other data.
 const chunkSize = 256 << 10
 
+// firstSize is the size of the first read where only the first place matters: of a common word it has one.
+const firstSize = 32 << 10
+
 // candidate is a range of a file, from a match to the end of its line.
 type candidate struct{ from, to int64 }
 
@@ -403,6 +406,10 @@ func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *
 	}
 	base := int64(0)
 	next := int64(0) // of the buffer, and the first unchecked offset
+	step := int64(chunkSize)
+	if s.onlyFirst {
+		step = firstSize
+	}
 	for have := 0; base+int64(have) < size; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -410,7 +417,8 @@ func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *
 		runtime.Gosched() // for other requests
 		at := base + int64(have)
 		limit := size
-		b := s.buf[:have+int(min(chunkSize, size-at))]
+		b := s.buf[:have+int(min(step, size-at))]
+		step = chunkSize
 		if got, err := file.ReadAt(b[have:], at); have+got < len(b) {
 			if err == nil || err == io.EOF {
 				return everywhere, nil // it was cut meanwhile, which reading it as a session detects

@@ -87,11 +87,12 @@ func (p *Projects) sessionsByFirst(in *project, dir string) map[string][]string 
 // times returns the times in ms of the messages in a session's file, by a hash of their uuids.
 func (p *Projects) times(name string) map[uint64]int64 {
 	times := map[uint64]int64{}
+	var r agents.Object
 	p.eachRecord(name, math.MaxInt64, func(u *jsonl.Unit) error {
 		if !bytes.Contains(u.Text, []byte(`"uuid"`)) {
 			return nil
 		}
-		r := agents.Read(u.Text)
+		r = r.Read(u.Text)
 		uuid, _ := r.Member("uuid").Bytes()
 		ms, _, timed := rawjson.ReadTimestamp(r.Member("timestamp"))
 		if typ := r.Member("type"); timed && len(uuid) > 0 && (typ.Is("user") || typ.Is("assistant")) {
