@@ -196,3 +196,19 @@ func TestContextIsBounded(t *testing.T) {
 	snap := snapshotOf(t, messageWith(image, 100))
 	require.Empty(t, problemsOf(t, snap, &testBlobs{size: 1_000_000}), "all have room")
 }
+
+// TestUnwrittenParents: the first message of another agent's session may go on from one elsewhere, which is no problem; a
+// missing parent of a later one is.
+func TestUnwrittenParents(t *testing.T) {
+	at := func(id, parent string, line int) string {
+		return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%q,"timestamp":"2026-02-16T10:20:30.000Z",`+
+			`"origin":{"line":%d},"message":{"role":"user","content":"a"}}`+"\n", id, parent, line)
+	}
+	var found []string
+	for line := range strings.Lines(problemsOf(t, snapshotOf(t, at("a", "gone", 1)+at("b", "a", 2)+at("c", "lost", 3)), nil)) {
+		var p sessioncore.Problem
+		require.NoError(t, json.Unmarshal([]byte(line), &p))
+		found = append(found, fmt.Sprint(p.What, " ", p.ID))
+	}
+	require.Equal(t, []string{"unwritten c"}, found)
+}
