@@ -111,9 +111,9 @@ func (h *HandoverImporter) cwdOf(b *transfer.FoundBranch) (string, error) {
 	if !transfer.IsWorkingDirectory(cwd) {
 		return "", errors.New("its header names no working directory by which to find a place for it: use --to")
 	}
-	real, err := filepath.EvalSymlinks(cwd)
+	resolved, err := filepath.EvalSymlinks(cwd)
 	if err != nil { // it may be one of another machine
 		return transfer.CleanDirectory(cwd), nil
 	}
-	return real, nil
+	return resolved, nil
 }

@@ -142,9 +142,9 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 	if err != nil {
 		return r, err
 	}
-	out := &Text{Hold: hold}
+	out := &PromptLines{Hold: hold}
 	for _, p := range found {
-		v := Row{ID: p.id, Prompt: p.Text, Cwd: p.Cwd}
+		v := PromptRow{ID: p.id, Prompt: p.Text, Cwd: p.Cwd}
 		if !p.Untimed {
 			v.CreatedAt = Created(p.At)
 		}

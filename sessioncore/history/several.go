@@ -64,7 +64,7 @@ func (h Several) State() (State, error) {
 // Render implements History. A query that some of them cannot parse is no error if another one can.
 func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r Rendering, err error) {
 	defer closeAfter(&err, hold)
-	out := &Text{Hold: hold}
+	out := &PromptLines{Hold: hold}
 	state, err := h.State()
 	if err != nil {
 		return r, err

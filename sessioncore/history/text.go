@@ -15,8 +15,8 @@ import (
 // maxRendering bounds an answer in bytes. 20,000 prompts of 270 bytes take a twelfth of it.
 const maxRendering = 64 << 20
 
-// Text collects the JSON lines of an answer.
-type Text struct {
+// PromptLines collects the JSON lines of an answer.
+type PromptLines struct {
 	// Hold accounts for the lines; it may be nil.
 	Hold *budget.Hold
 
@@ -26,19 +26,19 @@ type Text struct {
 }
 
 // Bytes returns the lines. They are valid until the next change.
-func (l *Text) Bytes() []byte { return l.text.Bytes() }
+func (l *PromptLines) Bytes() []byte { return l.text.Bytes() }
 
 // IsEmpty reports whether there is no line.
-func (l *Text) IsEmpty() bool { return l.text.Len() == 0 }
+func (l *PromptLines) IsEmpty() bool { return l.text.Len() == 0 }
 
 // IsFull reports whether there was no memory for a line.
-func (l *Text) IsFull() bool { return l.isFull }
+func (l *PromptLines) IsFull() bool { return l.isFull }
 
 // Reset removes all lines.
-func (l *Text) Reset() { l.text.Reset() }
+func (l *PromptLines) Reset() { l.text.Reset() }
 
 // grow makes room for n more bytes of text.
-func (l *Text) grow(n int) error {
+func (l *PromptLines) grow(n int) error {
 	need := l.text.Len() + n
 	if need <= l.text.Cap() {
 		return nil
@@ -54,8 +54,8 @@ func (l *Text) grow(n int) error {
 	return nil
 }
 
-// Row is a prompt; its keys are the columns of the table of omp's client.
-type Row struct {
+// PromptRow is a prompt; its keys are the columns of the table of omp's client.
+type PromptRow struct {
 	ID        any  `json:"id"`
 	Prompt    any  `json:"prompt"`
 	CreatedAt any  `json:"created_at"`
@@ -65,13 +65,13 @@ type Row struct {
 }
 
 // Put appends a line. Errors wrap ErrTooBig or budget.ErrNoMemory.
-func (l *Text) Put(v *Row) error {
+func (l *PromptLines) Put(v *PromptRow) error {
 	l.line = rawjson.AppendLine(l.line[:0], v)
 	return l.end()
 }
 
 // end appends the line in l.line to the text.
-func (l *Text) end() error {
+func (l *PromptLines) end() error {
 	if l.text.Len()+len(l.line) > maxRendering {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)
 	}

@@ -78,7 +78,7 @@ func age(t testing.TB, dir string) {
 }
 
 // open returns the history in dir.
-func open(t testing.TB, dir string) *Database {
+func open(t testing.TB, dir string) *Prompts {
 	return New(sessiontest.OpenDir(t, dir))
 }
 

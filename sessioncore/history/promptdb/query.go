@@ -27,7 +27,7 @@ const (
 
 // query writes the result of a query to out, with a connection of that much memory. Errors are of this package, of
 // the storage, or of ctx.
-func (h *Database) query(ctx context.Context, match string, out *history.Text, memory int64) error {
+func (h *Prompts) query(ctx context.Context, match string, out *history.PromptLines, memory int64) error {
 	d := sqlite.Database{
 		Files:  h.files,
 		Name:   databaseName,
@@ -74,7 +74,7 @@ func noMemory(bytes int64) error {
 }
 
 // selectPrompts writes the matching prompts, or all, in the order of the client's own searches.
-func selectPrompts(conn *sqlite3.Conn, match string, out *history.Text) error {
+func selectPrompts(conn *sqlite3.Conn, match string, out *history.PromptLines) error {
 	found, err := findTables(conn)
 	if err != nil || !found.history {
 		return err // the client has created the file but nothing in it yet
@@ -108,7 +108,7 @@ func selectPrompts(conn *sqlite3.Conn, match string, out *history.Text) error {
 }
 
 // selectWords writes the prompts with all words, as beginnings of indexed words or anywhere.
-func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *history.Text) (err error) {
+func selectWords(conn *sqlite3.Conn, found tables, sql string, words []string, out *history.PromptLines) (err error) {
 	var ids map[int64]bool
 	if found.index { // which ignores accents
 		ids, err = matching(conn, `"`+strings.Join(words, `"* "`)+`"*`)
@@ -205,7 +205,7 @@ WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`
 }
 
 // readRows writes the rows for which matches returns true, or all if it is nil.
-func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, out *history.Text) error {
+func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, out *history.PromptLines) error {
 	return eachRow(conn, sql, "", func(row *sqlite3.Stmt) error {
 		if matches != nil && !matches(row) {
 			return nil
@@ -215,8 +215,8 @@ func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, 
 }
 
 // rowOf returns a statement's row: id, prompt, created_at, cwd, perhaps session_id and use_count.
-func rowOf(row *sqlite3.Stmt) *history.Row {
-	v := history.Row{
+func rowOf(row *sqlite3.Stmt) *history.PromptRow {
+	v := history.PromptRow{
 		ID:        value(row, 0),
 		Prompt:    value(row, 1),
 		CreatedAt: history.Created(value(row, 2)),
