@@ -116,8 +116,8 @@ func importCommand() *cobra.Command {
 			"wrote, a tar archive of an agent directory (- for the standard input), a directory that has such " +
 			"files at any depth, or the id of a session. " +
 			"Links are not followed. " +
-			"Of a session of another agent (a file, " + agents.All()[0].InHome() + ", a path in a mount) an omp session is made, which omp --resume goes on with; PATH#ID is the branch to one of its " +
-			"entries. -s with the name of another agent (" + strings.Join(fs.Receivers(), ", ") + ") makes sessions of that one. " +
+			"Of a session of another agent (a file, " + agents.All()[0].InHome() + ", a path in a mount) an omp session is made; PATH#ID is the branch to one of its " +
+			"entries. -s NAME (" + strings.Join(fs.Receivers(), ", ") + ") makes sessions of that agent. " +
 			"A session goes where SOURCE has it, else into the directory in sessions/ in which it lay, " +
 			"else where a new session of its working directory would. It is never replaced: one that is there " +
 			"gets what the copy has more. The files beside it and its images come along. Status 1: something was " +

@@ -78,7 +78,7 @@ func age(t testing.TB, dir string) {
 }
 
 // open returns the history in dir.
-func open(t testing.TB, dir string) *Prompts {
+func open(t testing.TB, dir string) *PromptDatabase {
 	return New(sessiontest.OpenDir(t, dir))
 }
 

@@ -20,22 +20,22 @@ const (
 // maxTime bounds a read with all its attempts. 100,000 prompts take a third of a second.
 const maxTime = 10 * time.Second
 
-// Prompts is the history that omp keeps in SQLite.
-type Prompts struct {
+// PromptDatabase is the history that omp keeps in SQLite.
+type PromptDatabase struct {
 	files storage.Files
 	limit time.Duration // maxTime, or less in tests
 	turn  chan struct{} // full during a read of up to maxMemory; others wait
 }
 
-var _ history.History = (*Prompts)(nil)
+var _ history.History = (*PromptDatabase)(nil)
 
 // New returns the history in the database in files, which need not exist.
-func New(files storage.Files) *Prompts {
-	return &Prompts{files: files, limit: maxTime, turn: make(chan struct{}, 1)}
+func New(files storage.Files) *PromptDatabase {
+	return &PromptDatabase{files: files, limit: maxTime, turn: make(chan struct{}, 1)}
 }
 
 // State implements history.History.
-func (h *Prompts) State() (history.State, error) {
+func (h *PromptDatabase) State() (history.State, error) {
 	s, err := history.StateOf(h.files, databaseName)
 	if err != nil {
 		return s, err
@@ -48,7 +48,7 @@ func (h *Prompts) State() (history.State, error) {
 }
 
 // Render implements history.History.
-func (h *Prompts) Render(ctx context.Context, match string, hold *budget.Hold) (history.Rendering, error) {
+func (h *PromptDatabase) Render(ctx context.Context, match string, hold *budget.Hold) (history.Rendering, error) {
 	out := &history.PromptLines{Hold: hold}
 	state, isSettled, err := h.read(ctx, match, out)
 	if err != nil {
@@ -60,7 +60,7 @@ func (h *Prompts) Render(ctx context.Context, match string, hold *budget.Hold) (
 
 // read runs a query within the limits. It returns the state from before, which is settled if each later change
 // makes another one.
-func (h *Prompts) read(request context.Context, match string, out *history.PromptLines) (state history.State, isSettled bool, err error) {
+func (h *PromptDatabase) read(request context.Context, match string, out *history.PromptLines) (state history.State, isSettled bool, err error) {
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
@@ -86,7 +86,7 @@ func (h *Prompts) read(request context.Context, match string, out *history.Promp
 }
 
 // queryWithin writes the result of a query to out. It doubles the connection's memory until it suffices.
-func (h *Prompts) queryWithin(ctx context.Context, match string, out *history.PromptLines) error {
+func (h *PromptDatabase) queryWithin(ctx context.Context, match string, out *history.PromptLines) error {
 	hold := out.Hold.Another()
 	defer hold.Close()
 	size := int64(firstMemory)

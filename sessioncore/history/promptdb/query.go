@@ -27,7 +27,7 @@ const (
 
 // query writes the result of a query to out, with a connection of that much memory. Errors are of this package, of
 // the storage, or of ctx.
-func (h *Prompts) query(ctx context.Context, match string, out *history.PromptLines, memory int64) error {
+func (h *PromptDatabase) query(ctx context.Context, match string, out *history.PromptLines, memory int64) error {
 	d := sqlite.Database{
 		Files:  h.files,
 		Name:   databaseName,
