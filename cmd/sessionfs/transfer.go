@@ -115,7 +115,6 @@ func importCommand() *cobra.Command {
 			"what sessionfs bundle " +
 			"wrote, a tar archive of an agent directory (- for the standard input), a directory that has such " +
 			"files at any depth, or the id of a session. " +
-			"Links are not followed. " +
 			"Of a session of another agent (a file, " + agents.All()[0].InHome() + ", a path in a mount) an omp session is made; PATH#ID is the branch to one of its " +
 			"entries. -s NAME (" + strings.Join(fs.Receivers(), ", ") + ") makes sessions of that agent. " +
 			"A session goes where SOURCE has it, else into the directory in sessions/ in which it lay, " +
