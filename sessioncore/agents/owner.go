@@ -111,6 +111,7 @@ func evidenceOf(text []byte, whole bool, wrote func(rawjson.Value) bool) evidenc
 		return noRecords // the rest may tell
 	}
 	found := noRecords
+	isOfAnother := false
 	for line := range bytes.Lines(text) {
 		v := ObjectIn(line)
 		isCut := !whole && line[len(line)-1] != '\n'
@@ -119,10 +120,12 @@ func evidenceOf(text []byte, whole bool, wrote func(rawjson.Value) bool) evidenc
 		}
 		switch {
 		case bytes.IndexByte(v, '"') < 0: // no members
+		case isCut && isOfAnother: // what tells them apart may be missing
 		case wrote(v):
 			return ownRecords
 		case v.Member("type").IsString() || ObjectIn(line) != nil: // else it may follow
 			found = otherRecords
+			isOfAnother = isOfAnother || WriterOf(v) != nil
 		}
 	}
 	return found

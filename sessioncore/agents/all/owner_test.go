@@ -38,8 +38,10 @@ var records = map[string]string{
 	"operator": `{"type":"session_header","id":"s"}`,
 	"damaged":  "\x00\x00{\"type\":\nducks\n",
 	"torn":     `{"uuid":"u1","sessionId":"s","message":{"role":"user","content":"` + strings.Repeat("duck ", 2000) + `"},"type":"user"}`,
-	"empty":    "",
-	"members":  "{}\n",
+	"half": `{"uuid":"u1","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Ducks"}]}}` + "\n" +
+		`{"uuid":"u2","parentUuid":"u1","sessionId":"s","type":"tool_result","cwd":"/` + strings.Repeat("duck/", 2000),
+	"empty":   "",
+	"members": "{}\n",
 }
 
 // TestOwner: one record tells whose a directory is; without any its names do. Files that no agent wrote are counted.
@@ -61,6 +63,7 @@ func TestOwner(t *testing.T) {
 		{"projects/-w/s.jsonl=amp projects/-x/t.jsonl=claude", "claude", 0},
 		{"projects/-w/chats/s.jsonl=qwen", "qwen", 0},
 		{"projects/-w/chats/s.jsonl=system tmp/h/chats/x=empty", "qwen", 0},
+		{"projects/-w/chats/s.jsonl=half", "qwen", 0},
 		{"projects/-w/chats/s.jsonl=qwen projects/-w/t.jsonl=claude", "claude", 0},
 		{"sessions/wd_w_1/session_s/agents/main/wire.jsonl=kimi", "kimi", 0},
 		{"sessions/wd_w_1/session_s/agents/main/wire.jsonl=turn", "kimi", 0},
