@@ -39,8 +39,11 @@ func runCheck(cmd *cobra.Command, src *tree, args []string, asJSON bool) error {
 	unseen := false
 	if len(args) == 0 {
 		args = []string{"sessions"}
-		leftOut := len(src.Options.LeftOut) + len(src.Refused())
-		unseen = leftOut > 0 // a warning named the agents
+		leftOut := len(src.Refused())
+		if src.Mountpoint == "" { // otherwise last-error of the mount names more of them
+			leftOut += len(src.Options.LeftOut)
+		}
+		unseen = leftOut > 0 // a warning named them
 	}
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	depth := 2 // sessions/PROJECT/
