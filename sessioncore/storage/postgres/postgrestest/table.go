@@ -63,7 +63,7 @@ func (t *Table) Write(tb testing.TB, path, content string) {
 		ON CONFLICT (path) DO UPDATE SET content = excluded.content, mtime_ms = excluded.mtime_ms`, path, content, time.Now().UnixMilli())
 }
 
-// Hold carries out a statement in a transaction that the caller ends.
+// Hold carries out a statement in a transaction that the caller ends, or the end of a test that failed.
 func (t *Table) Hold(tb testing.TB, sql string, args ...any) pgx.Tx {
 	tb.Helper()
 	tx, err := t.Begin(context.Background())
@@ -73,6 +73,7 @@ func (t *Table) Hold(tb testing.TB, sql string, args ...any) pgx.Tx {
 	if err != nil {
 		tb.Fatalf("%s: %v", sql, err)
 	}
+	tb.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // an open one would keep the pool from closing
 	return tx
 }
 
