@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path"
-	"slices"
 	"strings"
 
 	"sessionfs/mountopts"
@@ -87,11 +86,9 @@ func (u *Unmounted) placeOf(dir string) (p *place, name string) {
 		p = u.tree.archive
 	case p.parts != nil:
 		agent, rest, _ := strings.Cut(below, "/")
-		i := slices.IndexFunc(p.parts, func(part *place) bool {
-			return part.name == agent
-		})
-		if i >= 0 {
-			p = p.parts[i]
+		part := p.partOf(agent)
+		if part != nil {
+			p = part
 			below = rest
 		}
 	}

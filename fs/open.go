@@ -317,20 +317,15 @@ func (p *place) unite() {
 	}
 	p.program = func(name string) sessioncore.Program {
 		agent, file, _ := strings.Cut(name, "/")
-		i := slices.IndexFunc(p.parts, func(part *place) bool {
-			return part.name == agent
-		})
-		if i >= 0 {
-			return p.parts[i].program(file)
+		part := p.partOf(agent)
+		if part == nil {
+			return sessioncore.ByUnknown
 		}
-		return sessioncore.ByUnknown
+		return part.program(file)
 	}
-	first := p.parts[0]
-	i := slices.IndexFunc(p.parts, func(part *place) bool {
-		return part.frozen == nil
-	})
-	if i >= 0 {
-		first = p.parts[i]
+	first := p.writable()
+	if first == nil {
+		first = p.parts[0]
 	}
 	p.frozen = first.frozen
 	p.archive = first.archive

@@ -276,10 +276,28 @@ func (p *place) isNamed(file string) bool {
 		return p.agent != nil && p.agent.NamesAreIDs
 	}
 	agent, below, _ := strings.Cut(file, "/")
-	i := slices.IndexFunc(p.parts, func(part *place) bool {
-		return part.name == agent
-	})
-	return i >= 0 && p.parts[i].isNamed(below)
+	part := p.partOf(agent)
+	return part != nil && part.isNamed(below)
+}
+
+// partOf returns the part of an agent, nil for none.
+func (p *place) partOf(agent string) *place {
+	for _, part := range p.parts {
+		if part.name == agent {
+			return part
+		}
+	}
+	return nil
+}
+
+// writable returns the first part that can be written, nil for none.
+func (p *place) writable() *place {
+	for _, part := range p.parts {
+		if part.frozen == nil {
+			return part
+		}
+	}
+	return nil
 }
 
 // billed returns the store for bills.

@@ -104,11 +104,9 @@ func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDi
 // that is "". An absolute path stands for the directory of the sessions of that working directory.
 func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Importer, err error) {
 	p := u.tree.place
-	i := slices.IndexFunc(p.parts, func(part *place) bool {
-		return part.frozen == nil
-	})
-	if i >= 0 {
-		p = p.parts[i]
+	part := p.writable()
+	if part != nil {
+		p = part
 	}
 	v := p.view
 	if p.frozen != nil {
@@ -167,13 +165,10 @@ func (u *Unmounted) FileOf(at string) (string, error) {
 	if p.parts != nil {
 		var agent string
 		agent, name, _ = strings.Cut(name, "/")
-		i := slices.IndexFunc(p.parts, func(part *place) bool {
-			return part.name == agent
-		})
-		if i < 0 {
+		p = p.partOf(agent)
+		if p == nil {
 			return "", errNotBundled
 		}
-		p = p.parts[i]
 	}
 	name = strings.ReplaceAll(name, "/artifacts/", "/") + layout.SessionSuffix
 	if p.fileOf == nil {
@@ -190,11 +185,9 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 	if p.parts != nil && top == layout.Sessions {
 		var agent string
 		agent, name, _ = strings.Cut(name, "/")
-		i := slices.IndexFunc(p.parts, func(part *place) bool {
-			return part.name == agent
-		})
-		if i >= 0 {
-			p = p.parts[i]
+		part := p.partOf(agent)
+		if part != nil {
+			p = part
 			b.Blobs = p.transferred()
 		}
 	}

@@ -71,6 +71,9 @@ type HandedEntry struct {
 	Time string `json:"timestamp"`
 }
 
+// NoVersion stands for the version of the client that wrote a handover, as none did.
+const NoVersion = "0.0.0"
+
 // EntryKey is the member with the HandedEntry of the first record of a turn.
 const EntryKey = "handedOver"
 

@@ -11,9 +11,10 @@ import (
 
 // priced returns the records of a session with their costs.
 func (p Prices) priced(records []usageRecord) []usageRecord {
-	if !slices.ContainsFunc(records, func(r usageRecord) bool {
+	lacksCost := func(r usageRecord) bool {
 		return r.Unpriced > 0 || r.session != nil
-	}) {
+	}
+	if !slices.ContainsFunc(records, lacksCost) {
 		return records
 	}
 	priced := shareSessionCosts(slices.Clone(records))

@@ -154,9 +154,10 @@ func (a allowText) check() error {
 			return fmt.Errorf("allowlist: %w", wrongRegexp(err))
 		}
 	}
-	if slices.ContainsFunc(a.Stopwords, func(word string) bool {
+	isShort := func(word string) bool {
 		return len(word) < minKeyword
-	}) {
+	}
+	if slices.ContainsFunc(a.Stopwords, isShort) {
 		return fmt.Errorf("allowlist: a stopword has at least %d letters", minKeyword)
 	}
 	if !a.needsAll() && !slices.Contains([]string{"", "or", "||"}, strings.ToLower(a.Condition)) {

@@ -106,9 +106,10 @@ var Known = sync.OnceValue(func() *Rules {
 func (set *Rules) with(rules []*rule, lists []allowText) *Rules {
 	out := &Rules{allow: slices.Clip(set.allow)}
 	for _, r := range set.rules {
-		if !slices.ContainsFunc(rules, func(other *rule) bool {
+		isReplaced := slices.ContainsFunc(rules, func(other *rule) bool {
 			return other.id == r.id
-		}) {
+		})
+		if !isReplaced {
 			out.rules = append(out.rules, r)
 		}
 	}

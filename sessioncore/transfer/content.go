@@ -106,7 +106,7 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *open
 	c.headerAt = -1
 	seen := map[string]bool{}
 	last := jsonl.ObjectUnit
-	if _, err = jsonl.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
+	_, err = jsonl.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
 		last = u.Kind
 		if c.header != nil && c.headerAt < 0 && bytes.Equal(u.Text, c.header) {
 			c.headerAt = u.Off
@@ -115,7 +115,8 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *open
 			seen[string(found[1])] = true
 		}
 		return nil
-	}); err == nil && last == jsonl.SkippedUnit {
+	})
+	if err == nil && last == jsonl.SkippedUnit {
 		err = c.leaveOutTorn()
 	}
 	c.blobs = slices.Sorted(maps.Keys(seen))

@@ -176,40 +176,27 @@ func (k *keeper) keepText(ctx context.Context, files storage.Files, name string)
 	defer obj.Close()
 	brief, isBrief := obj.(agents.Brief)
 	if isBrief && isKeptAt(to, brief.State().ModTime()) {
-		k.count(keptFile{to: to}, to, 0, true)
+		k.count(to, to, 0, true)
 		return nil
 	}
-	text, err := os.CreateTemp(k.parts, "text-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(text.Name())
-	defer text.Close()
 	st, err := obj.Stat()
-	if err == nil {
-		_, err = io.Copy(text, io.NewSectionReader(obj, 0, st.Size))
-	}
 	if storage.IsMissing(err) {
 		return nil
 	}
-	if err == nil {
-		_, err = text.Seek(0, io.SeekStart)
-	}
-	if err == nil {
-		err = os.Chtimes(text.Name(), st.ModTime(), st.ModTime())
-	}
 	if err != nil {
 		return err
 	}
-	info, err := text.Stat()
+	text := keptContent{
+		in:       io.NewSectionReader(obj, 0, st.Size),
+		name:     name,
+		size:     st.Size,
+		modified: st.ModTime(),
+	}
+	at, isSame, err := k.place(text, to)
 	if err != nil {
 		return err
 	}
-	at, isSame, err := k.place(text, info, to)
-	if err != nil {
-		return err
-	}
-	k.count(keptFile{to: to}, at, st.Size, isSame)
+	k.count(to, at, st.Size, isSame)
 	return nil
 }
 
@@ -242,6 +229,14 @@ type keptFile struct {
 	name      string // in disk
 	to        string // the path of its first copy
 	isSession bool
+}
+
+// keptContent is what is copied: the content of a file, or the text of a session.
+type keptContent struct {
+	in       io.Reader
+	name     string // for errors
+	size     int64
+	modified time.Time
 }
 
 // lockDir locks a directory of kept sessions: two processes that keep at once would miss each
@@ -317,11 +312,17 @@ func (k *keeper) keep(ctx context.Context, file keptFile) error {
 	if err != nil {
 		return err
 	}
-	at, same, err := k.place(in, info, file.to)
+	content := keptContent{
+		in:       in,
+		name:     in.Name(),
+		size:     info.Size(),
+		modified: info.ModTime(),
+	}
+	at, same, err := k.place(content, file.to)
 	if err != nil {
 		return err
 	}
-	k.count(file, at, info.Size(), same)
+	k.count(file.to, at, info.Size(), same)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if file.isSession && isSoonDeleted(k.agent, info.ModTime()) {
@@ -330,8 +331,9 @@ func (k *keeper) keep(ctx context.Context, file keptFile) error {
 	return nil
 }
 
-// count counts a file that is kept at a path, of so many bytes; same says that it was before.
-func (k *keeper) count(file keptFile, at string, size int64, same bool) {
+// count counts a file of so many bytes that is kept at a path, where its first copy is at another; same says that it
+// was before.
+func (k *keeper) count(to, at string, size int64, same bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if same {
@@ -339,7 +341,7 @@ func (k *keeper) count(file keptFile, at string, size int64, same bool) {
 		return
 	}
 	k.Copied++
-	if at != file.to {
+	if at != to {
 		k.Beside++
 	}
 	k.Bytes += size
@@ -347,7 +349,7 @@ func (k *keeper) count(file keptFile, at string, size int64, same bool) {
 
 // place copies a file to a path, over an earlier copy if it goes on from that, else beside it. same
 // says that it is there already. The file is copied before it is compared, as it may change.
-func (k *keeper) place(in *os.File, info fs.FileInfo, to string) (path string, same bool, err error) {
+func (k *keeper) place(of keptContent, to string) (path string, same bool, err error) {
 	made := ""
 	for n := 0; ; n++ {
 		path = versionOf(to, n)
@@ -357,13 +359,13 @@ func (k *keeper) place(in *os.File, info fs.FileInfo, to string) (path string, s
 		case isNew:
 		case err != nil:
 			return "", false, err
-		case !kept.Mode().IsRegular() || kept.Size() > info.Size():
+		case !kept.Mode().IsRegular() || kept.Size() > of.size:
 			continue
-		case kept.Size() == info.Size() && kept.ModTime().Equal(info.ModTime()):
+		case kept.Size() == of.size && kept.ModTime().Equal(of.modified):
 			return path, true, nil
 		}
 		if made == "" {
-			made, err = k.copy(in, info)
+			made, err = k.copy(of)
 			if err != nil {
 				return "", false, err
 			}
@@ -371,7 +373,7 @@ func (k *keeper) place(in *os.File, info fs.FileInfo, to string) (path string, s
 		}
 		if isNew {
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
-		} else if kept.Size() == info.Size() || filepath.Ext(to) != ".json" { // an object that grew was written anew
+		} else if kept.Size() == of.size || filepath.Ext(to) != ".json" { // an object that grew was written anew
 			if goesOn, err := beginsLike(made, path, kept.Size()); err != nil {
 				return "", false, err
 			} else if !goesOn {
@@ -401,20 +403,20 @@ func beginsLike(path, other string, size int64) (bool, error) {
 }
 
 // copy returns the path of a whole copy of a file, with its time.
-func (k *keeper) copy(in *os.File, info fs.FileInfo) (path string, err error) {
+func (k *keeper) copy(of keptContent) (path string, err error) {
 	made, err := os.CreateTemp(k.parts, "") // mode 0600
 	if err != nil {
 		return "", err
 	}
-	n, err := io.Copy(made, io.LimitReader(in, info.Size())) // which the kernel does
-	if err == nil && n < info.Size() {
-		err = fmt.Errorf("%s: %w: it became shorter", in.Name(), storage.ErrStale)
+	n, err := io.Copy(made, io.LimitReader(of.in, of.size)) // which the kernel does for a file
+	if err == nil && n < of.size {
+		err = fmt.Errorf("%s: %w: it became shorter", of.name, storage.ErrStale)
 	}
 	if err == nil {
 		err = made.Sync()
 	}
 	if err = errors.Join(err, made.Close()); err == nil {
-		err = os.Chtimes(made.Name(), info.ModTime(), info.ModTime())
+		err = os.Chtimes(made.Name(), of.modified, of.modified)
 	}
 	if err != nil {
 		os.Remove(made.Name())

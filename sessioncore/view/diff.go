@@ -40,9 +40,10 @@ func diff(ctx context.Context, of [2]ShownBranch, f func(sign, text string) erro
 	list := changes(d.sides[0].turns, d.sides[1].turns, func(t turn) uint64 {
 		return t.sum
 	})
-	if !slices.ContainsFunc(list, func(c listChange[turn]) bool {
+	isChange := func(c listChange[turn]) bool {
 		return len(c.gone)+len(c.come) > 0
-	}) {
+	}
+	if !slices.ContainsFunc(list, isChange) {
 		return false, nil
 	}
 	for _, c := range list {
@@ -138,9 +139,10 @@ func (d *differ) lines(sign string, lines []string) {
 // changed writes the turns between two that are the same, beside each other where they are of one
 // speaker.
 func (d *differ) changed(x, y []turn) {
-	for _, c := range changes(x, y, func(t turn) string {
+	bySpeaker := changes(x, y, func(t turn) string {
 		return t.who
-	}) {
+	})
+	for _, c := range bySpeaker {
 		for i := range c.gone {
 			d.whole(0, &c.gone[i])
 		}

@@ -170,9 +170,10 @@ func (x htmlWriter) plot(days []*sessionGroup, dollars map[string]float64) {
 	what := markup("Cost")
 	value := func(day string) float64 { return dollars[day] }
 	begin := end.AddDate(0, 0, -7*(weeks-1)-(int(end.Weekday())+6)%7)
-	if !slices.ContainsFunc(slices.Collect(maps.Values(dollars)), func(d float64) bool {
+	hasCost := slices.ContainsFunc(slices.Collect(maps.Values(dollars)), func(d float64) bool {
 		return d > 0
-	}) {
+	})
+	if !hasCost {
 		what = "Sessions"
 		value = func(day string) float64 { return float64(number[day]) }
 	}

@@ -161,9 +161,10 @@ func (a *appending) addTo(b *batch) (ids []string, err error) {
 // is not held, since storing takes longer than others wait for it. The lines are checked against
 // the session first, so that a refused line leaves no blob behind.
 func (a *appending) withBlobs() ([]*draft, error) {
-	if !slices.ContainsFunc(a.drafts, func(d *draft) bool {
+	hasBlobs := func(d *draft) bool {
 		return len(d.blobs) > 0
-	}) {
+	}
+	if !slices.ContainsFunc(a.drafts, hasBlobs) {
 		return a.drafts, nil
 	}
 	snap, err := a.s.Acquire(a.ctx)

@@ -47,9 +47,6 @@ type metaRecord struct {
 	Origin     agents.HandoverOrigin `json:"handedOverFrom"`
 }
 
-// noVersion is the version of the client that wrote a handover, since none did.
-const noVersion = "0.0.0"
-
 // messageItem is an item of words.
 type messageItem struct {
 	Type    string     `json:"type"`
@@ -103,7 +100,7 @@ func (w *rolloutWriter) begin() error {
 		Timestamp:  now,
 		CWD:        of.CWD,
 		Originator: "codex-tui",
-		CLIVersion: noVersion,
+		CLIVersion: agents.NoVersion,
 		Source:     "cli",
 		Origin:     of.Origin,
 	}

@@ -68,16 +68,13 @@ type startContext struct {
 	CWD string `json:"cwd"`
 }
 
-// noVersion is the version of the client that wrote a handover, since none did.
-const noVersion = "0.0.0"
-
 // begin writes the first event.
 func (w *eventWriter) begin(of *agents.Handover) error {
 	return w.write(of.Time, nil, "session.start", startData{
 		SessionID: of.ID,
 		Version:   1,
 		Producer:  "copilot-agent",
-		Client:    noVersion,
+		Client:    agents.NoVersion,
 		StartTime: timeText(of.Time),
 		Context:   startContext{CWD: of.CWD},
 		Origin:    of.Origin,

@@ -1,7 +1,6 @@
 package opencode
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -174,15 +173,11 @@ func (w *messageFork) copy(u *jsonl.Unit, line agents.Object, out io.Writer) err
 	if isAnswer {
 		info = rawjson.SetMembers(info, []rawjson.Field{{Key: "parentID", JSON: quoted(w.renamed[asked])}})
 	}
-	text := append([]byte(`{"id":`), quoted(w.renamed[id])...)
-	text = append(append(append(text, `,"removed":false,"info":`...), info...), `,"parts":[`...)
+	m := messageLine{id: w.renamed[id], info: info}
 	for part := range line.Member("parts").EachElement {
-		if !bytes.HasSuffix(text, []byte("[")) {
-			text = append(text, ',')
-		}
-		text = append(text, rawjson.SetMembers(part, []rawjson.Field{{Key: "id", JSON: quoted(w.ids.next(partPrefix))}})...)
+		m.parts = append(m.parts, messagePart{id: w.ids.next(partPrefix), data: part.Member("data")})
 	}
-	_, err := out.Write(append(text, "]}\n"...))
+	_, err := out.Write(m.appendTo(nil))
 	return err
 }
 
@@ -226,12 +221,15 @@ func (e *exporter) line(_ *jsonl.Unit, line agents.Object) error {
 	}
 	e.isFollows = true
 	own := []rawjson.Field{{Key: "id", JSON: quoted(id)}, {Key: "sessionID", JSON: quoted(e.session)}}
-	text = append(append(text, `{"info":`...), rawjson.SetMembers(line.Member("info"), own)...)
+	text = append(text, `{"info":`...)
+	text = append(text, rawjson.SetMembers(line.Member("info"), own)...)
 	text = append(text, `,"parts":[`...)
+	isFirst := true
 	for part := range line.Member("parts").EachElement {
-		if !bytes.HasSuffix(text, []byte("[")) {
+		if !isFirst {
 			text = append(text, ',')
 		}
+		isFirst = false
 		text = append(text, rawjson.SetMembers(part.Member("data"), []rawjson.Field{
 			{Key: "id", JSON: string(part.Member("id"))},
 			{Key: "sessionID", JSON: quoted(e.session)},

@@ -39,7 +39,7 @@ type home struct {
 	files     storage.Files
 	databases []*sqlite.Database
 	documents *documents
-	kept      *texts
+	kept      *keptTexts
 	texts     budget.Room
 
 	mu    sync.Mutex // guards the fields below
@@ -94,7 +94,7 @@ func newHome(source agents.Source, name, database string) *home {
 		name:      name,
 		files:     source.Files,
 		documents: &documents{files: source.Files},
-		kept:      &texts{files: source.Files},
+		kept:      &keptTexts{files: source.Files},
 		texts:     budget.Room{Limit: source.Memory, Memory: source.Memory.Kept(), Most: inMemory, Free: small, Dir: source.Temporary},
 		sizes:     map[string]textSize{},
 		forks:     map[string]string{},

@@ -19,9 +19,6 @@ import (
 
 var _ agents.Receiver = forkable{}
 
-// noVersion is the version of the client that wrote a handover, since none did.
-const noVersion = "0.0.0"
-
 // Receive implements agents.Receiver. The new session gets an id in the client's form.
 func (f forkable) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
 	h.ID = sessionID(h.Time)
@@ -29,7 +26,7 @@ func (f forkable) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, 
 	made := madeSession{
 		ID:        h.ID,
 		Directory: h.CWD,
-		Version:   noVersion,
+		Version:   agents.NoVersion,
 		Created:   h.Time.UnixMilli(),
 		Title:     h.Title,
 		Metadata:  &madeMetadata{Origin: h.Origin},

@@ -342,8 +342,11 @@ func (s *session) write(lines []*messageLine, out io.Writer) error {
 		}
 		text = text[:0]
 	}
-	if revert := agents.ObjectIn([]byte(s.revert)); revert.Member("messageID").IsString() {
-		text = append(append(append(text, `{"revert":`...), revert.Member("messageID")...), "}\n"...)
+	reverted := agents.ObjectIn([]byte(s.revert)).Member("messageID")
+	if reverted.IsString() {
+		text = append(text, `{"revert":`...)
+		text = append(text, reverted...)
+		text = append(text, "}\n"...)
 	}
 	_, err := out.Write(text)
 	return err

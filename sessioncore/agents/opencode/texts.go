@@ -10,9 +10,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// texts are copies of sessions' texts that sessionfs keep made, as DIRECTORY/ID.jsonl in textsDir, and those of subagents
+// keptTexts are copies of sessions' texts that sessionfs keep made, as DIRECTORY/ID.jsonl in textsDir, and those of subagents
 // as home shows them. A session counts once it is gone from the database.
-type texts struct {
+type keptTexts struct {
 	files  storage.Files
 	cached agents.Cached[session]
 }
@@ -24,7 +24,7 @@ const (
 )
 
 // state returns a token that changes with the names of sessions.
-func (k *texts) state() (token storage.Token) {
+func (k *keptTexts) state() (token storage.Token) {
 	_ = k.eachDir(func(dir string) error {
 		st, err := k.files.Stat(dir)
 		if err == nil {
@@ -36,7 +36,7 @@ func (k *texts) state() (token storage.Token) {
 }
 
 // eachDir calls f for textsDir and each directory of sessions in it, if it is there.
-func (k *texts) eachDir(f func(dir string) error) error {
+func (k *keptTexts) eachDir(f func(dir string) error) error {
 	items, err := storage.List(k.files, textsDir)
 	if storage.IsMissing(err) {
 		return nil
@@ -53,12 +53,12 @@ func (k *texts) eachDir(f func(dir string) error) error {
 }
 
 // readSessions adds the sessions to a list, without those that it has.
-func (k *texts) readSessions(l *list) error {
+func (k *keptTexts) readSessions(l *list) error {
 	return k.eachDir(func(dir string) error { return k.readDir(l, dir) })
 }
 
 // readDir adds the sessions in a directory, and those of their subagents.
-func (k *texts) readDir(l *list, dir string) error {
+func (k *keptTexts) readDir(l *list, dir string) error {
 	items, err := storage.List(k.files, dir)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (k *texts) readDir(l *list, dir string) error {
 }
 
 // read returns the session of a text, by the facts in its first line.
-func (k *texts) read(name string) (*session, error) {
+func (k *keptTexts) read(name string) (*session, error) {
 	facts, err := k.cached.OfHead(k.files, name, maxFacts, func(head []byte) (session, error) {
 		line, _, _ := bytes.Cut(head, []byte("\n"))
 		return factsIn(agents.Read(agents.Read(agents.ObjectIn(line)).Member("session"))), nil
@@ -109,7 +109,7 @@ func factsIn(facts agents.Object) (s session) {
 }
 
 // write writes the text of a session.
-func (k *texts) write(s *session, out io.Writer) error {
+func (k *keptTexts) write(s *session, out io.Writer) error {
 	obj, err := k.files.Open(s.text)
 	if err != nil {
 		return err
