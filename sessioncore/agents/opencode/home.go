@@ -46,6 +46,7 @@ type home struct {
 	state storage.Token
 	at    int64 // when it was in this state, in ns
 	list  *list
+	owner storage.Stat        // of the agent's directory: all that is shown has its user and group
 	sizes map[string]textSize // of texts that were made, by session
 	forks map[string]string   // the sessions of which others are forks; "" where none is known
 }
@@ -143,8 +144,13 @@ func (h *home) sessions() (*list, error) {
 	if err != nil {
 		return nil, err
 	}
+	owner, err := h.files.Stat("")
+	if err != nil && !storage.IsMissing(err) {
+		return nil, err
+	}
 	l.sort()
 	h.list = l
+	h.owner = owner
 	h.state = state
 	h.at = at
 	return l, nil
@@ -347,7 +353,9 @@ func (h *home) stat(l *list, name string) (storage.Stat, error) {
 	if !ok {
 		return storage.Stat{}, agents.Missing(name)
 	}
-	st := storage.Stat{Kind: storage.KindDir, Mode: storage.DirMode}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st := h.newStat(storage.KindDir, storage.DirMode)
 	st.Inode = hashOf("/" + name)
 	names := uint64(0)
 	for _, item := range items {
@@ -355,6 +363,11 @@ func (h *home) stat(l *list, name string) (storage.Stat, error) {
 	}
 	st.Changed = int64(names % firstClient)
 	return st, nil
+}
+
+// newStat returns a state with the owner of the agent's directory. Callers must hold h.mu.
+func (h *home) newStat(kind storage.Kind, mode uint32) storage.Stat {
+	return storage.Stat{Kind: kind, Mode: mode, UID: h.owner.UID, GID: h.owner.GID}
 }
 
 // firstClient is a time before all clients, in ns. A state below it is settled.
@@ -373,7 +386,7 @@ const guessedSize = 4096
 func (h *home) stateOf(s *session) storage.Stat {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}
+	st := h.newStat(storage.KindFile, storage.FileMode)
 	st.Inode = hashOf(s.id)
 	st.Modified = s.updated * nanoseconds
 	st.Changed = s.state()

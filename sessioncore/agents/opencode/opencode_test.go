@@ -487,6 +487,29 @@ func TestCircle(t *testing.T) {
 	require.Len(t, shown, 103)
 }
 
+// ownedFiles are files of another user.
+type ownedFiles struct{ storage.Files }
+
+// Stat implements storage.Files.
+func (f ownedFiles) Stat(name string) (storage.Stat, error) {
+	st, err := f.Files.Stat(name)
+	st.UID = 1234
+	st.GID = 5678
+	return st, err
+}
+
+// TestOwner: whose the agent's directory is, his are the sessions, as a mount lets only him in.
+func TestOwner(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.insert("session", map[string]any{"id": "ses_1", "directory": "/srv/pond", "title": "t", "time_created": 1, "time_updated": 1})
+	home := newHome(agents.Source{Files: ownedFiles{sessiontest.OpenDir(t, d.Dir)}}, "opencode", "opencode")
+	for name, mode := range map[string]uint32{"": 0o700, "-srv-pond": 0o700, "-srv-pond/ses_1.jsonl": 0o600} {
+		st, err := home.Stat(name)
+		require.NoError(t, err, name)
+		require.Equal(t, []uint32{1234, 5678, mode}, []uint32{st.UID, st.GID, st.Mode}, name)
+	}
+}
+
 // TestDirectories: the names of working directories are names of directories, whatever is in them.
 func TestDirectories(t *testing.T) {
 	require.Equal(t, "-srv-pond", nameOfDirectory("/srv/pond"))
