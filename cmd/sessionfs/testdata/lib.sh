@@ -52,12 +52,13 @@ refused() {
 is() { [[ $1 == "$2" ]] || { printf 'want: %s\ngot:  %s\n' "$1" "$2" >&2; return 1; }; }
 has() { [[ $1 == *"$2"* ]] || { printf '%s\nis not in: %s\n' "$2" "$1" >&2; return 1; }; }
 
-# await COMMAND... waits until a command succeeds.
+# await COMMAND... waits until a command succeeds, and looks less and less often.
 await() {
-    local n
-    for ((n = 0; n < 3000; n++)); do
+    local end=$((SECONDS + 60)) hundredths=1
+    while ((SECONDS < end)); do
         ! "$@" || return 0
-        sleep 0.01
+        sleep $(printf 0.%02d $hundredths)
+        ((hundredths >= 20)) || hundredths=$((hundredths + 1))
     done
     echo "in vain: $*" >&2
     return 1
