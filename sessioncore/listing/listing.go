@@ -56,7 +56,13 @@ func New(store *sessioncore.Store, root string) *Listing {
 
 // NewIn is New for sessions in another directory of the mount than sessions/.
 func NewIn(store *sessioncore.Store, root, shownIn string) *Listing {
-	return &Listing{store: store, root: root, shownIn: shownIn, tops: []string{""}, dirs: map[string]*sessionDir{}}
+	return &Listing{
+		store:   store,
+		root:    root,
+		shownIn: shownIn,
+		tops:    []string{""},
+		dirs:    map[string]*sessionDir{},
+	}
 }
 
 // NewOf is New for the sessions of several agents, each in its own directory.
@@ -68,7 +74,10 @@ func NewOf(store *sessioncore.Store, agents ...string) *Listing {
 
 // SetPeople makes the sessions those of several people, each in a directory of the storage's root,
 // with which paths of clients do not begin. It must be called before l is used.
-func (l *Listing) SetPeople(nameOf func(path string) string) { l.tops, l.nameOf = nil, nameOf }
+func (l *Listing) SetPeople(nameOf func(path string) string) {
+	l.tops = nil
+	l.nameOf = nameOf
+}
 
 // topDirs returns the current tops.
 func (l *Listing) topDirs() (dirs []string, err error) {
@@ -128,7 +137,8 @@ func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info
 	defer l.mu.Unlock()
 	files, err := l.scan(ctx, everyFile)
 	if err == nil {
-		err = l.readPrefixes(ctx, slices.DeleteFunc(files, func(f *sessionFile) bool { return f.token.Modified < since }))
+		isEarlier := func(f *sessionFile) bool { return f.token.Modified < since }
+		err = l.readPrefixes(ctx, slices.DeleteFunc(files, isEarlier))
 		l.reportStrangers()
 	}
 	for f := range l.listedFiles {

@@ -21,18 +21,23 @@ func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session
 	if len(text) > sessioncore.MaxPath || !isAbs || !strings.HasSuffix(file, sessioncore.FileEnding) {
 		return nil, fmt.Errorf("%w: %.100q is no path of a session", sessioncore.ErrNotFound, text)
 	}
+	name := ""
 	if l.nameOf != nil {
-		if name := l.nameOf(file); name != "" {
-			return l.session(ctx, name)
-		}
-	} else if name, ok := strings.CutPrefix(file, l.root+"/"); ok {
+		name = l.nameOf(file)
+	} else if rest, isBelow := strings.CutPrefix(file, l.root+"/"); isBelow {
+		name = rest
+	}
+	if name != "" {
 		return l.session(ctx, name)
 	}
 	mark := "/" + path.Base(l.root) + "/"
-	for _, rest, found := strings.Cut(file, mark); found; _, rest, found = strings.Cut("/"+rest, mark) {
-		if s, err := l.session(ctx, rest); !errors.Is(err, sessioncore.ErrNotFound) {
+	_, rest, found := strings.Cut(file, mark)
+	for found {
+		s, err := l.session(ctx, rest)
+		if !errors.Is(err, sessioncore.ErrNotFound) {
 			return s, err
 		}
+		_, rest, found = strings.Cut("/"+rest, mark)
 	}
 	return nil, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, file)
 }

@@ -2,7 +2,6 @@ package listing
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"regexp"
 	"slices"
@@ -35,9 +34,13 @@ func parseInfo(prefix []byte) *Info {
 	if p.first == "" {
 		p.first = firstMessageText(content, p.flags&infoSlot != 0)
 	}
-	p.first = cmp.Or(p.first, noMessages)
+	if p.first == "" {
+		p.first = noMessages
+	}
 	p.MessageCount = max(p.MessageCount, countMessageMarkers(content))
-	p.Title = cmp.Or(p.Title, p.summary)
+	if p.Title == "" {
+		p.Title = p.summary
+	}
 	info := p.Info // a copy, as p holds the prefix
 	return &info
 }
@@ -221,13 +224,16 @@ func unescapeFragment(raw []byte) string {
 
 // countMessageMarkers counts message types in a text, at any depth.
 func countMessageMarkers(text []byte) (n int) {
-	for found := true; found; {
-		_, text, found = bytes.Cut(text, []byte(`"type":`))
-		if bytes.HasPrefix(bytes.TrimPrefix(text, []byte(" ")), []byte(`"message"`)) {
+	for {
+		_, value, found := bytes.Cut(text, []byte(`"type":`))
+		if !found {
+			return n
+		}
+		if bytes.HasPrefix(bytes.TrimPrefix(value, []byte(" ")), []byte(`"message"`)) {
 			n++
 		}
+		text = value
 	}
-	return n
 }
 
 // firstMessageText searches a text that could not be parsed for the first user message. The newer

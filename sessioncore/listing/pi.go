@@ -2,7 +2,6 @@ package listing
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 
 	"sessionfs/sessioncore"
@@ -99,12 +98,14 @@ func (p *piParser) entry(v rawjson.Value) {
 // nil.
 func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) error {
 	var p piParser
-	exact := st.Size <= piWhole
 	packed := storage.IsPacked(obj)
-	head := st.Size
+	whole := int64(piWhole)
 	if packed { // its end requires unpacking all of it
-		head, exact = min(head, piPart), head <= piPart
-	} else if !exact {
+		whole = piPart
+	}
+	exact := st.Size <= whole
+	head := st.Size
+	if !exact {
 		head = piPart
 	}
 	text, err := readPart(obj, 0, head)
@@ -172,8 +173,14 @@ func (p *piParser) fill(info *Info, exact bool) {
 	}
 	info.Title = p.name
 	info.MessageCount = p.count
-	info.first = cmp.Or(p.first, noMessages)
+	info.first = p.first
+	if p.first == "" {
+		info.first = noMessages
+	}
 	info.asked = p.asked
 	info.shareFirst(p.first)
-	info.activity = cmp.Or(p.activity, info.created)
+	info.activity = p.activity
+	if p.activity == 0 {
+		info.activity = info.created
+	}
 }

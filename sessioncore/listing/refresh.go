@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -105,78 +104,121 @@ func (l *Listing) refresh(ctx context.Context, x extent) error {
 
 // scan is refresh without reading the files that it returns.
 func (l *Listing) scan(ctx context.Context, x extent) ([]*sessionFile, error) {
-	known := func(name string) *sessionDir {
-		if d := l.dirs[name]; d != nil {
-			return d
-		}
-		return &sessionDir{name: name, shownIn: l.shownIn}
-	}
-	var dirs []*sessionDir
-	var changes []dirChanges
-	var newest storage.Stat
-	names, err := l.topDirs()
+	tops, err := l.scanTops(x)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		top := known(name)
-		c := top.scan(l.store.Storage(), x, true)
-		if c.err != nil && !(l.hasSeveral() && unreachable(c.err)) {
-			return nil, c.err
-		}
-		dirs = append(dirs, top)
-		changes = append(changes, c)
-		if newest.Kind != storage.KindDir {
-			newest = top.stat
-		}
-	}
-	tops := len(dirs)
-	for i, top := range dirs[:tops] {
-		if changes[i].err == nil {
-			for _, name := range top.dirs {
-				dirs = append(dirs, known(name))
-			}
-		}
-	}
-	changes = append(changes, make([]dirChanges, len(dirs)-tops)...)
-	err = parallel(len(dirs)-tops, runtime.GOMAXPROCS(0), func(i int) error {
-		if ctx.Err() == nil {
-			changes[tops+i] = dirs[tops+i].scan(l.store.Storage(), x, false)
-		}
-		return ctx.Err()
-	})
-	before := l.dirs
-	l.dirs = map[string]*sessionDir{}
-	var stale []*sessionFile
-	for i, d := range dirs {
-		c := &changes[i]
-		if unreachable(c.err) {
-			continue
-		}
-		err = cmp.Or(err, c.err)
-		l.dirs[d.name] = d
-		stale = append(stale, c.stale...)
-		newest.Modified = max(newest.Modified, d.stat.Modified)
-		newest.Changed = max(newest.Changed, d.stat.Changed)
-		if c.removed {
-			l.sessions = nil
-			l.views = [views]rows{}
-		}
-	}
-	for name := range before {
-		if l.dirs[name] == nil {
-			l.sessions = nil
-			l.views = [views]rows{}
-		}
-	}
-	if l.newest != newest {
-		l.newest = newest
-		l.sessions = nil
+	scopes, err := l.scanScopes(ctx, tops, x)
+	stale, failed := l.applyScan(tops, scopes)
+	if err == nil {
+		err = failed
 	}
 	if len(l.strangers) > 0 { // some may be gone
 		l.reportStrangers()
 	}
 	return stale, err
+}
+
+// scannedDir is a directory that was scanned, with the changes in it.
+type scannedDir struct {
+	dir     *sessionDir
+	changes dirChanges
+}
+
+// knownDir returns a directory of the last scan, or a new one of that name.
+func (l *Listing) knownDir(name string) *sessionDir {
+	known := l.dirs[name]
+	if known != nil {
+		return known
+	}
+	return &sessionDir{name: name, shownIn: l.shownIn}
+}
+
+// scanTops scans the tops. Of several, some may be unreachable.
+func (l *Listing) scanTops(x extent) (tops []scannedDir, err error) {
+	names, err := l.topDirs()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		top := scannedDir{dir: l.knownDir(name)}
+		top.changes = top.dir.scan(l.store.Storage(), x, true)
+		failed := top.changes.err
+		if failed != nil && !(l.hasSeveral() && unreachable(failed)) {
+			return nil, failed
+		}
+		tops = append(tops, top)
+	}
+	return tops, nil
+}
+
+// scanScopes scans the directories in the tops, several at a time. When ctx is done, those that are left
+// have no changes.
+func (l *Listing) scanScopes(ctx context.Context, tops []scannedDir, x extent) (scopes []scannedDir, err error) {
+	for _, top := range tops {
+		if top.changes.err != nil {
+			continue
+		}
+		for _, name := range top.dir.dirs {
+			scopes = append(scopes, scannedDir{dir: l.knownDir(name)})
+		}
+	}
+	err = parallel(len(scopes), runtime.GOMAXPROCS(0), func(i int) error {
+		if ctx.Err() == nil {
+			scopes[i].changes = scopes[i].dir.scan(l.store.Storage(), x, false)
+		}
+		return ctx.Err()
+	})
+	return scopes, err
+}
+
+// applyScan makes the scanned directories those of l, but for unreachable ones, and forgets what the
+// changes make wrong. It returns the files that are to be read, and the first error of a directory.
+func (l *Listing) applyScan(tops, scopes []scannedDir) (stale []*sessionFile, err error) {
+	before := l.dirs
+	l.dirs = map[string]*sessionDir{}
+	newest := stateOfTops(tops)
+	hasLost := false
+	for _, scanned := range slices.Concat(tops, scopes) {
+		if unreachable(scanned.changes.err) {
+			continue
+		}
+		if err == nil {
+			err = scanned.changes.err
+		}
+		d := scanned.dir
+		l.dirs[d.name] = d
+		stale = append(stale, scanned.changes.stale...)
+		newest.Modified = max(newest.Modified, d.stat.Modified)
+		newest.Changed = max(newest.Changed, d.stat.Changed)
+		if scanned.changes.removed {
+			hasLost = true
+		}
+	}
+	for name := range before {
+		if l.dirs[name] == nil {
+			hasLost = true
+		}
+	}
+	if hasLost {
+		l.sessions = nil
+		l.views = [views]rows{}
+	}
+	if l.newest != newest {
+		l.newest = newest
+		l.sessions = nil
+	}
+	return stale, err
+}
+
+// stateOfTops returns the state of the first top that is a directory.
+func stateOfTops(tops []scannedDir) storage.Stat {
+	for _, top := range tops {
+		if top.dir.stat.Kind == storage.KindDir {
+			return top.dir.stat
+		}
+	}
+	return storage.Stat{}
 }
 
 // refreshFiles is refresh for a few files, which may be removed.
@@ -187,10 +229,10 @@ func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error 
 		if err != nil || st.Kind != storage.KindFile || files[i].differs(st.Token) {
 			stale[i] = files[i]
 		}
-		if unreachable(err) {
-			err = nil
+		if err != nil && !unreachable(err) {
+			return err
 		}
-		return cmp.Or(err, ctx.Err())
+		return ctx.Err()
 	})
 	if err != nil {
 		return err
@@ -406,13 +448,19 @@ func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	if r.info == nil {
 		f.unlisted = &unlisted{token: r.token, isStranger: r.isStranger}
 	}
-	switch {
-	case old == nil && r.info == nil, old != nil && r.info != nil && *old == *r.info:
+	isSame := old == nil && r.info == nil
+	if old != nil && r.info != nil {
+		isSame = *old == *r.info
+	}
+	if isSame {
 		return
+	}
+	switch {
 	case old == nil || r.info == nil || old.ID != r.info.ID || old.Parent != r.info.Parent:
 		l.views = [views]rows{}
-	case old.CWD != r.info.CWD, ByCwd.linkName(old) != ByCwd.linkName(r.info):
-		l.views[ByCwd], l.views[ByDate] = nil, nil
+	case old.CWD != r.info.CWD || ByCwd.linkName(old) != ByCwd.linkName(r.info):
+		l.views[ByCwd] = nil
+		l.views[ByDate] = nil
 	}
 	f.info = r.info
 	l.sessions = nil
