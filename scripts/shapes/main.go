@@ -34,11 +34,11 @@ type shape struct {
 
 var shapes = []shape{
 	{name: "effect", meaning: "an assignment to an outer variable, other than err, inside an if", bound: 0},
-	{name: "pair", meaning: "two assignments in one", bound: 5},
+	{name: "pair", meaning: "two assignments in one", bound: 0},
 	{name: "triple", meaning: "three assignments or more in one", bound: 0},
 	{name: "switch", meaning: "an assignment before a switch without a value", bound: 0},
 	{name: "unkeyed", meaning: "a struct literal of four or more fields without keys", bound: 6},
-	{name: "loop", meaning: "a loop of two variables, or with a beginning and no condition", bound: 4},
+	{name: "loop", meaning: "a loop of two variables, or with a beginning and no condition", bound: 1},
 	{name: "or", meaning: "cmp.Or: all its arguments run, whichever counts", bound: 21},
 	{name: "long", meaning: "a function of more than 60 lines", bound: 1},
 	{name: "parameters", meaning: "a function of more than five parameters", bound: 6},

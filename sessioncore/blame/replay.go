@@ -258,7 +258,10 @@ func (p *fragment) learn(text string, o overlap) (gone *fragment) {
 	}
 	gone = &fragment{text: strings.Join(known[start:end], "\n"), marks: slices.Clone(p.marks[start:end])}
 	marks := repeated(Nobody, len(old))
-	view.EachCommon(known[start:end], old, func(i, j int) { marks[j], gone.marks[i] = gone.marks[i], Nobody })
+	view.EachCommon(known[start:end], old, func(i, j int) {
+		marks[j] = gone.marks[i]
+		gone.marks[i] = Nobody
+	})
 	p.text = strings.Join(slices.Concat(known[:start], old, known[end:]), "\n")
 	p.marks = slices.Concat(p.marks[:start], marks, p.marks[end:])
 	return gone

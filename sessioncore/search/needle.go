@@ -174,15 +174,14 @@ func (n *Needle) isIn(text []byte) bool {
 
 // index returns the offset of the first occurrence in decoded text, or -1.
 func (n *Needle) index(text []byte) int {
-	for i := n.at; ; i++ {
-		i = n.pair.next(text, i)
-		if i >= len(text) {
-			return -1
+	at := n.pair.next(text, n.at)
+	for at < len(text) {
+		if n.isPlain(text, at-n.at) {
+			return at - n.at
 		}
-		if n.isPlain(text, i-n.at) {
-			return i - n.at
-		}
+		at = n.pair.next(text, at+1)
 	}
+	return -1
 }
 
 // isAt reports whether the pair or an escape of an occurrence is at an offset of b.

@@ -54,7 +54,8 @@ func HasKept(at string) bool {
 // that settings name has its own, also after it was moved and a link is in its place.
 func KeptIn(dir, agent, from string) string {
 	at := filepath.Join(dir, agent)
-	for n := 1; ; n++ {
+	number := 0
+	for {
 		of, err := fromOf(at)
 		if err != nil || of == from {
 			return at
@@ -62,7 +63,8 @@ func KeptIn(dir, agent, from string) string {
 		if moved, _ := filepath.EvalSymlinks(of); moved == from {
 			return at
 		}
-		at = filepath.Join(dir, fmt.Sprintf("%s.%d", agent, n))
+		number++
+		at = filepath.Join(dir, fmt.Sprintf("%s.%d", agent, number))
 	}
 }
 

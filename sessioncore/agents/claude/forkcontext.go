@@ -37,12 +37,13 @@ func (c *converter) beginFork() {
 	}
 	name := path.Join(c.Before, c.fork.session+ending)
 	p := newConverter(agents.About{ID: c.fork.session}, c.projects, name)
-	for reading := 1; ; reading++ {
+	for reading := range maxContextReadings {
 		text := p.convertTo(name, c.fork.last)
 		if p.places[c.fork.last] == nil {
 			return
 		}
-		if reading == maxContextReadings || p.Restart() == nil {
+		isLast := reading+1 == maxContextReadings
+		if isLast || p.Restart() == nil {
 			c.addBranch(p, text)
 			return
 		}

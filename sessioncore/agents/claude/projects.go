@@ -54,8 +54,12 @@ const (
 
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
-	p := &Projects{inside: agents.Inside{May: mayHaveChains, InnerKey: innerKey, Share: newSharing}, forks: map[string]comparison{}}
-	p.firsts.OfBeginning, p.ages.OfBeginning = true, true
+	p := &Projects{
+		inside: agents.Inside{May: mayHaveChains, InnerKey: innerKey, Share: newSharing},
+		forks:  map[string]comparison{},
+	}
+	p.firsts.OfBeginning = true
+	p.ages.OfBeginning = true
 	p.Raw = files
 	p.Real = p.real
 	return p

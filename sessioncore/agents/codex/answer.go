@@ -116,6 +116,7 @@ func (c *converter) count(info rawjson.Value) {
 	case c.Open() != nil:
 		c.Open().CountHere(u)
 	default:
-		c.early, c.earlyAt = c.early.Plus(u), c.Here()
+		c.early = c.early.Plus(u)
+		c.earlyAt = c.Here()
 	}
 }

@@ -90,7 +90,8 @@ func (c *converter) replace(list rawjson.Value) {
 		}
 		c.live = c.live.behind("")
 		c.note(c.live, saidBy(m))
-		c.places[id], copies = c.live, append(copies, c.live)
+		c.places[id] = c.live
+		copies = append(copies, c.live)
 	})
 	last := c.live
 	c.copying = false

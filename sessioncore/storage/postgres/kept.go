@@ -45,13 +45,13 @@ func newKept(limit *budget.Budget, dir string) *kept {
 func (k *kept) use(c *rowContent, inFile bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	in := k.memory
-	other := k.files
 	if inFile {
-		in, other = other, in
+		k.memory.Remove(c)
+		k.files.Add(c, struct{}{})
+	} else {
+		k.files.Remove(c)
+		k.memory.Add(c, struct{}{})
 	}
-	other.Remove(c)
-	in.Add(c, struct{}{})
 	for k.files.Len() > maxFiles && k.evict(k.files) {
 	}
 }
