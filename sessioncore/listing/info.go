@@ -314,39 +314,56 @@ func displayText(text string, limit int) string {
 	return rawjson.TrimSpace(string(out))
 }
 
+// indexLine is a line of index.jsonl. Every line has the first ten keys, in this order, for tools that take
+// columns from the first line; a missing value is null. With several agents or people, all lines have one
+// more key.
+type indexLine struct {
+	ID            string  `json:"id"`
+	Path          string  `json:"path"`
+	CWD           string  `json:"cwd"`
+	Title         *string `json:"title"`
+	Created       *string `json:"created"`
+	Modified      string  `json:"modified"`
+	MessageCount  int     `json:"messageCount"`
+	FirstMessage  string  `json:"firstMessage"`
+	ParentSession *string `json:"parentSession"`
+	Size          int64   `json:"size"`
+	Agent         string  `json:"agent,omitempty"`
+	Who           string  `json:"who,omitempty"`
+}
+
 // appendLine appends the session's line of index.jsonl. Lone surrogates, which clients leave in cut
-// titles, become U+FFFD, as jq stops at their escapes. Every line has all ten keys, in this order,
-// for tools that take columns from the first line; a missing value is null. With several agents
-// or people, all lines have one more key.
+// titles, become U+FFFD, as jq stops at their escapes.
 func (i *Info) appendLine(dst []byte) []byte {
-	orNull := func(text string, has bool) *string {
-		text = names.TextUTF8(text)
-		if has {
-			return &text
-		}
+	written := func(t time.Time) string { return t.UTC().Format(rawjson.TimestampLayout) }
+	line := indexLine{
+		ID:            names.TextUTF8(i.ID),
+		Path:          string(rawjson.AppendUTF8(nil, []byte(i.Path()))),
+		CWD:           names.TextUTF8(i.CWD),
+		Title:         textOrNull(i.Title),
+		Modified:      written(i.Modified()),
+		MessageCount:  i.MessageCount,
+		FirstMessage:  names.TextUTF8(i.first),
+		ParentSession: textOrNull(i.Parent),
+		Size:          i.Size,
+		Agent:         names.TextUTF8(i.Agent()),
+		Who:           names.TextUTF8(i.Who()),
+	}
+	began, hasBegun := i.Created()
+	if hasBegun {
+		created := written(time.UnixMilli(began))
+		line.Created = &created
+	}
+	return rawjson.AppendLine(dst, line)
+}
+
+// textOrNull returns a text for JSON, null for an empty one.
+func textOrNull(text string) *string {
+	if text == "" {
 		return nil
 	}
-	written := func(t time.Time) string { return t.UTC().Format(rawjson.TimestampLayout) }
-	began, hasBegun := i.Created()
-	return rawjson.AppendLine(dst, struct {
-		ID            string  `json:"id"`
-		Path          string  `json:"path"`
-		CWD           string  `json:"cwd"`
-		Title         *string `json:"title"`
-		Created       *string `json:"created"`
-		Modified      string  `json:"modified"`
-		MessageCount  int     `json:"messageCount"`
-		FirstMessage  string  `json:"firstMessage"`
-		ParentSession *string `json:"parentSession"`
-		Size          int64   `json:"size"`
-		Agent         string  `json:"agent,omitempty"`
-		Who           string  `json:"who,omitempty"`
-	}{
-		names.TextUTF8(i.ID), string(rawjson.AppendUTF8(nil, []byte(i.Path()))), names.TextUTF8(i.CWD),
-		orNull(i.Title, i.Title != ""), orNull(written(time.UnixMilli(began)), hasBegun), written(i.Modified()),
-		i.MessageCount, names.TextUTF8(i.first), orNull(i.Parent, i.Parent != ""), i.Size,
-		names.TextUTF8(i.Agent()), names.TextUTF8(i.Who()),
-	})
+	text = names.TextUTF8(text)
+	return &text
 }
 
 // IndexSize returns the size of Index in bytes, which is computed once.

@@ -21,16 +21,22 @@ type hitCollector struct {
 // copySeed is random in each process, so that no file can provoke collisions.
 var copySeed = maphash.MakeSeed()
 
-// copyKey returns a hash of the common parts of a hit's copies: the entry's id and time, and the
-// shown text. It is 0 for a title, which is each session's own.
+// commonParts are the parts that a hit's copies have in common: the entry's id and time, and the shown text.
+type commonParts struct {
+	entry string
+	what  string
+	line  string
+	at    int64 // in ns since 1970
+}
+
+// copyKey returns a hash of the parts that a hit's copies have in common. It is 0 for a title, which is
+// each session's own.
 func (h *Hit) copyKey() uint64 {
 	if h.Entry == "" {
 		return 0
 	}
-	return max(1, maphash.Comparable(copySeed, struct {
-		entry, what, line string
-		at                int64
-	}{h.Entry, h.What, h.Line, h.Time.UnixNano()}))
+	common := commonParts{entry: h.Entry, what: h.What, line: h.Line, at: h.Time.UnixNano()}
+	return max(1, maphash.Comparable(copySeed, common))
 }
 
 // add adds the hits of a session. It returns false once there are more than the limit.

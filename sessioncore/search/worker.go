@@ -200,7 +200,7 @@ func (w *worker) scan(ctx context.Context, obj storage.Object, needle *Needle) (
 // ownToken returns the state of a session's own file, by the state of an object with more or fewer
 // records.
 func ownToken(obj storage.Object, st storage.Stat) storage.Token {
-	joined, ok := obj.(interface{ Joined() int64 })
+	joined, ok := obj.(storage.JoinedObject)
 	if ok {
 		st.Size -= joined.Joined()
 	}

@@ -81,13 +81,21 @@ func (b *Bundler) session(ctx context.Context, at string, c *openSession) error 
 	return err
 }
 
+// maskedObject is a session file with masked secrets.
+type maskedObject interface {
+	storage.Object
+	// Kinds returns the number of secrets by the rules that found them.
+	Kinds() map[string]int
+}
+
 // MaskedIn returns how many secrets are masked in a session file, by the rules that found them; nil
 // if nothing is masked.
 func MaskedIn(file storage.Object) map[string]int {
-	if masked, ok := file.(interface{ Kinds() map[string]int }); ok {
-		return masked.Kinds()
+	masked, isMasked := file.(maskedObject)
+	if !isMasked {
+		return nil
 	}
-	return nil
+	return masked.Kinds()
 }
 
 // other adds a file that is no session.

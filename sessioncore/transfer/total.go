@@ -55,11 +55,15 @@ func (t *total) add(files storage.Files, name string, size int64) error {
 	}
 	defer obj.Close()
 	st, err := obj.Stat()
-	if packed, ok := obj.(interface{ Packed() int64 }); ok {
+	if err != nil {
+		return err
+	}
+	packed, isPacked := obj.(storage.PackedObject)
+	if isPacked {
 		st.Size = packed.Packed()
 	}
-	if err != nil || size <= st.Size {
-		return err
+	if size <= st.Size {
+		return nil
 	}
 	t.full = t.full || t.sizes+size > max(freeTotal, maxTotal*(t.files+st.Size))
 	if t.full {
