@@ -35,6 +35,7 @@ type slowEntry struct {
 	tools      []string
 	pieces     []string
 	folded     []string
+	asked      *slowEntry // the words of a person's call of an extension, nil for others
 }
 
 // slowQuery is a query before it is written down.
@@ -113,6 +114,9 @@ func (e *slowEntry) has(w string) bool {
 }
 
 func (q *slowQuery) hits(e *slowEntry) bool {
+	if q.role == "user" && e.asked != nil {
+		e = e.asked
+	}
 	inTime := !e.time.Before(q.after) && (q.before.IsZero() || e.time.Before(q.before))
 	tool := q.tool == "" || slices.ContainsFunc(e.tools, func(t string) bool {
 		return t == q.tool || !isExact(q.tool) && slowFold(t) == slowFold(q.tool)
@@ -152,11 +156,18 @@ func (e *slowEntry) add(all bool, values ...any) {
 			}
 		case object:
 			if all {
-				for _, m := range v {
-					e.add(true, m)
+				for _, key := range slices.Sorted(maps.Keys(v)) { // so that each run draws the same words
+					e.add(true, v[key])
 				}
 			}
 		}
+	}
+}
+
+// fold folds the pieces.
+func (e *slowEntry) fold() {
+	for _, p := range e.pieces {
+		e.folded = append(e.folded, slowFold(p))
 	}
 }
 
@@ -210,7 +221,10 @@ func (e *slowEntry) read(v object, isOperator bool) {
 		m, _ := v["message"].(object)
 		e.message(m)
 		e.role = map[any]string{"user": "user", "assistant": "assistant", "toolResult": "tool", "tool_result": "tool", "tool": "tool"}[m["role"]]
-	case "custom_message", "compaction":
+	case "custom_message":
+		e.message(v)
+		e.call(v)
+	case "compaction":
 		e.message(v)
 	case "branch_summary", "branch":
 		if (kind == "branch") == isOperator {
@@ -223,6 +237,32 @@ func (e *slowEntry) read(v object, isOperator bool) {
 	case "label":
 		e.add(false, v["label"])
 	}
+}
+
+// call adds the words of a person's call of an extension. They alone have the role of a user.
+func (e *slowEntry) call(v object) {
+	kind, _ := v["customType"].(string)
+	isCall := kind == "skill-prompt" || kind == "collab-prompt" || strings.HasSuffix(kind, "/prompt")
+	if !isCall || v["attribution"] != "user" {
+		return
+	}
+	details, _ := v["details"].(object)
+	words, _ := details["prompt"].(string)
+	name, _ := details["name"].(string)
+	arguments, _ := details["args"].(string)
+	if words == "" && name != "" && kind == "skill-prompt" {
+		words = strings.TrimSpace("/skill:" + name + " " + strings.TrimSpace(arguments))
+	}
+	asked := *e
+	asked.role = "user"
+	asked.pieces = nil
+	if words == "" {
+		asked.content(v["content"])
+	} else {
+		asked.add(false, words)
+	}
+	e.asked = &asked
+	e.pieces = append(e.pieces, asked.pieces...)
 }
 
 // slowRead reads all sessions of a storage. ok is false for one that encoding/json cannot read.
@@ -267,8 +307,9 @@ func slowRead(t *testing.T, files *memory.Storage, name string) (entries []*slow
 		entries = append(entries, entry)
 	}
 	for _, e := range entries {
-		for _, p := range e.pieces {
-			e.folded = append(e.folded, slowFold(p))
+		e.fold()
+		if e.asked != nil {
+			e.asked.fold()
 		}
 	}
 	return entries, true
