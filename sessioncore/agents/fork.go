@@ -57,9 +57,36 @@ type EntryLines struct {
 type ForkPlace struct {
 	Dir  string // one of Agent.Dirs
 	File string // its path below Dir
-	// Beside are small files that the agent expects beside it, by their paths below Dir. They are made
-	// first.
-	Beside map[string]string
+	// Beside are files that the agent expects beside it, by their paths below Dir. They are made first.
+	Beside map[string]Content
+}
+
+// Content writes the content of a file.
+type Content func(out io.Writer) error
+
+// TextContent returns a content that is a text.
+func TextContent(text string) Content {
+	return func(out io.Writer) error {
+		_, err := io.WriteString(out, text)
+		return err
+	}
+}
+
+// CopyOf returns the content of a file of the agent.
+func CopyOf(files storage.Files, name string) Content {
+	return func(out io.Writer) error {
+		obj, err := files.Open(name)
+		if err != nil {
+			return err
+		}
+		defer obj.Close()
+		st, err := obj.Stat()
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(out, io.NewSectionReader(obj, 0, st.Size))
+		return err
+	}
 }
 
 // Name returns the file's name in Store.Files.

@@ -110,12 +110,15 @@ func (h *Home) place(ctx context.Context, place agents.ForkPlace, text *budget.T
 		return err
 	}
 	for file, content := range place.Beside {
-		err := create(journal, file, strings.NewReader(content))
+		err := create(journal, file, content)
 		if err != nil {
 			return err
 		}
 	}
-	return create(journal, place.File, io.NewSectionReader(text, 0, text.Size()))
+	return create(journal, place.File, func(out io.Writer) error {
+		_, err := io.Copy(out, io.NewSectionReader(text, 0, text.Size()))
+		return err
+	})
 }
 
 // give has the agent take a text by its command.
@@ -144,12 +147,8 @@ func (h *Home) give(ctx context.Context, to agents.ByImport, place agents.ForkPl
 }
 
 // create makes a file with a content.
-func create(journal storage.Journal, file string, content io.Reader) error {
-	write := func(out io.Writer) error {
-		_, err := io.Copy(out, content)
-		return err
-	}
-	return storage.Replaced(journal.Replace(file, storage.Replacement{Write: write}))
+func create(journal storage.Journal, file string, content agents.Content) error {
+	return storage.Replaced(journal.Replace(file, storage.Replacement{Write: content}))
 }
 
 // inMemory bounds the text of a fork in memory, in bytes. A longer one is in a nameless file until

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +28,7 @@ const (
 	claudeFile  = "projects/-w/5a5a5a5a-0000-4000-8000-000000000001.jsonl"
 	copilotFile = "session-state/5a5a5a5a-0000-4000-8000-000000000001/events.jsonl"
 	qwenFile    = "projects/-w/chats/5a5a5a5a-0000-4000-8000-000000000001.jsonl"
+	kimiFile    = "sessions/wd_w/session_5a5a5a5a-0000-4000-8000-000000000001/agents/main/wire.jsonl"
 	codexFile   = "sessions/2026/11/28/rollout-2026-11-28T10-00-00-5a5a5a5a-0000-4000-8000-000000000001.jsonl"
 )
 
@@ -74,6 +77,8 @@ func (h *home) path(name string) string {
 		return filepath.Join(h.Dir, "sessions", strings.ReplaceAll(dir, "-", "/"), base)
 	case "copilot":
 		return filepath.Join(h.Dir, dir, strings.TrimSuffix(base, ".jsonl"), "events.jsonl")
+	case "kimi":
+		return filepath.Join(h.Dir, "sessions", dir, strings.TrimSuffix(base, ".jsonl"), "agents/main/wire.jsonl")
 	case "qwen":
 		return filepath.Join(h.Dir, "projects", dir, "chats", base)
 	}
@@ -116,7 +121,7 @@ func (h *home) leaf(name string) (id string, spent map[string]int64) {
 }
 
 // files returns the content of all files in a directory, with their times.
-func files(t *testing.T, dir string) map[string]string {
+func files(t testing.TB, dir string) map[string]string {
 	found := map[string]string{}
 	require.NoError(t, filepath.WalkDir(dir, func(name string, item fs.DirEntry, err error) error {
 		if err != nil || item.IsDir() {
@@ -136,7 +141,13 @@ func files(t *testing.T, dir string) map[string]string {
 // names its original, and its answers have ids of the original, so that they count once. A fork's
 // leaf can be forked once more.
 func TestEveryEntry(t *testing.T) {
-	for agent, file := range map[string]string{"claude": claudeFile, "codex": codexFile, "copilot": copilotFile, "qwen": qwenFile} {
+	for agent, file := range map[string]string{
+		"claude":  claudeFile,
+		"codex":   codexFile,
+		"copilot": copilotFile,
+		"kimi":    kimiFile,
+		"qwen":    qwenFile,
+	} {
 		samples, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "agents", agent, "*.jsonl"))
 		require.NoError(t, err)
 		whole, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "forks", agent+"*.jsonl"))
@@ -176,19 +187,35 @@ func (h *home) forkEverywhere(t *testing.T, name string) {
 		if leaf != "" { // else it has settings alone
 			again, err := h.fork(forked, leaf, "")
 			require.NoError(t, err, id)
-			require.NoError(t, os.Remove(h.path(again)))
+			h.remove(again)
 		}
-		require.NoError(t, os.Remove(h.path(forked)))
+		h.remove(forked)
 	}
 }
 
-// checkFork checks that a fork is the only new file, and that its answers are of the original.
+// remove removes the files of a fork.
+func (h *home) remove(name string) {
+	for file := range files(h.T, h.Dir) {
+		if h.isOf(file, name) {
+			require.NoError(h.T, os.Remove(file))
+		}
+	}
+}
+
+// isOf reports whether a file is that of a fork, or one that the agent expects beside it.
+func (h *home) isOf(file, name string) bool {
+	at := h.path(name)
+	isState := h.Agent == "kimi" && file == filepath.Join(filepath.Dir(at), "../../state.json")
+	return file == at || isState
+}
+
+// checkFork checks that the files of a fork are the only new ones, and that its answers are of the original.
 func (h *home) checkFork(t *testing.T, forked string, before map[string]string, spent map[string]int64) {
 	after := files(t, h.Dir)
 	info, err := os.Stat(h.path(forked))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
-	delete(after, h.path(forked))
+	maps.DeleteFunc(after, func(file, _ string) bool { return h.isOf(file, forked) })
 	require.Equal(t, before, after)
 	_, copied := h.leaf(forked)
 	for id := range copied {
@@ -284,6 +311,75 @@ func TestQwenRecords(t *testing.T) {
 			require.Equal(t, map[string]any{"sessionId": "5a5a5a5a-0000-4000-8000-000000000001", "messageUuid": r["uuid"]}, r["forkedFrom"])
 		}
 	}
+}
+
+// TestKimiFiles: a fork has the lines of the original byte for byte, and the client's note behind them and in the
+// place of those that gave rights. Its
+// state.json names the original, and the subagents, whose ids the client then gives to no others. The images
+// that its lines name lie beside it.
+func TestKimiFiles(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(sessiontest.TestData(t), "forks", "kimi.jsonl"))
+	require.NoError(t, err)
+	const (
+		dir   = "sessions/wd_w/session_5a5a5a5a-0000-4000-8000-000000000001/"
+		image = "99147855131b9cf2eb1548d1d598d4a398391962cbf4f314bc17b879edebc1be"
+	)
+	h := newHome(t, "kimi", kimiFile, string(text))
+	h.Put(dir+"state.json", `{"cwd":"/srv/pond","title":"Herons","titleKind":"generated","agents":{"main":{},"agent-0":{"type":"sub"},"..":{}}}`)
+	h.Put(dir+"agents/agent-0/wire.jsonl", `{"type":"metadata","protocol_version":"1.5","created_at":1795976810000}`)
+	h.Put(dir+"agents/main/blobs/"+image, "the image")
+	h.Put(dir+"agents/main/blobs/other", "another image")
+	name := "wd_w/session_5a5a5a5a-0000-4000-8000-000000000001.jsonl"
+	for words, want := range map[string]struct {
+		title  string
+		lines  int
+		images []string
+	}{
+		"Answer 13 to: PLAIN two": {title: "", lines: 152},
+		"Answer 18 to":            {title: "Toads", lines: 224},
+		"Answer 2 to: IMG seven":  {title: "", lines: 266, images: []string{image}},
+	} {
+		forked, err := h.fork(name, h.entryWith(name, words), want.title)
+		require.NoError(t, err)
+		got, err := os.ReadFile(h.path(forked))
+		require.NoError(t, err)
+		lines := strings.SplitAfter(string(got), "\n")
+		note := lines[want.lines]
+		require.Regexp(t, `^{"type":"forked","agentId":"main","time":\d+}\n$`, note)
+		require.Equal(t, []string{""}, lines[want.lines+1:])
+		for i, line := range strings.SplitAfter(string(text), "\n")[:want.lines] {
+			if strings.HasPrefix(line, `{"type":"permission.set_mode"`) {
+				line = note // the fork has the rights of a new session
+			}
+			require.Equal(t, line, lines[i])
+		}
+		id := strings.TrimSuffix(path.Base(forked), ".jsonl")
+		session := filepath.Dir(filepath.Dir(filepath.Dir(h.path(forked))))
+		state := map[string]any{}
+		stateText, err := os.ReadFile(filepath.Join(session, "state.json"))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(stateText, &state))
+		require.Equal(t, id, state["id"])
+		require.Equal(t, "/srv/pond", state["cwd"])
+		require.Equal(t, "session_5a5a5a5a-0000-4000-8000-000000000001", state["forkedFrom"])
+		require.Equal(t, map[string]any{
+			"main": map[string]any{"type": "main"}, "agent-0": map[string]any{"type": "sub", "parentAgentId": "main"},
+		}, state["agents"])
+		if want.title == "" {
+			require.Equal(t, []any{"Fork: Herons", "generated", false}, []any{state["title"], state["titleKind"], state["isCustomTitle"]})
+		} else {
+			require.Equal(t, []any{want.title, "custom", true}, []any{state["title"], state["titleKind"], state["isCustomTitle"]})
+		}
+		var images []string
+		for file := range files(t, filepath.Join(session, "agents")) {
+			if strings.Contains(file, "/blobs/") {
+				images = append(images, filepath.Base(file))
+			}
+		}
+		require.Equal(t, want.images, images)
+	}
+	_, err = h.fork(strings.TrimSuffix(name, ".jsonl")+"/subagents/agent-0.jsonl", "x", "")
+	require.Error(t, err)
 }
 
 // entryWith returns the id of the entry with certain words.

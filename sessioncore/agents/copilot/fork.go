@@ -43,7 +43,7 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		title = session
 	}
 	if request.Title != "" {
-		place.Beside = map[string]string{path.Join(request.ID, workspaceName): f.workspace()}
+		place.Beside = map[string]agents.Content{path.Join(request.ID, workspaceName): agents.TextContent(f.workspace())}
 	}
 	return place, f.writeNote(out, session, title)
 }

@@ -26,7 +26,7 @@ func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, er
 	}
 	if of.Title != "" {
 		text := workspaceText(of.ID, rawjson.Value(quoted(of.CWD)), of.Title, of.Time)
-		place.Beside = map[string]string{path.Join(of.ID, workspaceName): text}
+		place.Beside = map[string]agents.Content{path.Join(of.ID, workspaceName): agents.TextContent(text)}
 	}
 	w := &eventWriter{out: out}
 	err := w.begin(of)

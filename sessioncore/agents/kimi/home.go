@@ -185,8 +185,7 @@ func (h *home) addState(about *agents.About, name string) {
 		return
 	}
 	workspace, _, _ := strings.Cut(name, "/")
-	text := h.states.Text(h.Raw, path.Join(sessionsDir, workspace, sessionIn(name), stateName))
-	state := agents.Read(agents.ObjectIn(text))
+	state := h.stateOf(path.Join(workspace, sessionIn(name)))
 	about.Moved, _ = state.Member("cwd").Text()
 	if about.Side {
 		return
@@ -196,6 +195,12 @@ func (h *home) addState(about *agents.About, name string) {
 		title, _ := state.Member("title").Text()
 		about.Title = agents.FirstLine(title)
 	}
+}
+
+// stateOf returns the state.json of the session in a directory.
+func (h *home) stateOf(session string) agents.Object {
+	text := h.states.Text(h.Raw, path.Join(sessionsDir, session, stateName))
+	return agents.Read(agents.ObjectIn(text))
 }
 
 // Converter implements agents.Format.

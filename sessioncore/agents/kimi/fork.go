@@ -1,0 +1,149 @@
+package kimi
+
+import (
+	"bytes"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+)
+
+// This file makes a fork: a directory with the log of a session up to an entry, and the note that the
+// client's own fork writes behind it. A log tells what was undone and compacted by the numbers of its
+// lines, which are the same in the fork (docs/format.md, Forks of other agents). Kimi Code 2.1.0 was driven.
+
+var _ agents.Forker = (*home)(nil)
+
+// blobsDir has the images of an agent, each under the hash of its base64.
+const blobsDir = "blobs"
+
+// Fork implements agents.Forker.
+func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
+	workspace, base := path.Split(request.Name)
+	id := prefix + request.ID
+	file := path.Join(workspace, id, agentsDir, mainAgent, logName)
+	place := agents.ForkPlace{Dir: sessionsDir, File: file}
+	if h.FactsAbout(request.Name).Side {
+		return place, agents.NoFork("a subagent's session cannot be resumed")
+	}
+	obj, err := h.Open(request.Name)
+	if err != nil {
+		return place, err
+	}
+	defer obj.Close()
+	note := rawjson.AppendLine(nil, forkNote{Type: "forked", Agent: mainAgent, Time: request.Time.UnixMilli()})
+	f := &logFork{note: bytes.TrimSpace(note), blobs: map[string]bool{}}
+	err = agents.CopyRecords(obj, request, out, f.record)
+	if err != nil {
+		return place, err
+	}
+	_, err = out.Write(note)
+	origin := path.Join(workspace, strings.TrimSuffix(base, ending))
+	state := path.Join(workspace, id, stateName)
+	place.Beside = map[string]agents.Content{state: f.state(h.stateOf(origin), id, request)}
+	for blob := range f.blobs {
+		from := path.Join(path.Dir(logOf(origin, mainAgent)), blobsDir, blob)
+		_, missing := h.Raw.Stat(from)
+		if missing == nil { // without it the client sends a note, in the original too
+			place.Beside[path.Join(path.Dir(file), blobsDir, blob)] = agents.CopyOf(h.Raw, from)
+		}
+	}
+	return place, err
+}
+
+// forkNote is the last record of a fork. The client then drops the goal of the original.
+type forkNote struct {
+	Type  string `json:"type"`
+	Agent string `json:"agentId"`
+	Time  int64  `json:"time"`
+}
+
+// logFork copies the records of a fork.
+type logFork struct {
+	note   rawjson.Value
+	blobs  map[string]bool // the images that the records name
+	prompt string          // the last one
+}
+
+// blobRef matches the URL of an image that lies beside the log.
+var blobRef = regexp.MustCompile(`"blobref:[^";\\]*;([0-9a-f]{64})"`)
+
+// rights are the types of records by which the person gave rights to the original. A fork begins with those of
+// a new session, as the client's settings are.
+var rights = []string{"permission.set_mode", "permission.rules.add", "permission.record_approval_result"}
+
+// record returns a record as it is, or the note in the place of one that gave a right.
+func (f *logFork) record(record rawjson.Value) (rawjson.Value, error) {
+	for _, found := range blobRef.FindAllSubmatch(record, -1) {
+		f.blobs[string(found[1])] = true
+	}
+	typ, _ := record.Member("type").Text()
+	if slices.Contains(rights, typ) {
+		return f.note, nil
+	}
+	isTyped := record.Member("origin").Member("kind").Is("user")
+	if typ == "turn.prompt" && isTyped {
+		_, f.prompt = contentOf(record.Member("input"))
+	}
+	return record, nil
+}
+
+// forkState is the state.json of a fork.
+type forkState struct {
+	ID         string               `json:"id"`
+	Version    int                  `json:"version"`
+	CWD        string               `json:"cwd,omitempty"`
+	Created    int64                `json:"createdAt"`
+	Updated    int64                `json:"updatedAt"`
+	IsArchived bool                 `json:"archived"`
+	Title      string               `json:"title,omitempty"`
+	TitleKind  string               `json:"titleKind,omitempty"`
+	IsNamed    bool                 `json:"isCustomTitle"`
+	LastPrompt string               `json:"lastPrompt,omitempty"`
+	ForkedFrom string               `json:"forkedFrom"`
+	Agents     map[string]forkAgent `json:"agents"`
+}
+
+// forkAgent is an agent of a session.
+type forkAgent struct {
+	Type   string `json:"type"`
+	Parent string `json:"parentAgentId,omitempty"`
+}
+
+// state returns the state.json of a fork, by that of the original. The subagents stay with the original. They
+// are named, so that the client gives their ids to no others.
+func (f *logFork) state(original agents.Object, id string, request *agents.ForkRequest) agents.Content {
+	now := request.Time.UnixMilli()
+	state := forkState{
+		ID:         id,
+		Version:    2,
+		Created:    now,
+		Updated:    now,
+		LastPrompt: f.prompt,
+		ForkedFrom: sessionIn(request.Name),
+		Agents:     map[string]forkAgent{mainAgent: {Type: mainAgent}},
+	}
+	state.CWD, _ = original.Member("cwd").Text()
+	title, _ := original.Member("title").Text()
+	switch {
+	case request.Title != "":
+		state.Title = request.Title
+		state.TitleKind = "custom"
+		state.IsNamed = true
+	case title != "":
+		state.Title = "Fork: " + title
+		state.TitleKind, _ = original.Member("titleKind").Text()
+		state.IsNamed = state.TitleKind == "custom"
+	}
+	for member := range original.Member("agents").EachMember {
+		agent, _ := member.Key.Text()
+		if agents.IsSubagent(agent) && agent != mainAgent {
+			state.Agents[agent] = forkAgent{Type: "sub", Parent: mainAgent}
+		}
+	}
+	return agents.TextContent(string(rawjson.AppendLine(nil, state)))
+}
