@@ -64,7 +64,7 @@ func (h *HandoverImporter) put(ctx context.Context, f transfer.FoundFile, r *tra
 	if err != nil {
 		return err
 	}
-	given.ID, err = given.StableID(h.place.agent.Name)
+	given.ID, err = h.place.forks.StableID(given)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,13 @@ type Receiver interface {
 	Receive(h *Handover, out io.Writer) (ForkPlace, error)
 }
 
+// OwnIDs is a Receiver whose agent takes ids in a form of its own alone.
+type OwnIDs interface {
+	Receiver
+	// SessionID returns the id of a new session: always the same for a UUID and a time.
+	SessionID(uuid string, at time.Time) string
+}
+
 // Receives reports whether the agent's Format is a Receiver.
 func (a *Agent) Receives() bool {
 	format, err := a.Alone(nil, nil)
@@ -27,7 +34,7 @@ func (a *Agent) Receives() bool {
 // Handover is a conversation for an agent that had no part in it: the context at an entry, as a model
 // would be sent it next.
 type Handover struct {
-	// ID is the id of the new session, a UUID.
+	// ID is the id of the new session, a UUID or one of OwnIDs.
 	ID string
 	// Title is its title, "" for none.
 	Title string

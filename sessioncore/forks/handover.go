@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
@@ -100,7 +101,7 @@ func (h *Home) handoverOf(ctx context.Context, from *Given, c *conversation) (*a
 	now := h.Now()
 	id := from.ID
 	if id == "" {
-		id = agents.NewUUID()
+		id = h.sessionID(agents.NewUUID(), now)
 	}
 	handover := &agents.Handover{ID: id, Title: title, CWD: from.CWD, Time: now}
 	handover.Origin = agents.HandoverOrigin{Source: from.Agent, Session: handover.ID}
@@ -124,16 +125,29 @@ func (h *Home) handoverOf(ctx context.Context, from *Given, c *conversation) (*a
 	return handover, nil
 }
 
-// StableID returns an ID that a new session has each time that the same branch is handed over to an agent,
+// StableID returns an ID that a new session has each time that the same branch is handed over to this agent,
 // so that it is found there.
-func (g *Given) StableID(to string) (string, error) {
-	header, _, err := g.Snapshot.ReadHeader()
+func (h *Home) StableID(from *Given) (string, error) {
+	header, _, err := from.Snapshot.ReadHeader()
 	if err != nil {
 		return "", err
 	}
 	id, _ := header.Member("id").Text()
-	entry, _ := g.Snapshot.ID(g.Entry)
-	return agents.HashedUUID(to, g.Agent, id, entry), nil
+	entry, _ := from.Snapshot.ID(from.Entry)
+	at, isTimed := from.Snapshot.OwnTime(from.Entry)
+	if !isTimed {
+		at = time.UnixMilli(0)
+	}
+	return h.sessionID(agents.HashedUUID(h.Agent.Name, from.Agent, id, entry), at), nil
+}
+
+// sessionID returns the id of a new session, by a UUID and a time.
+func (h *Home) sessionID(uuid string, at time.Time) string {
+	own, hasOwn := h.Format.(agents.OwnIDs)
+	if hasOwn {
+		return own.SessionID(uuid, at)
+	}
+	return uuid
 }
 
 // writeHandover writes the text of a new session.

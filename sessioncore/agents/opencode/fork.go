@@ -44,17 +44,19 @@ func idsAt(at time.Time) *newIDs {
 // next returns an id that is larger than all before.
 func (i *newIDs) next(prefix string) string {
 	i.last++
-	return idOf(prefix, i.last)
+	return idOf(prefix, i.last, agents.NewUUID())
 }
 
-// idOf returns an id with a number.
-func idOf(prefix string, number uint64) string {
-	random := strings.ReplaceAll(agents.NewUUID(), "-", "")
+// idOf returns an id with a number, and the beginning of a UUID.
+func idOf(prefix string, number uint64, uuid string) string {
+	random := strings.ReplaceAll(uuid, "-", "")
 	return fmt.Sprintf("%s%0*x%s", prefix, idDigits, number%(1<<idBits), random[:14])
 }
 
-// sessionID returns the id of a session that begins at a time. The latest one is the smallest.
-func sessionID(at time.Time) string { return idOf(idPrefix, ^(uint64(at.UnixMilli()) * idTicks)) }
+// sessionID returns the id of a session with a UUID and a time. That of the latest one is the smallest.
+func sessionID(uuid string, at time.Time) string {
+	return idOf(idPrefix, ^(uint64(at.UnixMilli()) * idTicks), uuid)
+}
 
 // madeSession is the first line of a new session's text: the facts of each text, and those of the import.
 type madeSession struct {
@@ -90,7 +92,7 @@ func (f forkable) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkP
 		return agents.ForkPlace{}, agents.Missing(request.Name)
 	}
 	made := madeSession{
-		ID:        sessionID(request.Time),
+		ID:        sessionID(request.ID, request.Time),
 		Directory: of.directory,
 		Version:   of.version,
 		Created:   request.Time.UnixMilli(),

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"sessionfs/sessioncore/agents"
@@ -17,12 +18,13 @@ import (
 // This file writes the text of a session with a conversation that another agent had (docs/format.md,
 // Handovers to another agent).
 
-var _ agents.Receiver = forkable{}
+var _ agents.OwnIDs = forkable{}
 
-// Receive implements agents.Receiver. The new session gets an id in the client's form.
+// SessionID implements agents.OwnIDs.
+func (f forkable) SessionID(uuid string, at time.Time) string { return sessionID(uuid, at) }
+
+// Receive implements agents.Receiver.
 func (f forkable) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
-	h.ID = sessionID(h.Time)
-	h.Origin.Session = h.ID
 	made := madeSession{
 		ID:        h.ID,
 		Directory: h.CWD,
