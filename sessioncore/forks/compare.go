@@ -90,13 +90,13 @@ func readerBefore(context *document.Document, at int64) (*messageReader, error) 
 	r := &messageReader{in: bufferedFrom(context, 0)}
 	before := *r
 	for r.off < at {
-		state := *r
 		c, err := r.read()
 		if err != nil {
 			return nil, err
 		}
 		if c == ',' && !r.inString && r.depth == listDepth+1 {
-			before = state
+			before = *r
+			before.off--
 		}
 	}
 	before.in = bufferedFrom(context, before.off)

@@ -57,24 +57,12 @@ func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title strin
 	if err != nil {
 		return "", err
 	}
-	snap, err := s.Acquire(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer snap.Release()
-	entry, err := snap.Find(id)
-	if err != nil {
-		return "", err
-	}
-	entry, err = wholeLine(snap, entry)
-	if err != nil {
-		return "", err
-	}
 	request := &agents.ForkRequest{Name: s.Name(), ID: agents.NewUUID(), Title: title, Time: h.Now()}
-	request.Path, err = pathLines(ctx, snap, entry)
+	want, err := h.readPath(ctx, s, id, request)
 	if err != nil {
 		return "", err
 	}
+	defer want.Close()
 	room := budget.Room{Limit: h.Memory, Memory: h.Memory.Kept(), Most: inMemory, Dir: h.Temporary}
 	text := room.New()
 	defer text.Close()
@@ -83,10 +71,46 @@ func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title strin
 		return "", err
 	}
 	name = place.Name(h.Agent)
-	if err := h.check(ctx, snap, entry, name, text); err != nil {
+	err = h.inFork(ctx, name, text, func(got *document.Document) error { return compareMessages(want, got) })
+	if err != nil {
 		return "", err
 	}
 	return name, h.place(ctx, place, text)
+}
+
+// largeFork is the size of a session from which on its fork evicts caches: its conversions take several
+// times the memory of others.
+const largeFork = 16 << 20
+
+// readPath adds the path to the entry id to a request, and returns the context at the entry, which callers must
+// close. The session is not open any more, as the fork takes as much memory when it is converted.
+func (h *Home) readPath(
+	ctx context.Context, s *sessioncore.Session, id string, request *agents.ForkRequest,
+) (*document.Document, error) {
+	snap, err := s.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	isLarge := snap.Stat().Size >= largeFork
+	defer func() {
+		snap.Release()
+		if isLarge {
+			h.Memory.Evict()
+		}
+	}()
+	entry, err := snap.Find(id)
+	if err != nil {
+		return nil, err
+	}
+	entry, err = wholeLine(snap, entry)
+	if err != nil {
+		return nil, err
+	}
+	request.Path, err = pathLines(ctx, snap, entry)
+	if err != nil {
+		return nil, err
+	}
+	return snap.Context(ctx, entry, nil)
 }
 
 // closed returns the reason against all forks, nil if there is none.
@@ -222,18 +246,6 @@ func wholeLine(snap *sessioncore.Snapshot, entry sessioncore.Entry) (sessioncore
 		}
 	}
 	return entry, nil
-}
-
-// check compares the conversation in a fork that has no file yet with that of the entry.
-func (h *Home) check(
-	ctx context.Context, snap *sessioncore.Snapshot, entry sessioncore.Entry, name string, text *budget.Text,
-) error {
-	want, err := snap.Context(ctx, entry, nil)
-	if err != nil {
-		return err
-	}
-	defer want.Close()
-	return h.inFork(ctx, name, text, func(got *document.Document) error { return compareMessages(want, got) })
 }
 
 // inFork converts a fork that has no file yet, and calls f with its context.

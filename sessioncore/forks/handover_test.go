@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -454,6 +455,15 @@ func (s spoiled) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, e
 	place, err := s.Forker.(agents.Receiver).Receive(h, &text)
 	_, failed := io.WriteString(out, strings.Replace(text.String(), s.old, s.new, 1))
 	return place, errors.Join(err, failed)
+}
+
+// SessionID implements agents.OwnIDs where the Receiver does.
+func (s spoiled) SessionID(uuid string, at time.Time) string {
+	own, hasOwn := s.Forker.(agents.OwnIDs)
+	if hasOwn {
+		return own.SessionID(uuid, at)
+	}
+	return uuid
 }
 
 // TestReceivedOtherwise: a new session with another conversation does not appear.

@@ -149,6 +149,7 @@ type forkWriter struct {
 	origin string // id of the forked session
 	before string // uuid of the record written last
 	buffer []byte
+	made   []byte // the record that was written last
 }
 
 // write writes a record. It changes only the members that name the session and the record before it.
@@ -171,7 +172,8 @@ func (w *forkWriter) write(at int) error {
 		fields = append(fields, rawjson.Field{Key: "entrypoint", JSON: `"cli"`})
 	}
 	w.before = w.file.Records[at].UUID
-	_, err = w.out.Write(append(rawjson.SetMembers(text, fields), '\n'))
+	w.made = append(rawjson.AppendMembers(w.made[:0], text, fields), '\n')
+	_, err = w.out.Write(w.made)
 	return err
 }
 

@@ -78,6 +78,7 @@ type forkWriter struct {
 	before  string        // JSON of the uuid of the record written last, "" for none
 	first   rawjson.Value // the first record
 	buffer  []byte
+	made    []byte // the record that was written last
 }
 
 // write writes a record, unless it is of the forked session alone.
@@ -100,7 +101,8 @@ func (w *forkWriter) write(at int) error {
 		agents.ForkedFrom(text, w.origin),
 	}
 	w.before = string(text.Member("uuid"))
-	_, err = w.out.Write(append(rawjson.SetMembers(text, fields), '\n'))
+	w.made = append(rawjson.AppendMembers(w.made[:0], text, fields), '\n')
+	_, err = w.out.Write(w.made)
 	return err
 }
 

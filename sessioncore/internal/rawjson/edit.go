@@ -35,7 +35,11 @@ func (l Edits) Apply(text []byte) []byte { return l.AppendTo(nil, text) }
 
 // AppendTo is Apply that appends the edited text to dst.
 func (l Edits) AppendTo(dst, text []byte) []byte {
-	dst = slices.Grow(dst, len(text)+128)
+	size := len(text)
+	for _, e := range l {
+		size += len(e.Text)
+	}
+	dst = slices.Grow(dst, size)
 	at := 0
 	for _, e := range l.InOrder() {
 		dst = append(dst, text[at:e.Start]...)
@@ -118,7 +122,10 @@ type Field struct{ Key, JSON string }
 
 // SetMembers returns an object with members set, removed, or appended. Of repeated ones it sets the
 // last.
-func SetMembers(object Value, fields []Field) []byte {
+func SetMembers(object Value, fields []Field) []byte { return AppendMembers(nil, object, fields) }
+
+// AppendMembers is SetMembers that appends the object to dst.
+func AppendMembers(dst []byte, object Value, fields []Field) []byte {
 	last := make([]TextEdit, len(fields)) // of the last member of each field; End is 0 for none
 	for m := range object.EachMember {
 		for i := range fields {
@@ -144,14 +151,13 @@ func SetMembers(object Value, fields []Field) []byte {
 			add = AppendListed(add, string(AppendQuoted(nil, f.Key))+":"+f.JSON)
 		}
 	}
-	object = edits.Apply(object)
 	if !isRemoved && len(add) == 0 {
-		return object
+		return edits.AppendTo(dst, object)
 	}
 	drop := func(m Member) bool {
 		return slices.ContainsFunc(fields, func(f Field) bool {
 			return f.JSON == "" && m.KeyIs(f.Key)
 		})
 	}
-	return Edits(nil).Object(object, 0, string(add), drop).Apply(object)
+	return edits.Object(object, 0, string(add), drop).AppendTo(dst, object)
 }
