@@ -63,20 +63,13 @@ func exportCommand() *cobra.Command {
 	masks(cmd)
 	masked := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		ownGarbage = site == "" && keepGarbage(indexGarbage)
+		ownGarbage = site == "" && os.Getenv("GOGC") == ""
+		if ownGarbage {
+			_ = os.Setenv("GOGC", strconv.Itoa(indexGarbage)) // the budget then leaves the percent as it is
+		}
 		return masked(cmd, args)
 	}
 	return cmd
-}
-
-// keepGarbage lets the budget leave how much garbage there may be as the command sets it, in percent of the live
-// memory, and reports whether the user has not set that.
-func keepGarbage(percent int) bool {
-	if os.Getenv("GOGC") != "" {
-		return false
-	}
-	_ = os.Setenv("GOGC", strconv.Itoa(percent))
-	return true
 }
 
 // exportPage writes the page of the session that a user names. ownGarbage says that it sets how much

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,18 +47,8 @@ func forkCommand() *cobra.Command {
 		return err
 	})
 	cmd.Flags().StringVar(&title, "name", "", "the new session's `NAME`, where the agent keeps it in the file")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if keepGarbage(forkGarbage) {
-			debug.SetGCPercent(forkGarbage)
-		}
-		return nil
-	}
 	return cmd
 }
-
-// forkGarbage is how much garbage there may be while a session is forked, in percent of the live memory: the
-// session and its fork are converted, and their texts become garbage soon.
-const forkGarbage = 25
 
 // fork makes a session that ends at an entry of another one, the leaf if none is named, and returns
 // its path in the tree.

@@ -138,7 +138,10 @@ func contentOf(content rawjson.Value) (blocks agents.Blocks, text string) {
 
 // imageOf returns the URL of the image in a part.
 func imageOf(part rawjson.Value) rawjson.Value {
-	image := part.Member("image_url")
+	image := part.Member("imageUrl")
+	if image.Missing() {
+		image = part.Member("image_url")
+	}
 	url := image.Member("url")
 	if url.Missing() {
 		return image

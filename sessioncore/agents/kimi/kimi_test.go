@@ -93,6 +93,17 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestImage: an image in a prompt or a result is shown, as the client writes it.
+func TestImage(t *testing.T) {
+	const image = `{"type":"image_url","imageUrl":{"url":"data:image/png;base64,aGVyb24="}}`
+	h := agentstest.New(t, "kimi")
+	h.Put(dir+"/agents/main/wire.jsonl", records[0],
+		`{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"see"},`+image+`],"origin":{"kind":"user"}}}`,
+		`{"type":"context.append_loop_event","event":{"type":"tool.result","parentUuid":"c","toolCallId":"call","result":{"output":[`+image+`]}}}`)
+	text := h.Read("wd_pond_1/" + id + ".jsonl")
+	require.Equal(t, 2, strings.Count(text, `{"type":"image","data":"aGVyb24=","mimeType":"image/png"}`), text)
+}
+
 // records are the kinds of records that a log may have, with IDs and TEXTs.
 var records = []string{
 	`{"type":"metadata","protocol_version":"1.5","created_at":1795885836994}`,
