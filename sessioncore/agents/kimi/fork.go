@@ -42,6 +42,9 @@ func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		return place, err
 	}
 	_, err = out.Write(note)
+	if err != nil {
+		return place, err
+	}
 	origin := path.Join(workspace, strings.TrimSuffix(base, ending))
 	state := path.Join(workspace, id, stateName)
 	place.Beside = map[string]agents.Content{state: f.state(h.stateOf(origin), id, request)}
@@ -52,7 +55,7 @@ func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 			place.Beside[path.Join(path.Dir(file), blobsDir, blob)] = agents.CopyOf(h.Raw, from)
 		}
 	}
-	return place, err
+	return place, nil
 }
 
 // forkNote is the last record of a fork. The client then drops the goal of the original.
