@@ -32,6 +32,11 @@ var records = map[string]string{
 		`{"id":"m","type":"user","timestamp":"2026-01-05T10:00:00.000Z","content":` + strings.Repeat("[", 5000) + "\"Ducks",
 	"document": "{\n  \"sessionId\": \"s\",\n  \"projectHash\": \"h\",\n  \"messages\": [" + strings.Repeat("\n  {},", 2000) + "\n  {}]\n}",
 	"copilot":  `{"type":"session.start","data":{},"id":"e","parentId":null}`,
+	"start": `{"type":"session.start","data":{"sessionId":"s","context":{"cwd":"/w","branch":"` + strings.Repeat("duck-", 2000) + `"}},` +
+		`"id":"e","parentId":null}`,
+	"legacy": `{"type":"session.import_legacy","data":{"legacySession":{"sessionId":"s","chatMessages":[{"role":"user","content":"` +
+		strings.Repeat("duck ", 2000) + `"}]}},"id":"e","parentId":null}`,
+	"log":      `{"type":"session.start","data":{"session":"` + strings.Repeat("duck ", 2000) + `"}}`,
 	"omp":      `{"type":"session","version":3,"id":"s","cwd":"/w"}`,
 	"slot":     `{"type":"title","v":1,"title":"Ducks","updatedAt":"","pad":""}`,
 	"entry":    `{"type":"message","id":"e","parentId":null,"message":{"role":"user"}}`,
@@ -82,6 +87,9 @@ func TestOwner(t *testing.T) {
 		{"tmp/garden/chats/session-s.json=members", "gemini", 0},
 		{"tmp/garden/chats/session-s.json=goose", "", 1},
 		{"session-state/s/events.jsonl=copilot", "copilot", 0},
+		{"session-state/s/events.jsonl=start", "copilot", 0},
+		{"session-state/s.jsonl=legacy", "copilot", 0},
+		{"session-state/s/events.jsonl=log", "", 1},
 		{"session-state/s/files/ducks.jsonl=goose session-state/t/events.jsonl=copilot", "copilot", 0},
 		{"sessions/-w/s.jsonl=omp projects/-w/s.jsonl=claude", "", 0},
 		{"sessions/-w/s.jsonl=amp projects/-w/s.jsonl=claude", "claude", 0},
@@ -140,7 +148,7 @@ func TestOwnerIsBounded(t *testing.T) {
 // TestUnderstood: a beginning is understood if an agent wrote one of its records, or if it has none.
 func TestUnderstood(t *testing.T) {
 	for kind, text := range records {
-		others := kind == "amp" || kind == "goose"
+		others := kind == "amp" || kind == "goose" || kind == "log"
 		whole := len(text) < 4096
 		require.Equal(t, !others, agents.IsUnderstood([]byte(text[:min(len(text), 4096)]), whole), kind)
 	}
@@ -166,4 +174,17 @@ func TestUnreadHomes(t *testing.T) {
 	require.Equal(t, []string{"Cursor .cursor", "Goose .local/share/goose", "Amp d/amp", "Kimi CLI .kimi"}, found)
 	require.Equal(t, "Kimi CLI", agents.TitleOfUnread("/x/.kimi"))
 	require.Empty(t, agents.TitleOfUnread("/x/.claude"))
+}
+
+// TestWriterOfFile: a lone file is known by its first record, also by one that is longer than what is read of it.
+func TestWriterOfFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ducks.jsonl")
+	for kind, want := range map[string]string{"start": "copilot", "legacy": "copilot", "long": "codex"} {
+		text := strings.Replace(records[kind], "duck", strings.Repeat("duck", 100_000), 1)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		agent, record, ok := agents.WriterOfFile(file)
+		require.True(t, ok, kind)
+		require.Equal(t, want, agent.Name)
+		require.True(t, record.Member("type").IsString(), kind)
+	}
 }

@@ -36,11 +36,7 @@ func init() {
 				Parse: prompts,
 			}
 		},
-		Wrote: func(v rawjson.Value) bool {
-			typ, _ := v.Member("type").Text()
-			isEvent := strings.Contains(typ, ".") && v.Member("data").IsObject() && v.Member("id").IsString()
-			return isEvent || v.Member("chatMessages").IsArray()
-		},
+		Wrote: wrote,
 		Alone: func(storage.Files, rawjson.Value) (agents.Format, error) { return New(nil), nil },
 		Lone:  lone,
 		IsPart: func(file string) bool { // all that lies beside the events of a session, which may have any name
@@ -54,6 +50,24 @@ func init() {
 		AddServer:    []string{"copilot", "mcp", "add", "sessionfs", "--", agents.Program},
 		RemoveServer: []string{"copilot", "mcp", "remove", "sessionfs"},
 	})
+}
+
+// wrote reports whether a record is an event, or a document of the first clients. The id of an event
+// is behind its data: the first event of a file may be cut within them.
+func wrote(v rawjson.Value) bool {
+	typ, _ := v.Member("type").Text()
+	data := v.Member("data")
+	switch {
+	case v.Member("chatMessages").IsArray():
+		return true
+	case !strings.Contains(typ, ".") || !data.IsObject():
+		return false
+	case typ == "session.start" && data.Member("sessionId").IsString():
+		return true
+	case typ == "session.import_legacy" && data.Member("legacySession").IsObject():
+		return true
+	}
+	return v.Member("id").IsString()
 }
 
 // lone returns the place of a session's events, or of an old document, from anywhere.
