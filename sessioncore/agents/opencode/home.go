@@ -502,14 +502,17 @@ func (h *home) About(name string, obj storage.Object, size int64, listed bool) (
 const forkMark = " (fork #"
 
 // origin returns the session that called a subagent, of which a session is a fork, or from which it was
-// handed over, "" for none.
+// handed over, "" for none. A caller that is gone is none, as the session is no fork of it.
 func (h *home) origin(l *list, s *session) string {
 	handed := agents.OriginIn(agents.Read(agents.ObjectIn([]byte(s.metadata))), s.id)
 	if handed != "" {
 		return handed
 	}
-	if s.parent != "" || s.database == nil || !strings.Contains(s.title, forkMark) {
+	switch {
+	case l.isCalled(s):
 		return s.parent
+	case s.parent != "", s.database == nil, !strings.Contains(s.title, forkMark):
+		return ""
 	}
 	h.mu.Lock()
 	origin, isKnown := h.forks[s.id]

@@ -487,6 +487,31 @@ func TestCircle(t *testing.T) {
 	require.Len(t, shown, 103)
 }
 
+// TestOrphan: a subagent whose session is gone is a session of its own, which names no other: it is no fork.
+func TestOrphan(t *testing.T) {
+	d := newDatabase(t, tables)
+	call := func(id, caller string) {
+		d.insert("session", map[string]any{"id": id, "parent_id": caller, "directory": "/srv/pond", "title": "Count herons (@explore subagent)", "time_created": 1, "time_updated": 1})
+		d.message(id, "msg_"+id, 1001, "user", "Count the herons")
+	}
+	d.session("ses_caller", "Herons", 1)
+	call("ses_called", "ses_caller")
+	call("ses_orphan", "ses_gone")
+	call("ses_1", "ses_2")
+	call("ses_2", "ses_1")
+	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	for name, parent := range map[string]string{
+		"ses_caller/subagents/ses_called.jsonl": "ses_caller",
+		"ses_orphan.jsonl":                      "",
+		"ses_1.jsonl":                           "",
+	} {
+		about, err := home.About("-srv-pond/"+name, nil, 0, true)
+		require.NoError(t, err)
+		require.Equal(t, parent, about.Parent, name)
+		require.Equal(t, "Count herons (@explore subagent)", about.Title, name)
+	}
+}
+
 // ownedFiles are files of another user.
 type ownedFiles struct{ storage.Files }
 
