@@ -7,6 +7,7 @@
 #   pi_checks       what bun runs for the versions of pi, unless the script has nothing for them
 #   codex_checks    the same for those of Codex
 #   handover_checks the same for handovers among omp, Codex and Claude Code
+#   writers_checks  the same for the tools that write files of Gemini CLI, GitHub Copilot CLI and Claude Code
 #   whole_clients   1 if the client is run itself, and not only its code
 #   with_postgres   1 if the checks use scripts/postgresrun
 set -euo pipefail
@@ -19,6 +20,8 @@ known_versions=(14.9.9 18.2.3)
 [[ -z ${pi_checks:-} ]] || known_versions+=(pi-0.73.1 pi-0.87.1 pi-1.6.0)
 [[ -z ${codex_checks:-} ]] || known_versions+=(codex-0.104.0 codex-0.171.0)
 [[ -z ${handover_checks:-} ]] || known_versions+=(handover)
+[[ -z ${writers_checks:-} ]] || known_versions+=(gemini-0.61.0 copilot-1.0.102)
+[[ -z ${writers_checks:-} || -z ${SESSIONFS_CLAUDE:-} ]] || known_versions+=(claude)
 readonly known_versions
 # install_limit is how many seconds npm may take for a package; a minute is usual.
 readonly install_limit=300
@@ -216,7 +219,11 @@ get_client() {
 			install @openai/codex 0.171.0 "$cache/client-codex-0.171.0" || return
 		elif [[ $version == codex-* ]]; then
 			install @openai/codex "${version#codex-}" "$cache/client-$version" || return
-		else
+		elif [[ $version == gemini-* ]]; then
+			install @google/gemini-cli "${version#gemini-}" "$cache/client-$version" || return
+		elif [[ $version == copilot-* ]]; then
+			install @github/copilot "${version#copilot-}" "$cache/client-$version" || return
+		elif [[ $version != claude ]]; then
 			install "$client" "$version" "$cache/client-$version" || return
 		fi
 	done
@@ -235,16 +242,17 @@ build() {
 # check_version CHECKS VERSION runs the checks of a version on a mount of its own; its lines go to the log too.
 # The client sees a home, an agent directory and a project of its own, and no terminal.
 check_version() {
-	local checks=$1 version=$2 dir=$tmp/$2 agent=$tmp/$2/agent status=0 lines shown clients=$cache/client-$2
-	if [[ $version == pi-* ]]; then
-		checks=$root/$pi_checks agent=$dir/home/.pi/agent # which is also how it is known
-	elif [[ $version == codex-* ]]; then
-		checks=$root/$codex_checks agent=$dir/home/.codex
-	else
-		[[ $version != handover ]] || checks=$root/$handover_checks agent=$dir/home/.omp/agent clients=$cache
-		mkdir -p "$agent/terminal-sessions" # what tells that it is omp's, which the client makes when it starts
-	fi
-	mkdir -p "$agent/sessions" "$dir"/{mnt,home,project,tmp}
+	local checks=$1 version=$2 dir=$tmp/$2 agent=$tmp/$2/agent status=0 lines shown clients=$cache/client-$2 marks=(sessions)
+	case $version in # marks are directories below agent by which it is known, which the client makes when it starts
+	pi-*) checks=$root/$pi_checks agent=$dir/home/.pi/agent ;;
+	codex-*) checks=$root/$codex_checks agent=$dir/home/.codex ;;
+	gemini-*) checks=$root/$writers_checks agent=$dir/home/.gemini marks=(tmp/project/chats) ;;
+	copilot-*) checks=$root/$writers_checks agent=$dir/home/.copilot marks=(session-state) ;;
+	claude) checks=$root/$writers_checks agent=$dir/home/.claude marks=(projects) ;;
+	handover) checks=$root/$handover_checks agent=$dir/home/.omp/agent marks+=(terminal-sessions) clients=$cache ;;
+	*) marks+=(terminal-sessions) ;;
+	esac
+	mkdir -p "${marks[@]/#/$agent/}" "$dir"/{mnt,home,project,tmp}
 	TMPDIR="$dir/tmp" "$tmp/sessionfs" -o prices=none "$agent" "$dir/mnt" # costs, and names of directories, as the client has them
 	exec {lines}> >(tee -a "$tmp/log")
 	shown=$!

@@ -9,8 +9,8 @@ export interface Call {
 	namespace?: string;
 }
 
-/** A call, or a function that makes it of what the model was sent last, such as the text that a read has shown. */
-export type Step = Call | ((shown: string) => Call);
+/** A call, a function that makes it of what the model was sent last, such as the text that a read has shown, or a text, with which a subagent ends. */
+export type Step = Call | ((shown: string) => Call) | "answer";
 
 const textOf = (content: unknown): string =>
 	typeof content === "string" ? content : Array.isArray(content) ? content.map(c => textOf(c?.text ?? c?.content ?? c?.output ?? "")).join("\n") : "";
@@ -42,6 +42,7 @@ export class StandIn {
 
 	#next(shown: string, hasTools: boolean): Call | undefined {
 		const step = hasTools ? this.#steps.shift() : undefined;
+		if (step === "answer") return undefined;
 		return typeof step === "function" ? step(shown) : step;
 	}
 
@@ -72,7 +73,7 @@ export class StandIn {
 		], "data: [DONE]\n\n");
 	}
 
-	/** OpenAI's responses: Codex. */
+	/** OpenAI's responses: Codex, and Copilot, which takes the answer from the last event. */
 	#responses(asked: any): Response {
 		const n = this.asked.length, call = this.#next(textOf(asked.input.at(-1)?.output), true);
 		const id = { id: `item_${n}`, call_id: `call_${n}`, namespace: call?.namespace };
@@ -85,7 +86,7 @@ export class StandIn {
 		return events([
 			{ type: "response.created", response: { id: `resp_${n}` } },
 			{ type: "response.output_item.done", output_index: 0, item },
-			{ type: "response.completed", response: { id: `resp_${n}`, usage } },
+			{ type: "response.completed", response: { id: `resp_${n}`, status: "completed", output: [item], usage } },
 		]);
 	}
 

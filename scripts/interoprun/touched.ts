@@ -3,7 +3,7 @@ import { commandOf, configure } from "../terminalrun/agent";
 import type { Client } from "./client";
 import type { Mount } from "./mount";
 import { StandIn, type Step } from "./standin";
-import { checkTools, shellCommand, type Writer } from "./tools";
+import { byShell, checkTools, shellCommand, type Writer } from "./tools";
 
 const write = (file: string): Step => ({ tool: "write", arguments: { path: file, content: "one\ntwo\n" } });
 
@@ -33,9 +33,10 @@ export const checkTouched = (clientDir: string) =>
 			{ tool: "edit", file: "edited.txt", steps: [write("edited.txt"), ...edit("edited.txt", client.newer)] },
 			{ tool: "eval write", file: "helped.txt", steps: [scripted], textless: true },
 			{ tool: "eval write", file: "tooled.txt", steps: [], textless: true },
+			byShell({ tool: "bash", arguments: { command: shellCommand } }),
 		];
 		const command = (prompt: string) => [process.execPath, commandOf(clientDir), "--model", "local/stub", "-p", prompt];
 		const env = { PI_CODING_AGENT_DIR: agent, PI_NO_TITLE: "1" };
-		await checkTools(model, { command, env, source: agent }, project, writers, { tool: "bash", arguments: { command: shellCommand } });
+		await checkTools(model, { command, env, source: agent }, project, writers);
 		model.stop();
 	};

@@ -6,7 +6,7 @@ import { difference } from "../agree";
 import { Mount, type Session, shell } from "../mount";
 import { check, expect, reportFor } from "../report";
 import { StandIn } from "../standin";
-import { checkTools, shellCommand, type Writer } from "../tools";
+import { byShell, checkTools, shellCommand, type Writer } from "../tools";
 import { type Asked, Model, spent } from "./model";
 import { Codex, commandOf, configure } from "./program";
 
@@ -121,8 +121,8 @@ async function checkTouched(): Promise<void> {
 		await tools.apply_patch(${JSON.stringify(patched("FILE").input)}.replace("FILE", file));
 		await tools.apply_patch(${JSON.stringify(change.input)}.replace("patched.txt", file));`;
 	if (reverts) writers.push({ tool: "apply_patch", file: "scripted.txt", steps: [{ tool: "exec", namespace, input: script }] });
-	const shell = reverts ? { tool: "exec", namespace, input: `await tools.exec_command({ cmd: "${shellCommand}" });` } : { tool: "exec_command", arguments: { cmd: shellCommand } };
+	writers.push(byShell(reverts ? { tool: "exec", namespace, input: `await tools.exec_command({ cmd: "${shellCommand}" });` } : { tool: "exec_command", arguments: { cmd: shellCommand } }));
 	const command = (prompt: string) => [commandOf(clientDir), "exec", "--skip-git-repo-check", prompt];
-	await checkTools(standIn, { command, env: { CODEX_HOME: home }, source: home }, project, writers, shell);
+	await checkTools(standIn, { command, env: { CODEX_HOME: home }, source: home }, project, writers);
 	standIn.stop();
 }

@@ -6,7 +6,7 @@ import { assistant, image, text, toolResult, user } from "../messages";
 import { Mount, type Session, shell } from "../mount";
 import { check, expect, reportFor } from "../report";
 import { StandIn } from "../standin";
-import { checkTools, shellCommand, type Writer } from "../tools";
+import { byShell, checkTools, shellCommand, type Writer } from "../tools";
 import { disagreements, listsDiffer } from "./agree";
 import { type Client, distOf, loadClient, type Manager } from "./client";
 import { Chance, generate, usage } from "./generate";
@@ -166,9 +166,10 @@ async function checkTouched(): Promise<void> {
 	const hasScripts = version === "pi-1.6.0";
 	const code = `const path = "script" + "ed.txt"; await tools.write({ path, content: "one\\ntwo\\n" }); await tools.edit({ path, edits: ${JSON.stringify(edits)} });`;
 	if (hasScripts) writers.push({ tool: "codemode write", file: "scripted.txt", steps: [{ tool: "codemode", arguments: { code } }] });
+	writers.push(byShell({ tool: "bash", arguments: { command: shellCommand } }));
 	const command = (prompt: string) => [
 		process.execPath, path.join(distOf(clientDir), "cli.js"), "--provider", "here", "--model", "stub", ...(hasScripts ? ["--tools", "+codemode"] : []), "-p", prompt,
 	];
-	await checkTools(model, { command, env: { PI_CODING_AGENT_DIR: agent, PI_OFFLINE: "1" }, source: agent }, project, writers, { tool: "bash", arguments: { command: shellCommand } });
+	await checkTools(model, { command, env: { PI_CODING_AGENT_DIR: agent, PI_OFFLINE: "1" }, source: agent }, project, writers);
 	model.stop();
 }
