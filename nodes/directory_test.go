@@ -65,6 +65,28 @@ func TestInterruptedListing(t *testing.T) {
 	require.Len(t, items, 2)
 }
 
+// TestSteadyLink: a link in a session is the same node as long as it has the same target and time; after a rewrite of the
+// session that gives its entry another time it is another one.
+func TestSteadyLink(t *testing.T) {
+	files := memory.New()
+	require.NoError(t, files.WriteFile("s.jsonl", []byte(`{"type":"session","version":3,"id":"s"}`+"\n")))
+	store := sessioncore.NewStore(files)
+	defer store.Close()
+	d := NewDirectory(&View{})
+	at := time.UnixMilli(1_771_237_230_000)
+	link := func(path string, at time.Time) Child {
+		return d.steadyLink(store.Session("s.jsonl"), target{path: path, time: at})
+	}
+	first := link("../entries/a.json", at)
+	require.Equal(t, first.Content, link("../entries/a.json", at).Content)
+	require.NotEqual(t, first.Content, link("../entries/b.json", at).Content)
+	later := link("../entries/a.json", at.Add(time.Millisecond))
+	require.NotEqual(t, first.Content, later.Content)
+	attr, err := later.Make().Stat(t.Context())
+	require.NoError(t, err)
+	require.True(t, attr.Modified.Equal(at.Add(time.Millisecond)), "%v", attr.Modified)
+}
+
 // countedStats counts how many files and directories it was asked for.
 type countedStats struct {
 	*memory.Storage

@@ -428,6 +428,38 @@ func TestCodexLines(t *testing.T) {
 	require.ErrorContains(t, err, "Codex keeps names in a file of its own")
 }
 
+// TestWholeLine: a line is copied whole, so a fork ends at the last one of the entries that follow each other and end with the
+// same line, whatever lines before it they have.
+func TestWholeLine(t *testing.T) {
+	entry := func(id, parent, origin string) string {
+		return `{"type":"message","id":"` + id + `","parentId":` + parent + `,"timestamp":"2026-11-28T10:00:00.000Z",` +
+			`"message":{"role":"user","content":"x"},"origin":` + origin + "}\n"
+	}
+	dir := t.TempDir()
+	sessiontest.WriteFile(t, filepath.Join(dir, "s.jsonl"), `{"type":"session","version":3,"id":"s"}`+"\n"+
+		entry("a", "null", `{"lines":[3,5]}`)+
+		entry("b", `"a"`, `{"line":3}`)+
+		entry("c", `"a"`, `{"line":5}`)+
+		entry("d", `"a"`, `{"line":5}`)+
+		entry("e", `"c"`, `{"lines":[4,5]}`)+
+		entry("f", `"e"`, `{"line":5,"path":"other.jsonl"}`)+
+		entry("g", `"e"`, `{"lines":[5,6]}`)+
+		entry("h", `"g"`, `{"line":6}`))
+	store := sessioncore.NewStore(sessiontest.OpenDir(t, dir))
+	defer store.Close()
+	snap, err := store.Session("s.jsonl").Acquire(t.Context())
+	require.NoError(t, err)
+	defer snap.Release()
+	for id, want := range map[string]string{"a": "e", "b": "b", "c": "e", "e": "e", "g": "h", "h": "h"} {
+		e, err := snap.Find(id)
+		require.NoError(t, err)
+		last, err := wholeLine(snap, e)
+		require.NoError(t, err)
+		got, _ := snap.ID(last)
+		require.Equal(t, want, got, id)
+	}
+}
+
 // TestRefused: what cannot be resumed is refused, and nothing is made.
 func TestRefused(t *testing.T) {
 	record := func(uuid, parent, more string) string {
