@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"sessionfs/mountopts"
 )
 
 // A session of the year has no age of zero.
@@ -45,4 +47,22 @@ func TestResumeCommand(t *testing.T) {
 	}
 	_, ok := resumeCommand("claude", "6ab2fbe0")
 	require.False(t, ok)
+}
+
+// TestResumptionHome: a command line names the directory of the agent where that is not the one which the agent looks in by
+// itself. A session in a database has none.
+func TestResumptionHome(t *testing.T) {
+	const id = "0198a000-0000-7000-8000-000000000001"
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("PI_CODING_AGENT_DIR", "")
+	for _, c := range []struct{ agent, source, want string }{
+		{"omp", "", ""},
+		{"omp", "/srv/agent", "PI_CODING_AGENT_DIR=/srv/agent"},
+		{"copilot", "/srv/copilot", "COPILOT_HOME=/srv/copilot"},
+		{"gemini", "/srv/.gemini", "GEMINI_CLI_HOME=/srv"},
+	} {
+		r, err := (&picker{}).resumptionBy(mountopts.AgentDir{Name: c.agent, Source: c.source}, id, "/w")
+		require.NoError(t, err)
+		require.Equal(t, c.want, r.home, c.agent)
+	}
 }
