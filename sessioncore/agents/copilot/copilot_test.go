@@ -30,6 +30,21 @@ func TestSamples(t *testing.T) {
 	kit.Samples(t)
 }
 
+// TestAbort: what a person ended is the answer to the last prompt, not that to the one before.
+func TestAbort(t *testing.T) {
+	event := func(n, typ, data string) string {
+		return `{"type":"` + typ + `","data":` + data + `,"id":"` + n + `","timestamp":"2026-10-08T10:00:0` + n + `.000Z"}` + "\n"
+	}
+	start := event("0", "session.start", `{"sessionId":"s","startTime":"2026-10-08T10:00:00.000Z"}`)
+	first := event("1", "user.message", `{"content":"Is the tide in?"}`) + event("2", "assistant.message", `{"content":"It is."}`)
+	second := event("3", "user.message", `{"content":"And now?"}`)
+	abort := event("9", "abort", `{"reason":"user initiated"}`)
+	for text, want := range map[string]int{start + first + abort: 1, start + first + second + abort: 0} {
+		whole, _ := agentstest.Convert(t, New(nil).Converter(agents.About{ID: "s"}, nil), text)
+		require.Equal(t, want, strings.Count(whole, `"stopReason":"aborted"`), text)
+	}
+}
+
 // FuzzConvert checks that events in any order, with members of any kind, give whole entries in a tree,
 // and the same ones where the file grew.
 func FuzzConvert(f *testing.F) {

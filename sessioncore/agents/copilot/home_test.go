@@ -9,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
@@ -113,4 +115,28 @@ func TestLongFork(t *testing.T) {
 		require.Equal(t, listed, about.Parent != original)
 		require.Equal(t, listed, about.Title == "Is the tide in?")
 	}
+}
+
+// TestIsCopy: only a prompt from before the session's begin tells that it may be a fork, whose note may be anywhere in the file.
+func TestIsCopy(t *testing.T) {
+	for at, want := range map[string]bool{"09:59:59.999": true, "10:00:00.000": false, "10:00:01.000": false} {
+		b, c := newConverter(agents.About{ID: "s"})
+		b.Add(nil, rawjson.Value(`{"type":"session.start","data":{"sessionId":"s","startTime":"2026-10-08T10:00:00.000Z"},"id":"a"}`), 1)
+		b.Add(nil, rawjson.Value(`{"type":"user.message","data":{"content":"Is the tide in?"},"id":"b","timestamp":"2026-10-08T`+at+`Z"}`), 2)
+		require.Equal(t, want, c.isCopy, at)
+	}
+}
+
+// TestForkOfFork: the note of the fork that a fork was made of is copied, and tells nothing of the copy.
+func TestForkOfFork(t *testing.T) {
+	_, c := newConverter(agents.About{ID: "f2"})
+	note := func(from, as string) {
+		line := fmt.Sprintf(`{"type":"session.info","data":{"infoType":"fork","message":"Forked from \"T\" (%s) as \"T (fork)\" (%s)."},"id":"n"}`, from, as)
+		c.Add(nil, rawjson.Value(line), 2)
+	}
+	c.Add(nil, rawjson.Value(`{"type":"session.start","data":{"sessionId":"f2"},"id":"a"}`), 1)
+	note("original", "f1")
+	require.Empty(t, c.parent)
+	note("f1", "f2")
+	require.Equal(t, "f1", c.parent)
 }

@@ -27,8 +27,9 @@ func TestRest(t *testing.T) {
 		"counts on": {[]run{{"a", 5, false, 1, 100, 0, 5}, {"a", 6, false, 2, 250, 50, 11}}, []int64{100, 100}},
 		"begins anew": {[]run{{"a", 5, false, 24, 900, 0, 5}, {"a", 2, false, 6, 100, 0, 2}, {"a", 9, false, 174, 5000, 0, 9}},
 			[]int64{900, 100, 5000}},
-		"anew with larger totals": {[]run{{"a", 5, false, 1, 100, 0, 5}, {"a", 9, false, 9, 900, 0, 9}}, []int64{100, 900}},
-		"another model":           {[]run{{"a", 5, false, 1, 100, 0, 5}, {"b", 7, false, 1, 80, 0, 7}}, []int64{100, 80}},
+		"anew with larger totals":  {[]run{{"a", 5, false, 1, 100, 0, 5}, {"a", 9, false, 9, 900, 0, 9}}, []int64{100, 900}},
+		"anew with fewer requests": {[]run{{"a", 5, false, 24, 100, 0, 5}, {"a", 2, false, 6, 900, 0, 9}}, []int64{100, 900}},
+		"another model":            {[]run{{"a", 5, false, 1, 100, 0, 5}, {"b", 7, false, 1, 80, 0, 7}}, []int64{100, 80}},
 		"models that come and stay": {[]run{{"a", 5, false, 1, 100, 0, 5}, {"b", 7, false, 1, 80, 0, 7}, {"b", 2, false, 2, 110, 0, 9}},
 			[]int64{100, 80, 30}},
 		"told":                      {[]run{{"a", 0, true, 1, 100, 0, 5}, {"a", 3, false, 2, 160, 0, 8}}, []int64{0, 60}},
@@ -48,4 +49,20 @@ func TestRest(t *testing.T) {
 			require.Equal(t, c.want[i], rest.Input, "%s, run %d", name, i)
 		}
 	}
+}
+
+// TestOf: the tokens of a call count once, with the first part of its answer; those that answers without a call tell count each.
+func TestOf(t *testing.T) {
+	u := newUsage()
+	told := func(call string) {
+		u.note("session.usage_record", "", agents.Read(rawjson.Value(fmt.Sprintf(`{"usage":{"inputTokens":100,"outputTokens":9,"apiCallId":%q}}`, call))))
+	}
+	said := agents.Read(rawjson.Value(`{"outputTokens":4}`))
+	told("x")
+	require.Equal(t, int64(109), u.of("", "x", said).Total)
+	require.Zero(t, u.of("", "x", said).Total, "another part")
+	require.Equal(t, int64(4), u.of("", "y", said).Total)
+	told("")
+	require.Equal(t, int64(109), u.of("", "", said).Total)
+	require.Equal(t, int64(4), u.of("", "", said).Total, "another answer")
 }
