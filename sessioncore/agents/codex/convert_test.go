@@ -11,6 +11,7 @@ import (
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 )
@@ -214,5 +215,27 @@ func requireTree(t *testing.T, session string) {
 		}
 		require.True(t, ids[e.ParentID] && !ids[e.ID] && e.Origin.Line > 0, line)
 		ids[e.ID] = true
+	}
+}
+
+// TestParentOf: a fork or a subagent names its parent in one of several places; the first id that is not its own counts.
+func TestParentOf(t *testing.T) {
+	for meta, want := range map[string]struct {
+		parent string
+		side   bool
+	}{
+		`{"id":"own","forked_from_id":"a"}`:                                                    {"a", false},
+		`{"id":"own","forked_from_id":"own"}`:                                                  {"", false},
+		`{"id":"own","forked_from_id":"own","parent_thread_id":"b"}`:                           {"b", false},
+		`{"id":"own","forked_from_id":"a","history_base":{"thread_id":"c"}}`:                   {"c", false},
+		`{"id":"own","source":{"subagent":{"thread_spawn":{"parent_thread_id":"a"}}}}`:         {"a", true},
+		`{"id":"own","source":{"subagent":"review"}}`:                                          {"", true},
+		`{"id":"own","thread_source":"subagent","parent_thread_id":"a"}`:                       {"a", true},
+		`{"id":"own","source":"cli"}`:                                                          {"", false},
+		`{"id":"own","forked_from_id":7,"source":{"subagent":{"parent_thread_id":"a","x":1}}}`: {"a", true},
+	} {
+		parent, side := parentOf(agents.Read(rawjson.Value(meta)), "own")
+		require.Equal(t, want.parent, parent, meta)
+		require.Equal(t, want.side, side, meta)
 	}
 }
