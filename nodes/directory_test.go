@@ -87,6 +87,21 @@ func TestSteadyLink(t *testing.T) {
 	require.True(t, attr.Modified.Equal(at.Add(time.Millisecond)), "%v", attr.Modified)
 }
 
+// TestLinkIsNoDirectory: a link to a session leads nowhere once its name is that of a directory.
+func TestLinkIsNoDirectory(t *testing.T) {
+	files := memory.New()
+	require.NoError(t, files.WriteFile("p/s.jsonl", []byte(`{"type":"session","version":3,"id":"s","title":"Title","cwd":"/w/sub"}`+"\n")))
+	store := sessioncore.NewStore(files)
+	defer store.Close()
+	tree := layout.Nested{Listing: listing.New(store, "/agent/sessions"), Tree: listing.ByCwd, Dir: "/w"}
+	d := &LinksDir{Directory: NewDirectory(&View{}), layout: tree}
+	items, err := d.List(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, []Item{{Name: "sub", Kind: storage.KindDir}}, items)
+	_, err = d.target(t.Context(), "sub")
+	require.ErrorIs(t, err, sessioncore.ErrNotFound)
+}
+
 // countedStats counts how many files and directories it was asked for.
 type countedStats struct {
 	*memory.Storage

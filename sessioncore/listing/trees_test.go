@@ -101,6 +101,9 @@ func TestCwdCollisions(t *testing.T) {
 	}
 	require.Len(t, found, 7, "latest is one of them")
 	require.Equal(t, "/w/latest/x", l.named(t, ByCwd, "/w/latest", "x"))
+
+	alone := listOf(t, [2]string{"p/a.jsonl", header("latest", "/w")}, [2]string{"p/b.jsonl", header("own", "/w")})
+	require.Equal(t, "latest latest~ own", hash.ReplaceAllString(strings.Join(cwdNames(t, alone, "/w"), " "), "~"))
 }
 
 // TestTreeNames: in both trees a link is named by when the session began, as a clock here shows it, and by its title; it has
