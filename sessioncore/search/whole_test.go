@@ -47,6 +47,20 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// TestTitleHit: a title has no role and no model, so that only words find it.
+func TestTitleHit(t *testing.T) {
+	text := strings.Replace(sessiontest.Header, `"cwd"`, `"title":"The needle","cwd"`, 1) +
+		sessiontest.MessageLine(1, `{"role":"assistant","provider":"Some","model":"m","content":[{"type":"text","text":"A needle"}]}`)
+	searcher := New(SearchedSessions{Files: sessiontest.Memory(t, []byte(text))})
+	for words, want := range map[string]int{"needle": 2, "needle model:m": 1, "needle role:assistant": 1, "needle model:other": 0} {
+		query, err := ParseQuery(words)
+		require.NoError(t, err)
+		result, err := searcher.Search(context.Background(), query)
+		require.NoError(t, err)
+		require.Len(t, result.Hits, want, words)
+	}
+}
+
 // TestWindowEnds: a line that goes on beyond the window in which it is searched is marked as cut there, and no other one is.
 func TestWindowEnds(t *testing.T) {
 	text := sessiontest.Header + sessiontest.MessageLine(1, `{"role":"user","content":"needle"}`) +
