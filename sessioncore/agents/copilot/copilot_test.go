@@ -30,6 +30,19 @@ func TestSamples(t *testing.T) {
 	kit.Samples(t)
 }
 
+// TestTyped: old clients end a message with a reminder, which is not the person's; one in the middle is.
+func TestTyped(t *testing.T) {
+	for text, want := range map[string]string{
+		"Count the herons": "Count the herons",
+		"Count the herons\n<reminder>be brief</reminder>\n": "Count the herons",
+		"<reminder>be brief</reminder>":                     "",
+		"What is <reminder>x</reminder> for?":               "What is <reminder>x</reminder> for?",
+		"What is </reminder>":                               "What is </reminder>",
+	} {
+		require.Equal(t, want, typed(text))
+	}
+}
+
 // TestAbort: what a person ended is the answer to the last prompt, not that to the one before.
 func TestAbort(t *testing.T) {
 	event := func(n, typ, data string) string {
