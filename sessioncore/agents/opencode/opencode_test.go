@@ -485,6 +485,7 @@ func TestCircle(t *testing.T) {
 		}
 	}
 	require.Len(t, shown, 103)
+	require.Len(t, l.top["-srv-pond"], 3+1+100-maxDepth, "the circles, the first of the chain, and those too deep in it")
 }
 
 // TestOrphan: a subagent whose session is gone is a session of its own, which names no other: it is no fork.
