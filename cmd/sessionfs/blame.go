@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/blame"
+	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/search"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/view"
@@ -138,10 +140,17 @@ func (found fileEdits) changes() [][]blame.Change {
 	return changes
 }
 
-// edits returns the edits of a file, and those of the paths where it was before.
+// edits returns the edits of a file, and those of the paths where it was before: the given ones, or those
+// that sessions tell.
 func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fileEdits, err error) {
 	found, err = src.editsAt(cmd, file)
 	if err != nil {
+		return found, err
+	}
+	if len(was) == 0 {
+		err = withProgress(cmd, func(ctx context.Context) error {
+			return src.addEarlier(ctx, &found, noteEarlier(cmd, "the edits there count too"))
+		})
 		return found, err
 	}
 	seen := map[string]bool{found.touched.Path(): true}
@@ -160,6 +169,63 @@ func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fil
 		found.add(before)
 	}
 	return found, nil
+}
+
+// addEarlier adds the edits of the paths where sessions say that the file was before, and notes these.
+func (src *tree) addEarlier(ctx context.Context, found *fileEdits, note func(*blame.Earlier)) error {
+	all, err := src.earlier(ctx, found.touched)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		e := &all[i]
+		before := fileEdits{named: len(e.Hits)}
+		before.list, err = blame.Edits(ctx, e.Hits, e.Touched, src.snapshotOf(ctx))
+		if err != nil {
+			return err
+		}
+		found.add(before)
+		note(e)
+	}
+	return nil
+}
+
+// noteEarlier returns a function that says where a file was before, with a remark.
+func noteEarlier(cmd *cobra.Command, remark string) func(*blame.Earlier) {
+	return func(e *blame.Earlier) { sayError(cmd, earlierNote(e, e.By.Path(), remark)) }
+}
+
+// earlierNote returns a note that a file was elsewhere before the entry by, with a remark.
+func earlierNote(e *blame.Earlier, by, remark string) error {
+	return fmt.Errorf("its earlier path is %s, moved in %s; %s", names.Visible(e.Touched.Path()), names.Visible(by), remark)
+}
+
+// earlier returns the paths where sessions say that a file was before, after a search for it. A file has
+// none whose name no session has. Where only the sessions of some directories count, so do paths below these.
+func (src *tree) earlier(ctx context.Context, touched *search.Touched) ([]blame.Earlier, error) {
+	if !touched.Occurs() {
+		return nil, nil
+	}
+	searcher, err := src.searcher(nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	st, err := os.Stat(touched.Path())
+	tracer := blame.Tracer{
+		Search:      searcher.Search,
+		Acquire:     src.snapshotOf(ctx),
+		IsDirectory: err == nil && st.IsDir(),
+	}
+	all, err := tracer.Earlier(ctx, touched)
+	isOutside := func(e blame.Earlier) bool {
+		return len(src.within) > 0 && !search.IsWithin(e.Touched.Path(), src.within)
+	}
+	return slices.DeleteFunc(all, isOutside), err
+}
+
+// snapshotOf returns a function that returns the session of a hit, which its caller releases.
+func (src *tree) snapshotOf(ctx context.Context) func(h *search.Hit) (*sessioncore.Snapshot, error) {
+	return func(h *search.Hit) (*sessioncore.Snapshot, error) { return src.Snapshot(ctx, h.Directory()) }
 }
 
 // add adds the edits of an earlier path of the file.
@@ -195,9 +261,7 @@ func (src *tree) findEdits(ctx context.Context, file string) (found fileEdits, e
 	}
 	found.unread = result.Unread
 	found.named = len(result.Hits)
-	found.list, err = blame.Edits(ctx, result.Hits, found.touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
-		return src.Snapshot(ctx, h.Directory())
-	})
+	found.list, err = blame.Edits(ctx, result.Hits, found.touched, src.snapshotOf(ctx))
 	return found, err
 }
 

@@ -131,7 +131,7 @@ func (c *agentCall) search() error {
 	if err != nil {
 		return err
 	}
-	result, err := c.hits(query, query)
+	result, err := c.hits(query, query, nil)
 	if err == nil && len(result.Hits) == 0 {
 		c.answer.Note("Nothing is found. Take fewer or other words.")
 	}
@@ -153,7 +153,9 @@ func (c *agentCall) touched() error {
 	if err != nil {
 		return err
 	}
-	result, err := c.hits(nil, touched)
+	result, err := c.hits(nil, touched, func(ctx context.Context) (search.Matcher, error) {
+		return c.src.withEarlier(ctx, touched, c.noteEarlier("the calls that name that count too"))
+	})
 	if err == nil && len(result.Hits) == 0 {
 		c.answer.Note("Nothing is found: %s.", names.Visible(c.src.unnamed(c.ctx, touched, "").Error()))
 	}
@@ -187,6 +189,9 @@ func (c *agentCall) edits(name string) (found fileEdits, err error) {
 		}
 	}
 	found, err = c.src.findEdits(c.ctx, name)
+	if err == nil && was == "" {
+		err = c.src.addEarlier(c.ctx, &found, c.noteEarlier("the edits there count too"))
+	}
 	if err == nil && was != "" && was != name {
 		var before fileEdits
 		before, err = c.src.findEdits(c.ctx, was)
@@ -199,13 +204,29 @@ func (c *agentCall) edits(name string) (found fileEdits, err error) {
 	return found, err
 }
 
-// hits prints the hits of a Matcher among the sessions of a query, nil for all sessions.
-func (c *agentCall) hits(query *search.Query, m search.Matcher) (*search.Result, error) {
+// noteEarlier returns a function that notes where a file was before, with a remark.
+func (c *agentCall) noteEarlier(remark string) func(*blame.Earlier) {
+	return func(e *blame.Earlier) {
+		by := names.ShortID(e.By.ID) + "#" + names.ShortID(e.By.Entry)
+		c.answer.Note("%s.", earlierNote(e, by, remark))
+	}
+}
+
+// hits prints the hits of a Matcher among the sessions of a query, nil for all sessions. widen, unless nil,
+// is that of a finding.
+func (c *agentCall) hits(
+	query *search.Query, m search.Matcher, widen func(context.Context) (search.Matcher, error),
+) (*search.Result, error) {
 	searcher, err := c.src.searcher(query, c.Number("most", usualHits))
 	if err != nil {
 		return nil, err
 	}
-	result, err := searcher.Search(c.ctx, m)
+	var result *search.Result
+	f := finding{widen: widen}
+	err = f.search(c.ctx, &m, func() (err error) {
+		result, err = searcher.Search(c.ctx, m)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

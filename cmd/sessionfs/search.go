@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/blame"
 	"sessionfs/sessioncore/names"
 	reports "sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
@@ -104,6 +105,9 @@ func touchedCommand() *cobra.Command {
 			return err
 		}
 		f.marks = touched.Marks()
+		f.widen = func(ctx context.Context) (search.Matcher, error) {
+			return src.withEarlier(ctx, touched, noteEarlier(cmd, "the calls that name that count too"))
+		}
 		err = f.run(cmd, src, nil, touched)
 		code, ok := errors.AsType[status](err)
 		if ok && code == exitNothing {
@@ -120,6 +124,23 @@ func touchedCommand() *cobra.Command {
 	cmd.ValidArgsFunction = nil // files of any kind
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// withEarlier returns a matcher of the calls that name a file or a path where sessions say that it was
+// before, and notes these paths; nil if there are none.
+func (src *tree) withEarlier(
+	ctx context.Context, touched *search.Touched, note func(*blame.Earlier),
+) (search.Matcher, error) {
+	all, err := src.earlier(ctx, touched)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	var earlier []*search.Touched
+	for i := range all {
+		earlier = append(earlier, all[i].Touched)
+		note(&all[i])
+	}
+	return touched.With(earlier), nil
 }
 
 // unnamed returns an error that no session names a file. It has the most similar path that one names, with
@@ -170,6 +191,8 @@ type finding struct {
 	max               int
 	around            uint           // how many entries before and after each hit
 	marks             *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
+	// widen returns, after a search, a matcher that finds more, nil for none. It may be nil.
+	widen func(context.Context) (search.Matcher, error)
 }
 
 func (f *finding) flags(cmd *cobra.Command) {
@@ -199,9 +222,11 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		}
 		if f.count || f.list {
 			var sessions []*search.FileHits
-			err = withProgress(cmd, func(ctx context.Context) (err error) {
-				sessions, unread, err = searcher.Count(ctx, m)
-				return err
+			err = withProgress(cmd, func(ctx context.Context) error {
+				return f.search(ctx, &m, func() (err error) {
+					sessions, unread, err = searcher.Count(ctx, m)
+					return err
+				})
 			})
 			if err != nil {
 				return err
@@ -214,9 +239,11 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 			return nil
 		}
 		var result *search.Result
-		err = withProgress(cmd, func(ctx context.Context) (err error) {
-			result, err = searcher.Search(ctx, m)
-			return err
+		err = withProgress(cmd, func(ctx context.Context) error {
+			return f.search(ctx, &m, func() (err error) {
+				result, err = searcher.Search(ctx, m)
+				return err
+			})
 		})
 		if err != nil {
 			return err
@@ -237,6 +264,20 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		return nil
 	})
 	return endSearch(cmd, err, unread, found > 0)
+}
+
+// search runs a search for a Matcher, and once more if there is one that finds more, which it becomes.
+func (f *finding) search(ctx context.Context, m *search.Matcher, run func() error) error {
+	err := run()
+	if err != nil || f.widen == nil {
+		return err
+	}
+	wider, err := f.widen(ctx)
+	if err != nil || wider == nil {
+		return err
+	}
+	*m = wider
+	return run()
 }
 
 // printer returns the printer of the hits.

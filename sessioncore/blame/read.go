@@ -78,15 +78,36 @@ type editResult struct {
 func (c callIDs) readResults(
 	snap *sessioncore.Snapshot, e sessioncore.Entry, results map[string]editResult, is func(path string) bool,
 ) error {
+	return c.eachResult(snap, e, func(id string) bool {
+		_, asked := results[id]
+		return asked
+	}, len(results), func(id string, m *message.Members) {
+		results[id] = editResult{
+			failed:  isFailed(m),
+			changes: changesShown(m[message.Details], is),
+			nested:  nestedChanges(m, is),
+		}
+	})
+}
+
+// isFailed reports whether a result says that its call failed.
+func isFailed(m *message.Members) bool {
+	succeeded := m[message.Details].Member("success")
+	return m[message.IsError].Truthy() || !succeeded.Missing() && !succeeded.Truthy()
+}
+
+// eachResult calls f for the results of count calls of an entry that are asked for by their ids.
+func (c callIDs) eachResult(
+	snap *sessioncore.Snapshot, e sessioncore.Entry, isAsked func(id string) bool, count int,
+	f func(id string, m *message.Members),
+) error {
 	reader := sessioncore.NewEntryReader(snap)
-	left := len(results)
-	for next := e + 1; left > 0 && int(next) < snap.Len() && next <= e+maxBetween; next++ {
+	for next := e + 1; count > 0 && int(next) < snap.Len() && next <= e+maxBetween; next++ {
 		if snap.Role(next) != sessioncore.RoleToolResult {
 			continue
 		}
 		id, isKnown := c[next]
-		_, asked := results[id]
-		if isKnown && !asked {
+		if isKnown && !isAsked(id) {
 			continue
 		}
 		text, err := reader.Read(next)
@@ -96,17 +117,9 @@ func (c callIDs) readResults(
 		m := message.Read(snap.Message(next, text))
 		id, ok := m[message.CallID].Text()
 		c[next] = id
-		if ok {
-			if _, asked := results[id]; asked {
-				succeeded := m[message.Details].Member("success")
-				failed := m[message.IsError].Truthy() || !succeeded.Missing() && !succeeded.Truthy()
-				results[id] = editResult{
-					failed:  failed,
-					changes: changesShown(m[message.Details], is),
-					nested:  nestedChanges(&m, is),
-				}
-				left--
-			}
+		if ok && isAsked(id) {
+			f(id, &m)
+			count--
 		}
 	}
 	return nil

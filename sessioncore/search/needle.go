@@ -154,6 +154,19 @@ func (n *Needle) anywhere() *Needle {
 	return &all
 }
 
+// orElse returns the needle with another one as an alternative, which may be nil.
+func (n *Needle) orElse(other *Needle) *Needle {
+	switch {
+	case n == nil:
+		return other
+	case other == nil:
+		return n
+	}
+	all := *n
+	all.or = n.or.orElse(other)
+	return &all
+}
+
 // inRaw returns the needle for the records of another agent, which may lack the names of tools.
 func (n *Needle) inRaw() *Needle {
 	all := n.anywhere()

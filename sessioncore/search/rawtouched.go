@@ -23,7 +23,19 @@ const breaks = "\"<>;\r\n"
 // inRaw returns a needle in the bytes of each session that may have a call with the file, or whose
 // directory is at or below the path. It is nil if any session may. cwd is the session's directory if
 // the bytes do not have it, and header reads the header.
-func (t *Touched) inRaw(cwd string, header func() (rawjson.Value, error)) *Needle {
+func (t *Touched) inRaw(cwd string, header func() (rawjson.Value, error)) (n *Needle) {
+	for _, at := range t.paths() {
+		own := at.pathInRaw(cwd, header)
+		if own == nil {
+			return nil
+		}
+		n = own.orElse(n)
+	}
+	return n
+}
+
+// pathInRaw is inRaw for the path alone.
+func (t *Touched) pathInRaw(cwd string, header func() (rawjson.Value, error)) *Needle {
 	known := t.pathsIn(cwd)
 	if known.isEverywhere() || !t.needle.isInRaw() || strings.ContainsAny(t.path, breaks+`\`) {
 		return nil

@@ -13,7 +13,9 @@ import (
 
 // touchChecker checks entries of a session against a Touched.
 type touchChecker struct {
-	*paths
+	all     []*paths // of the file, and of the places where it was before
+	others  *Others
+	time    time.Time                           // of the entry that is read
 	results map[sessioncore.Entry][]resultPaths // those with the file, by the entries of their calls
 	found   []string
 	uses    []string // of the current call: each tool with a resolved file
@@ -77,6 +79,7 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value,
 ) (sessioncore.Entry, error) {
 	m := message.Read(s.Message(e, text))
+	c.time = s.Time(e)
 	r := c.namesIn(&m)
 	if len(r.names) == 0 {
 		return sessioncore.NoEntry, nil
@@ -86,6 +89,18 @@ func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text
 	entry, err := callOf(s, e, r.call)
 	c.results[entry] = append(c.results[entry], r)
 	return entry, err
+}
+
+// fileOf returns the file of a path in a call, if it is the searched file, or an earlier one of it at its
+// time, or below that, else "".
+func (c *touchChecker) fileOf(name string) (file string) {
+	for _, p := range c.all {
+		isLate := !p.until.IsZero() && c.time.After(p.until)
+		if file == "" && !isLate {
+			file = p.fileOf(name)
+		}
+	}
+	return file
 }
 
 // namesIn returns the names of the file in a result: of files that the tool changed, and of those
@@ -140,6 +155,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	if s.Kind(e) != sessioncore.TypeMessage {
 		return Hit{}, false
 	}
+	c.time = s.Time(e)
 	c.found = c.found[:0]
 	results := c.results[e]
 	message.EachCall(s.Message(e, text).Member("content"), func(b *message.Members) { results = c.call(b, results) })

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -26,6 +27,8 @@ type Touched struct {
 	needle  *Needle      // in each match, unless its path is relative to a directory at or below path; may be nil
 	occurs  *atomic.Bool // whether a search found the file's name anywhere
 	others  *Others      // where files of the same name anywhere are meant; nil for this path alone
+	until   time.Time    // of the last call that counts; zero for no limit
+	earlier []*Touched   // the paths where the file was before
 }
 
 // Others are files of the same name that calls name.
@@ -73,7 +76,22 @@ func (t *Touched) Elsewhere() (*Touched, *Others) {
 	others := &Others{count: map[string]int{}}
 	elsewhere := *t
 	elsewhere.others = others
+	elsewhere.earlier = nil
 	return &elsewhere, others
+}
+
+// Until returns a matcher of the calls up to a time.
+func (t *Touched) Until(at time.Time) *Touched {
+	limited := *t
+	limited.until = at
+	return &limited
+}
+
+// With returns a matcher of the calls that name the file at its path, or at one where it was before.
+func (t *Touched) With(earlier []*Touched) *Touched {
+	all := *t
+	all.earlier = earlier
+	return &all
 }
 
 // NewTouched returns the Touched of an absolute path, of POSIX or Windows.
@@ -117,7 +135,11 @@ func plainest(name string) (longest string) {
 
 // Key implements Matcher. No query has a NUL.
 func (t *Touched) Key() string {
-	return fmt.Sprint("\x00touched\x00", t.windows, t.others != nil, t.path)
+	key := fmt.Sprint("\x00touched\x00", t.windows, t.others != nil, t.until.UnixNano(), t.path)
+	for _, earlier := range t.earlier {
+		key += earlier.Key()
+	}
+	return key
 }
 
 // Needle implements Matcher. The needle is the file's name, in a string with its path or one below
@@ -128,10 +150,26 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 	if err != nil {
 		return nil, false, err
 	}
-	paths := t.pathsOf(h)
+	var n *Needle
+	for _, at := range t.paths() {
+		own := at.needleIn(h)
+		if own == nil {
+			return nil, true, nil
+		}
+		n = own.orElse(n)
+	}
+	return n, true, nil
+}
+
+// paths returns the matchers of the path and of the earlier ones.
+func (t *Touched) paths() []*Touched { return append([]*Touched{t}, t.earlier...) }
+
+// needleIn returns the needle of the path alone in a session with a header, nil where any call may name it.
+func (t *Touched) needleIn(header rawjson.Value) *Needle {
+	paths := t.pathsOf(header)
 	if paths.isEverywhere() {
 		t.occurs.Store(true) // nothing tells that it does not
-		return nil, true, nil
+		return nil
 	}
 	n := *t.needle
 	var decoded []byte
@@ -149,12 +187,27 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 		decoded = rawjson.AppendDecoded(decoded[:0], listedAround(b, at))
 		return paths.isNamed(strings.TrimSpace(string(decoded)))
 	}
-	return &n, true, nil
+	return &n
+}
+
+// begunInTime implements callMatcher. A fork begins later than the calls that it copies.
+func (t *Touched) begunInTime(header func() (rawjson.Value, error)) (bool, error) {
+	if t.until.IsZero() {
+		return true, nil
+	}
+	h, err := header()
+	begin, _, ok := rawjson.ReadTimestamp(h.Member("timestamp"))
+	isFork := h.AnyOf("parentSession", "parent_session") != nil
+	return !ok || isFork || begin <= t.until.UnixMilli(), err
 }
 
 // Checker implements Matcher.
 func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
-	return &touchChecker{paths: t.pathsOf(header), results: map[sessioncore.Entry][]resultPaths{}}
+	c := &touchChecker{others: t.others, results: map[sessioncore.Entry][]resultPaths{}}
+	for _, at := range t.paths() {
+		c.all = append(c.all, at.pathsOf(header))
+	}
+	return c
 }
 
 // Names returns the test whether a path in a call of a session is that of the file or below it.

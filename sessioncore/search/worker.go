@@ -59,9 +59,9 @@ func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) er
 	if isWithin, err := w.s.isWithin(header); err != nil || !isWithin {
 		return err
 	}
-	if t, ok := w.m.(*Touched); ok {
-		mayTouch, err := w.mayTouch(ctx, f, t, header)
-		if err != nil || !mayTouch {
+	if calls, ok := w.m.(callMatcher); ok {
+		mayHave, err := w.mayHaveCall(ctx, f, calls, header)
+		if err != nil || !mayHave {
 			return err
 		}
 	}
@@ -132,9 +132,24 @@ func (w *worker) checkShown(ctx context.Context, found *FileHits, snap *sessionc
 	return w.check(ctx, found, snap, lines)
 }
 
-// mayTouch reports whether a session may have a call that names a file. It searches the bytes of the
-// agent's file, and converts nothing.
-func (w *worker) mayTouch(ctx context.Context, f searchedFile, t *Touched, header func() (rawjson.Value, error)) (bool, error) {
+// callMatcher is a Matcher for calls of tools, which the bytes of an agent's own file tell.
+type callMatcher interface {
+	// inRaw returns a needle in the bytes of each session that may have a hit, nil if any session may. cwd is
+	// the session's directory if the bytes do not have it, and header reads the header.
+	inRaw(cwd string, header func() (rawjson.Value, error)) *Needle
+	// begunInTime reports whether a session with a header may have calls that count.
+	begunInTime(header func() (rawjson.Value, error)) (bool, error)
+}
+
+// mayHaveCall reports whether a session may have a call that is a hit. It searches the bytes of the agent's
+// file, and converts nothing.
+func (w *worker) mayHaveCall(
+	ctx context.Context, f searchedFile, m callMatcher, header func() (rawjson.Value, error),
+) (bool, error) {
+	isBegun, err := m.begunInTime(header)
+	if err != nil || !isBegun {
+		return false, err
+	}
 	obj, err := w.s.Files.Open(f.name)
 	if err != nil {
 		return false, err
@@ -146,7 +161,7 @@ func (w *worker) mayTouch(ctx context.Context, f searchedFile, t *Touched, heade
 		bytes = c.Raw()
 		_, cwd = c.Beside()
 	}
-	needle := t.inRaw(cwd, header)
+	needle := m.inRaw(cwd, header)
 	if needle == nil {
 		return true, nil
 	}

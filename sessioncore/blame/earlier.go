@@ -1,0 +1,310 @@
+package blame
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path"
+	"regexp"
+	"slices"
+	"time"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/renames"
+	"sessionfs/sessioncore/search"
+)
+
+// Earlier is a path where a file was before a call moved it.
+type Earlier struct {
+	// Touched matches the calls that name the path, up to that call.
+	Touched *search.Touched
+	// Hits are those calls.
+	Hits []search.Hit
+	// By is the entry of the call.
+	By *search.Hit
+}
+
+// Tracer finds the paths where a file was before, by the calls of shells in sessions.
+type Tracer struct {
+	Search func(context.Context, search.Matcher) (*search.Result, error)
+	// Acquire returns the session of a hit, which is released.
+	Acquire func(*search.Hit) (*sessioncore.Snapshot, error)
+	// IsDirectory says that the file is a directory.
+	IsDirectory bool
+}
+
+// maxEarlier bounds the earlier paths of a file.
+const maxEarlier = 16
+
+// fileMove is a move of a shell's call that has succeeded.
+type fileMove struct {
+	by    *search.Hit
+	at    int // among the moves of its entry
+	paths []search.EarlierPath
+}
+
+// isBefore reports whether a move was made before another, which may be nil for one that is still to come.
+func (m *fileMove) isBefore(other *fileMove) bool {
+	switch {
+	case other == nil:
+		return true
+	case m.by.Path() == other.by.Path():
+		return m.at < other.at
+	}
+	return m.by.Time.Before(other.by.Time)
+}
+
+// Earlier returns the paths where the file was before, the last one first, up to the first that calls name.
+// It follows moves to these in turn. It ends where a file was moved in a circle, or where it cannot be told
+// from which path it was moved.
+func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, error) {
+	var all []Earlier
+	var last *fileMove
+	named := 0
+	seen := []string{file.Path()}
+	at := file
+	for len(all) < maxEarlier {
+		step, by, err := t.before(ctx, at, last)
+		if err != nil {
+			return nil, err
+		}
+		if step == nil || slices.Contains(seen, step.Touched.Path()) {
+			break
+		}
+		last = by
+		at = step.Touched
+		seen = append(seen, step.Touched.Path())
+		all = append(all, *step)
+		if len(step.Hits) > 0 {
+			named = len(all)
+		}
+	}
+	return all[:named], nil
+}
+
+// before returns the path of the file before its last move that was made before another, and that move.
+func (t *Tracer) before(ctx context.Context, file *search.Touched, later *fileMove) (*Earlier, *fileMove, error) {
+	matcher := file.Moves()
+	if matcher == nil {
+		return nil, nil, nil
+	}
+	result, err := t.Search(ctx, matcher)
+	if err != nil {
+		return nil, nil, err
+	}
+	moves, err := t.moves(ctx, result.Hits, matcher)
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.SortStableFunc(moves, func(a, b *fileMove) int {
+		if a.by.Path() == b.by.Path() {
+			return b.at - a.at
+		}
+		return b.by.Time.Compare(a.by.Time)
+	})
+	for _, m := range moves {
+		if !m.isBefore(later) {
+			continue
+		}
+		found, err := t.choose(ctx, file, m)
+		if err != nil || found != nil {
+			return found, m, err
+		}
+	}
+	return nil, nil, nil
+}
+
+// choose returns the earlier path by a move, nil if the move is of no such path. If both ways in which a
+// command may be read name a path that sessions know, neither is known to be right.
+func (t *Tracer) choose(ctx context.Context, file *search.Touched, m *fileMove) (chosen *Earlier, err error) {
+	for _, p := range m.paths {
+		isMoved, err := t.isMoved(ctx, file, m, p)
+		if err != nil {
+			return nil, err
+		}
+		if !isMoved {
+			continue
+		}
+		touched, err := search.NewTouched(p.Path)
+		if err != nil {
+			continue
+		}
+		found := &Earlier{Touched: touched.Until(m.by.Time), By: m.by}
+		found.Hits, err = t.hits(ctx, found.Touched)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case chosen == nil || len(chosen.Hits) == 0 && len(found.Hits) > 0:
+			chosen = found
+		case len(found.Hits) > 0:
+			return nil, nil
+		}
+	}
+	return chosen, nil
+}
+
+// isMoved reports whether a move to a path may be that of the file. Where a directory was there before, the
+// move went into that.
+func (t *Tracer) isMoved(ctx context.Context, file *search.Touched, m *fileMove, p search.EarlierPath) (bool, error) {
+	if p.Above == "" || p.Above == file.Path() && !t.IsDirectory {
+		return true, nil
+	}
+	above, err := search.NewTouched(p.Above)
+	if err != nil {
+		return false, nil
+	}
+	named, err := t.hits(ctx, above.Until(m.by.Time.Add(-time.Nanosecond)))
+	return len(named) == 0, err
+}
+
+// hits returns the calls that name a file.
+func (t *Tracer) hits(ctx context.Context, file *search.Touched) ([]search.Hit, error) {
+	result, err := t.Search(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	return result.Hits, nil
+}
+
+// moves returns the moves by the calls in entries that succeeded.
+func (t *Tracer) moves(ctx context.Context, hits []search.Hit, matcher *search.Moves) (all []*fileMove, err error) {
+	for i := range hits {
+		found, err := t.movesIn(&hits[i], matcher)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil && !errors.Is(err, sessioncore.ErrNotFound) {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// movesIn returns the moves in an entry.
+func (t *Tracer) movesIn(hit *search.Hit, matcher *search.Moves) (all []*fileMove, err error) {
+	snap, err := t.Acquire(hit)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	header, _, err := snap.ReadHeader()
+	if err != nil {
+		return nil, err
+	}
+	e, err := snap.FindName(hit.Entry)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := succeededShells(snap, e)
+	if err != nil {
+		return nil, err
+	}
+	for _, shell := range calls {
+		start := shell.Start(renames.WorkingDirectory{})
+		if shell.Dir == "" && !shell.IsFresh {
+			start, err = directoryBefore(snap, header, e)
+			if err != nil {
+				return nil, err
+			}
+		}
+		for _, paths := range matcher.Earlier(header, shell, start) {
+			all = append(all, &fileMove{by: hit, at: len(all), paths: paths})
+		}
+	}
+	return all, nil
+}
+
+// succeededShells returns the calls of shells in an entry that have succeeded, as their results say: also
+// those that a tool made itself.
+func succeededShells(snap *sessioncore.Snapshot, e sessioncore.Entry) (list []message.ShellCall, err error) {
+	text, err := snap.ShownText(e)
+	if err != nil {
+		return nil, err
+	}
+	m := message.Read(snap.Message(e, text))
+	message.EachNested(&m, func(call *message.Members) {
+		shell, isShell := message.Shell(call)
+		if isShell && !call[message.IsError].Truthy() {
+			list = append(list, shell)
+		}
+	})
+	var ids []string
+	calls := map[string]message.ShellCall{}
+	message.EachCall(m[message.Content], func(call *message.Members) {
+		id, hasID := call[message.ID].Text()
+		shell, isShell := message.Shell(call)
+		if hasID && isShell {
+			ids = append(ids, id)
+			calls[id] = shell
+		}
+	})
+	succeeded := map[string]bool{}
+	isAsked := func(id string) bool { return calls[id].Command != "" }
+	err = callIDs{}.eachResult(snap, e, isAsked, len(calls), func(id string, m *message.Members) {
+		succeeded[id] = !isFailed(m) && !saysFailed(m[message.Content])
+	})
+	for _, id := range ids {
+		if succeeded[id] {
+			list = append(list, calls[id])
+		}
+	}
+	return list, err
+}
+
+// failure matches what the result of a command says that has failed, where the agent does not: the code
+// with which it ended, or a message of mv or git.
+var failure = regexp.MustCompile(`(?im)\bexit(ed)?( with)?( exit)? code:? *-?[1-9]|^(/\S*/)?mv: |^fatal: `)
+
+// saysFailed reports whether the text of a result says that a command failed.
+func saysFailed(content rawjson.Value) bool {
+	if content.IsString() {
+		return failure.MatchString(textOf(content))
+	}
+	for block := range content.EachElement {
+		b := message.Read(block)
+		if failure.MatchString(textOf(b[message.Text])) {
+			return true
+		}
+	}
+	return false
+}
+
+// directoryBefore returns the directory in which a shell begins that may keep the directory of the call
+// before it: that of the session, or nothing tells it, as an agent may have put the shell back.
+func directoryBefore(
+	snap *sessioncore.Snapshot, header rawjson.Value, before sessioncore.Entry,
+) (dir renames.WorkingDirectory, err error) {
+	text, _ := header.Member("cwd").Text()
+	cwd, _, _ := names.AbsPath(text)
+	home := renames.WorkingDirectory{}.In(path.Clean(cwd))
+	reader := sessioncore.NewEntryReader(snap)
+	for e := sessioncore.Entry(0); e < before; e++ {
+		if snap.Role(e) != sessioncore.RoleAssistant {
+			continue
+		}
+		text, err := reader.Read(e)
+		if err != nil {
+			return dir, err
+		}
+		if !bytes.Contains(text, []byte("cd")) && !bytes.Contains(text, []byte("pushd")) {
+			continue
+		}
+		isElsewhere := false
+		message.EachCall(snap.Message(e, text).Member("content"), func(call *message.Members) {
+			shell, isShell := message.Shell(call)
+			if isShell && !shell.IsFresh && shell.Dir == "" {
+				_, end := renames.Find(shell.Command, dir)
+				isElsewhere = isElsewhere || end != dir && end != home
+			}
+		})
+		if isElsewhere {
+			return renames.Unknown, nil
+		}
+	}
+	return dir, nil
+}

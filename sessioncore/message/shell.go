@@ -1,0 +1,91 @@
+package message
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/renames"
+)
+
+// shells are the tools of agents that run a command in a shell, and whether each call begins in the
+// directory of the session where it names none. In others a cd of an earlier call may hold.
+var shells = map[string]bool{
+	"bash": false, "Bash": false,
+	"shell": true, "shell_command": true, "exec_command": true, "local_shell": true, "container.exec": true,
+	"run_shell_command": true,
+}
+
+// ShellCall is a call of a tool that runs a command in a shell.
+type ShellCall struct {
+	Command string
+	Dir     string // in which the shell begins; "" where the call names none
+	// IsFresh says that a call without Dir begins in the session's directory, whatever calls before it did.
+	IsFresh bool
+}
+
+// Start returns the directory in which the shell begins; otherwise is that where the call names none.
+func (s ShellCall) Start(otherwise renames.WorkingDirectory) renames.WorkingDirectory {
+	if s.Dir == "" {
+		return otherwise
+	}
+	return renames.WorkingDirectory{}.In(s.Dir)
+}
+
+// maxCommand bounds a command that is read, in bytes.
+const maxCommand = 64 << 10
+
+// Shell returns the command of a call of a shell. ok is false for other calls, and for one whose end the
+// agent did not wait for.
+func Shell(call *Members) (shell ShellCall, ok bool) {
+	tool, _ := call[Name].Text()
+	isFresh, isShell := shells[tool]
+	if !isShell {
+		return ShellCall{}, false
+	}
+	shell.IsFresh = isFresh
+	for m := range call[Arguments].EachMember {
+		if len(m.Value) > maxCommand {
+			return ShellCall{}, false
+		}
+		switch m.Name() {
+		case "command", "cmd":
+			shell.Command = commandText(m.Value)
+		case "cwd", "workdir", "directory", "dirPath":
+			shell.Dir, _ = m.Value.Text()
+		case "runInBackground", "isBackground", "background", "async":
+			if m.Value.Truthy() {
+				return ShellCall{}, false
+			}
+		case "mode":
+			if m.Value.Is("async") {
+				return ShellCall{}, false
+			}
+		}
+	}
+	return shell, shell.Command != ""
+}
+
+// commandText returns a command: a text, the last word of a shell's command line, or words.
+func commandText(v rawjson.Value) string {
+	if v.IsString() {
+		text, _ := v.Text()
+		return text
+	}
+	var words []string
+	for element := range v.EachElement {
+		word, isWord := element.Text()
+		if !isWord {
+			return ""
+		}
+		words = append(words, word)
+	}
+	if len(words) == 3 && strings.HasSuffix(path.Base(words[0]), "sh") && slices.Contains([]string{"-c", "-lc"}, words[1]) {
+		return words[2]
+	}
+	for i, word := range words {
+		words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return strings.Join(words, " ")
+}

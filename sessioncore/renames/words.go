@@ -1,0 +1,193 @@
+package renames
+
+import "strings"
+
+// shellWord is a word of a command, without its quotes. It is plain if a shell takes it as it is here; a
+// leading ~/ stands for the home directory.
+type shellWord struct {
+	text    string
+	isPlain bool
+}
+
+// wordScanner cuts a text into the words of its commands.
+type wordScanner struct {
+	rest string
+	// isOver is set where the rest needs a shell to be understood.
+	isOver bool
+}
+
+// The ends of a command.
+const (
+	endOfText    = ""
+	endOfLine    = ";" // also a newline
+	endAnd       = "&&"
+	endOr        = "||"
+	endPipe      = "|"
+	endForParent = "&" // the shell does not wait
+)
+
+const blanks = " \t\r"
+
+// command returns the words of the next command, and its end.
+func (s *wordScanner) command() (words []shellWord, end string) {
+	for !s.isOver {
+		s.skipBlanks()
+		if s.rest == "" {
+			return words, endOfText
+		}
+		switch s.rest[0] {
+		case '\n':
+			s.rest = s.rest[1:]
+			return words, endOfLine
+		case ';', '&', '|':
+			if s.skipPrefix("&>") {
+				s.redirect()
+				continue
+			}
+			return words, s.operator()
+		case '<', '>':
+			s.redirect()
+		case '(', ')':
+			s.isOver = true
+		default:
+			w, isDescriptor := s.word()
+			if !isDescriptor {
+				words = append(words, w)
+			}
+		}
+	}
+	return nil, endOfText
+}
+
+// skipBlanks skips blanks, continued lines and a comment.
+func (s *wordScanner) skipBlanks() {
+	for {
+		before := len(s.rest)
+		s.rest = strings.TrimLeft(s.rest, blanks)
+		s.skipPrefix("\\\n")
+		if len(s.rest) == before {
+			break
+		}
+	}
+	if strings.HasPrefix(s.rest, "#") {
+		end := strings.IndexByte(s.rest, '\n')
+		if end < 0 {
+			end = len(s.rest)
+		}
+		s.rest = s.rest[end:]
+	}
+}
+
+// skipPrefix skips a text that begins the rest, and reports whether it does.
+func (s *wordScanner) skipPrefix(prefix string) bool {
+	rest, found := strings.CutPrefix(s.rest, prefix)
+	s.rest = rest
+	return found
+}
+
+// operator reads the operator that ends a command.
+func (s *wordScanner) operator() string {
+	for _, end := range []string{endAnd, endOr, endPipe, endForParent} {
+		if s.skipPrefix(end) {
+			return end
+		}
+	}
+	s.isOver = strings.HasPrefix(s.rest, ";;") // of a case
+	s.skipPrefix(";")
+	return endOfLine
+}
+
+// redirect skips a redirection and its file. A text for the command follows on other lines.
+func (s *wordScanner) redirect() {
+	if strings.HasPrefix(s.rest, "<<") {
+		s.isOver = true
+		return
+	}
+	s.rest = strings.TrimLeft(s.rest, "<>&|")
+	s.skipBlanks()
+	if s.rest != "" && !strings.ContainsAny(s.rest[:1], "\n;&|()") {
+		s.word()
+	}
+}
+
+// word reads a word. The number of a descriptor before a redirection is none.
+func (s *wordScanner) word() (w shellWord, isDescriptor bool) {
+	isQuoted := strings.ContainsAny(s.rest[:1], `'"\`)
+	isOfUser := s.rest[0] == '~' && len(s.rest) > 1 && strings.IndexByte("/\n;&|"+blanks, s.rest[1]) < 0
+	w.isPlain = !isOfUser
+	var text strings.Builder
+	for s.rest != "" && !s.isOver && strings.IndexByte("\n;&|()<>"+blanks, s.rest[0]) < 0 {
+		isPlain := s.part(&text)
+		w.isPlain = w.isPlain && isPlain
+	}
+	w.text = text.String()
+	if isQuoted && strings.HasPrefix(w.text, "~") { // the name of a file, which would be taken for the home directory
+		w.isPlain = false
+	}
+	isBeforeRedirection := s.rest != "" && strings.IndexByte("<>", s.rest[0]) >= 0
+	return w, isBeforeRedirection && w.text != "" && strings.Trim(w.text, "0123456789") == ""
+}
+
+// part reads a quoted text or a character of a word, and reports whether it is plain.
+func (s *wordScanner) part(to *strings.Builder) (isPlain bool) {
+	c := s.rest[0]
+	s.rest = s.rest[1:]
+	switch c {
+	case '\'':
+		end := strings.IndexByte(s.rest, '\'')
+		if end < 0 {
+			s.isOver = true
+			return false
+		}
+		to.WriteString(s.rest[:end])
+		s.rest = s.rest[end+1:]
+		return true
+	case '"':
+		return s.doubleQuoted(to)
+	case '\\':
+		if s.rest != "" && s.rest[0] != '\n' {
+			to.WriteByte(s.rest[0])
+		}
+		s.rest = s.rest[min(1, len(s.rest)):]
+		return true
+	case '$', '`':
+		s.expansion(c)
+		return false
+	}
+	to.WriteByte(c)
+	return strings.IndexByte("*?[]{}", c) < 0
+}
+
+// doubleQuoted reads the rest of a text in double quotes.
+func (s *wordScanner) doubleQuoted(to *strings.Builder) (isPlain bool) {
+	isPlain = true
+	for s.rest != "" && !s.isOver {
+		c := s.rest[0]
+		s.rest = s.rest[1:]
+		switch c {
+		case '"':
+			return isPlain
+		case '$', '`':
+			s.expansion(c)
+			isPlain = false
+		case '\\':
+			if s.rest != "" && strings.IndexByte("\"\\$`\n", s.rest[0]) >= 0 {
+				c = s.rest[0]
+				s.rest = s.rest[1:]
+			}
+			if c != '\n' {
+				to.WriteByte(c)
+			}
+		default:
+			to.WriteByte(c)
+		}
+	}
+	s.isOver = true // there is no end
+	return false
+}
+
+// expansion looks behind a sign that a shell expands. Only the name of a variable needs no shell to find
+// its end.
+func (s *wordScanner) expansion(sign byte) {
+	s.isOver = s.isOver || sign == '`' || s.rest != "" && strings.IndexByte("({'\"", s.rest[0]) >= 0
+}
