@@ -115,6 +115,7 @@ type fileEdits struct {
 	touched *search.Touched
 	list    []blame.FileEdit   // the oldest first
 	unread  []*search.FileHits // sessions that could not be searched
+	by      *search.Searcher   // has searched for the file
 	named   int                // how many calls name the file
 }
 
@@ -173,7 +174,7 @@ func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fil
 
 // addEarlier adds the edits of the paths where sessions say that the file was before, and notes these.
 func (src *tree) addEarlier(ctx context.Context, found *fileEdits, note func(*blame.Earlier)) error {
-	all, err := src.earlier(ctx, found.touched)
+	all, err := src.earlier(ctx, found.touched, found.by)
 	if err != nil {
 		return err
 	}
@@ -197,24 +198,35 @@ func noteEarlier(cmd *cobra.Command, remark string) func(*blame.Earlier) {
 
 // earlierNote returns a note that a file was elsewhere before the entry by, with a remark.
 func earlierNote(e *blame.Earlier, by, remark string) error {
-	return fmt.Errorf("its earlier path is %s, moved in %s; %s", names.Visible(e.Touched.Path()), names.Visible(by), remark)
+	how := "moved in"
+	if e.IsWritten {
+		how = "whose text was written anew in"
+	}
+	return fmt.Errorf("its earlier path is %s, %s %s; %s", names.Visible(e.Touched.Path()), how, names.Visible(by), remark)
 }
 
 // earlier returns the paths where sessions say that a file was before, after a search for it. A file has
 // none whose name no session has. Where only the sessions of some directories count, so do paths below these.
-func (src *tree) earlier(ctx context.Context, touched *search.Touched) ([]blame.Earlier, error) {
+// searcher has searched for the file; nil for another one.
+func (src *tree) earlier(ctx context.Context, touched *search.Touched, searcher *search.Searcher) (_ []blame.Earlier, err error) {
 	if !touched.Occurs() {
 		return nil, nil
 	}
-	searcher, err := src.searcher(nil, 0)
-	if err != nil {
-		return nil, err
+	if searcher == nil {
+		searcher, err = src.searcher(nil, 0)
+		if err != nil {
+			return nil, err
+		}
 	}
 	st, err := os.Stat(touched.Path())
 	tracer := blame.Tracer{
 		Search:      searcher.Search,
 		Acquire:     src.snapshotOf(ctx),
 		IsDirectory: err == nil && st.IsDir(),
+		Exists: func(path string) bool {
+			_, err := os.Lstat(path)
+			return err == nil
+		},
 	}
 	all, err := tracer.Earlier(ctx, touched)
 	isOutside := func(e blame.Earlier) bool {
@@ -259,6 +271,7 @@ func (src *tree) findEdits(ctx context.Context, file string) (found fileEdits, e
 	if err != nil {
 		return found, err
 	}
+	found.by = searcher
 	found.unread = result.Unread
 	found.named = len(result.Hits)
 	found.list, err = blame.Edits(ctx, result.Hits, found.touched, src.snapshotOf(ctx))

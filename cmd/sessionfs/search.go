@@ -105,8 +105,8 @@ func touchedCommand() *cobra.Command {
 			return err
 		}
 		f.marks = touched.Marks()
-		f.widen = func(ctx context.Context) (search.Matcher, error) {
-			return src.withEarlier(ctx, touched, noteEarlier(cmd, "the calls that name that count too"))
+		f.widen = func(ctx context.Context, searcher *search.Searcher) (search.Matcher, error) {
+			return src.withEarlier(ctx, touched, searcher, noteEarlier(cmd, "the calls that name that count too"))
 		}
 		err = f.run(cmd, src, nil, touched)
 		code, ok := errors.AsType[status](err)
@@ -129,9 +129,12 @@ func touchedCommand() *cobra.Command {
 // withEarlier returns a matcher of the calls that name a file or a path where sessions say that it was
 // before, and notes these paths; nil if there are none.
 func (src *tree) withEarlier(
-	ctx context.Context, touched *search.Touched, note func(*blame.Earlier),
+	ctx context.Context, touched *search.Touched, searcher *search.Searcher, note func(*blame.Earlier),
 ) (search.Matcher, error) {
-	all, err := src.earlier(ctx, touched)
+	if searcher.Limit < search.DefaultLimit {
+		searcher = nil // it may not find the oldest call
+	}
+	all, err := src.earlier(ctx, touched, searcher)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -191,8 +194,8 @@ type finding struct {
 	max               int
 	around            uint           // how many entries before and after each hit
 	marks             *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
-	// widen returns, after a search, a matcher that finds more, nil for none. It may be nil.
-	widen func(context.Context) (search.Matcher, error)
+	// widen returns, after a search by a searcher, a matcher that finds more, nil for none. It may be nil.
+	widen func(context.Context, *search.Searcher) (search.Matcher, error)
 }
 
 func (f *finding) flags(cmd *cobra.Command) {
@@ -223,7 +226,7 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		if f.count || f.list {
 			var sessions []*search.FileHits
 			err = withProgress(cmd, func(ctx context.Context) error {
-				return f.search(ctx, &m, func() (err error) {
+				return f.search(ctx, searcher, &m, func() (err error) {
 					sessions, unread, err = searcher.Count(ctx, m)
 					return err
 				})
@@ -240,7 +243,7 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		}
 		var result *search.Result
 		err = withProgress(cmd, func(ctx context.Context) error {
-			return f.search(ctx, &m, func() (err error) {
+			return f.search(ctx, searcher, &m, func() (err error) {
 				result, err = searcher.Search(ctx, m)
 				return err
 			})
@@ -267,12 +270,12 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 }
 
 // search runs a search for a Matcher, and once more if there is one that finds more, which it becomes.
-func (f *finding) search(ctx context.Context, m *search.Matcher, run func() error) error {
+func (f *finding) search(ctx context.Context, by *search.Searcher, m *search.Matcher, run func() error) error {
 	err := run()
 	if err != nil || f.widen == nil {
 		return err
 	}
-	wider, err := f.widen(ctx)
+	wider, err := f.widen(ctx, by)
 	if err != nil || wider == nil {
 		return err
 	}

@@ -25,6 +25,8 @@ type Earlier struct {
 	Hits []search.Hit
 	// By is the entry of the call.
 	By *search.Hit
+	// IsWritten says that the call wrote the text of the earlier path, and did not move the file.
+	IsWritten bool
 }
 
 // Tracer finds the paths where a file was before, by the calls of shells in sessions.
@@ -34,6 +36,8 @@ type Tracer struct {
 	Acquire func(*search.Hit) (*sessioncore.Snapshot, error)
 	// IsDirectory says that the file is a directory.
 	IsDirectory bool
+	// Exists reports whether there is a file at a path.
+	Exists func(path string) bool
 }
 
 // maxEarlier bounds the earlier paths of a file.
@@ -68,6 +72,9 @@ func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, 
 	at := file
 	for len(all) < maxEarlier {
 		step, by, err := t.before(ctx, at, last)
+		if err == nil && step == nil && !t.IsDirectory {
+			step, by, err = t.writtenFrom(ctx, at, last)
+		}
 		if err != nil {
 			return nil, err
 		}

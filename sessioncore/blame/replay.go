@@ -64,6 +64,9 @@ const (
 
 // apply applies a change of an edit.
 func (r *replay) apply(c Change, edit int) {
+	if c.Whole && r.isWhole(c.New) {
+		return // nothing changes
+	}
 	if c.Whole {
 		marks := repeated(edit, strings.Count(c.New, "\n")+1)
 		if endsLine(c.New) {
@@ -109,6 +112,11 @@ func (r *replay) apply(c Change, edit int) {
 		p.replace(c, edit, r.limit)
 	}
 	r.parts = append(r.parts, p)
+}
+
+// isWhole reports whether a text is known to be that of the file.
+func (r *replay) isWhole(text string) bool {
+	return len(r.parts) == 1 && r.parts[0].whole && r.parts[0].text == text
 }
 
 // recent returns the fragments that a change may be in, the newest first: the last maxParts, and a

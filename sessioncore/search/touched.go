@@ -190,6 +190,12 @@ func (t *Touched) needleIn(header rawjson.Value) *Needle {
 	return &n
 }
 
+// FileOf returns the function that returns the clean path of a path in a call of a session, if that is the
+// file or below it, else "".
+func (t *Touched) FileOf(header rawjson.Value) func(path string) string {
+	return t.pathsOf(header).fileOf
+}
+
 // begunInTime implements callMatcher. A fork begins later than the calls that it copies.
 func (t *Touched) begunInTime(header func() (rawjson.Value, error)) (bool, error) {
 	if t.until.IsZero() {

@@ -1,0 +1,212 @@
+package blame
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/message"
+	"sessionfs/sessioncore/search"
+)
+
+// This file finds the path where a file was before an agent wrote the same text to another path and removed
+// the first.
+
+const (
+	// leastText and leastLines are how much of a text tells that an equal one is no accident, in bytes and lines
+	// with a word.
+	leastText, leastLines = 64, 3
+	// leastPhrase and mostPhrase bound the part of a text that is searched for, in bytes.
+	leastPhrase, mostPhrase = 16, 200
+	// maxPhrases bounds the phrases that are searched for: an edit may have made a line of two.
+	maxPhrases = 2
+	// maxFirst bounds the calls that are read for the first write of a file, and maxOrigins the paths that are
+	// compared with it.
+	maxFirst, maxOrigins = 4, 4
+)
+
+// writtenFrom returns the path whose text the first call that wrote the file gave it, and that write as a
+// move. There is none where the path is still used, as the file is a copy then.
+func (t *Tracer) writtenFrom(ctx context.Context, file *search.Touched, later *fileMove) (*Earlier, *fileMove, error) {
+	hits, err := t.hits(ctx, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := t.firstEdit(ctx, hits, file)
+	if err != nil || first == nil || !first.Changes[0].Whole {
+		return nil, nil, err
+	}
+	text := first.Changes[0].New
+	by := &fileMove{by: first.Hit}
+	if !isTelling(text) || !by.isBefore(later) {
+		return nil, nil, nil
+	}
+	for _, phrase := range phrasesIn(text) {
+		origins, err := t.origins(ctx, phrase, first.Hit, file.Path())
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, origin := range origins {
+			found, err := t.hasText(ctx, origin, text, first.Hit)
+			if err != nil || found != nil {
+				return found, by, err
+			}
+		}
+		if len(origins) > 0 {
+			break
+		}
+	}
+	return nil, nil, nil
+}
+
+// firstEdit returns the oldest edit of a file among hits, which are the newest first, nil if the oldest hits
+// have none.
+func (t *Tracer) firstEdit(ctx context.Context, hits []search.Hit, file *search.Touched) (*FileEdit, error) {
+	oldest := slices.Clone(hits[max(0, len(hits)-maxFirst):])
+	slices.Reverse(oldest)
+	for i := range oldest {
+		list, err := Edits(ctx, oldest[i:i+1], file, t.Acquire)
+		if err != nil || len(list) > 0 {
+			return first(list), err
+		}
+	}
+	return nil, nil
+}
+
+// first returns the first edit of a list, nil if it is empty.
+func first(list []FileEdit) *FileEdit {
+	if len(list) == 0 {
+		return nil
+	}
+	return &list[0]
+}
+
+// isTelling reports whether a text equals another one hardly by accident.
+func isTelling(text string) bool {
+	lines := 0
+	for line := range strings.Lines(text) {
+		if hasWord(line) {
+			lines++
+		}
+	}
+	return len(text) >= leastText && lines >= leastLines
+}
+
+// phrasesIn returns the longest parts of lines that a query can have as phrases, the longest first.
+func phrasesIn(text string) (phrases []string) {
+	isBreak := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" _-.,()=", r)
+	}
+	for part := range strings.FieldsFuncSeq(text, isBreak) {
+		part = strings.TrimSpace(part)
+		if len(part) >= leastPhrase && len(part) <= mostPhrase {
+			phrases = append(phrases, part)
+		}
+	}
+	slices.SortStableFunc(phrases, func(a, b string) int { return len(b) - len(a) })
+	return phrases[:min(len(phrases), maxPhrases)]
+}
+
+// origins returns the paths, except one, in calls before an entry that have a phrase, those of the newest
+// calls first.
+func (t *Tracer) origins(ctx context.Context, phrase string, before *search.Hit, except string) (paths []string, err error) {
+	query, err := search.ParseQuery(`"` + phrase + `" role:assistant`)
+	if err != nil {
+		return nil, nil
+	}
+	result, err := t.Search(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	anywhere, err := search.NewTouched("/")
+	if err != nil {
+		return nil, err
+	}
+	for i := range result.Hits {
+		hit := &result.Hits[i]
+		if hit.Entry == "" || !hit.Time.Before(before.Time) || len(paths) >= maxOrigins {
+			continue
+		}
+		named, err := t.namedIn(hit, anywhere)
+		if err != nil && !errors.Is(err, sessioncore.ErrNotFound) {
+			return nil, err
+		}
+		for _, path := range named {
+			if path != except && !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths[:min(len(paths), maxOrigins)], nil
+}
+
+// namedIn returns the paths in the calls of an entry.
+func (t *Tracer) namedIn(hit *search.Hit, anywhere *search.Touched) (paths []string, err error) {
+	snap, err := t.Acquire(hit)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Release()
+	header, _, err := snap.ReadHeader()
+	if err != nil {
+		return nil, err
+	}
+	e, err := snap.FindName(hit.Entry)
+	if err != nil {
+		return nil, err
+	}
+	text, err := snap.ShownText(e)
+	if err != nil {
+		return nil, err
+	}
+	fileOf := anywhere.FileOf(header)
+	message.EachCall(snap.Message(e, text).Member("content"), func(call *message.Members) {
+		tool, _ := call[message.Name].Text()
+		message.EachPath(tool, call[message.Arguments], func(name string) bool {
+			if file := fileOf(name); file != "" {
+				paths = append(paths, file)
+			}
+			return true
+		})
+	})
+	return paths, nil
+}
+
+// hasText returns a path as an earlier one, if the calls before an entry gave its file a text, and no later
+// call names it. Else it returns nil.
+func (t *Tracer) hasText(ctx context.Context, path, text string, by *search.Hit) (*Earlier, error) {
+	touched, err := search.NewTouched(path)
+	if err != nil || t.Exists(path) {
+		return nil, nil
+	}
+	all, err := t.hits(ctx, touched)
+	if err != nil {
+		return nil, err
+	}
+	isLater := func(h search.Hit) bool { return h.Time.After(by.Time) }
+	if slices.ContainsFunc(all, isLater) {
+		return nil, nil
+	}
+	edits, err := Edits(ctx, all, touched, t.Acquire)
+	if err != nil {
+		return nil, err
+	}
+	changes := make([][]Change, len(edits))
+	for i := range edits {
+		changes[i] = edits[i].Changes
+	}
+	r := replay{limit: limitOf(text, changes)}
+	for n, list := range changes {
+		for _, c := range list {
+			r.apply(c, n)
+		}
+	}
+	if !r.isWhole(text) {
+		return nil, nil
+	}
+	return &Earlier{Touched: touched.Until(by.Time.Add(-time.Nanosecond)), Hits: all, By: by, IsWritten: true}, nil
+}
