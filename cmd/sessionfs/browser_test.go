@@ -198,6 +198,7 @@ func TestSiteInBrowser(t *testing.T) {
 	require.Equal(t, 5, strings.Count(links, "file://"+dir))
 	b.do(string(readFile(t, "testdata/browser/site.js")))
 	b.requireReadable()
+	b.do(`is(one("figure").getBoundingClientRect().left, one("figure svg").getBoundingClientRect().left)`) // of a wide window
 	var files []string
 	require.NoError(t, json.Unmarshal([]byte(links), &files))
 	for _, link := range files {
