@@ -258,3 +258,11 @@ func TestLargestCopy(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesBesidePaths: a path is never cut, so that the names beside it have only the room that it leaves.
+func TestNamesBesidePaths(t *testing.T) {
+	s := &Stats{by: []string{byModel, byCWD}}
+	rows := [][]string{{"claude-sonnet-4-5-20250929", "/home/dev/a-long-name"}, {"gpt-5", "/srv"}}
+	s.cutNames(rows, 36)
+	require.Equal(t, [][]string{{"claude-sonnet-…", "/home/dev/a-long-name"}, {"gpt-5", "/srv"}}, rows)
+}

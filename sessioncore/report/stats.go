@@ -434,7 +434,11 @@ func (s *Stats) cutNames(rows [][]string, room int) {
 		rest = 0
 	}
 	for i := range named {
-		most := max(free/(named-i), free-rest, minBar)
+		share := free / (named - i)
+		if rest > 0 && s.by[1] == byCWD { // paths are not cut, and leave no half
+			share = 0
+		}
+		most := max(share, free-rest, minBar)
 		if s.by[i] == byModel && widest(rows, i) > most {
 			dropProviders(rows, i)
 		}
