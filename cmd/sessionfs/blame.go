@@ -221,6 +221,7 @@ func (src *tree) earlier(ctx context.Context, touched *search.Touched, searcher 
 	st, err := os.Stat(touched.Path())
 	tracer := blame.Tracer{
 		Search:      searcher.Search,
+		SearchIn:    searcher.SearchIn,
 		Acquire:     src.snapshotOf(ctx),
 		IsDirectory: err == nil && st.IsDir(),
 		Exists: func(path string) bool {

@@ -32,6 +32,8 @@ type Earlier struct {
 // Tracer finds the paths where a file was before, by the calls of shells in sessions.
 type Tracer struct {
 	Search func(context.Context, search.Matcher) (*search.Result, error)
+	// SearchIn is Search in the session of a file.
+	SearchIn func(ctx context.Context, m search.Matcher, file string) (*search.Result, error)
 	// Acquire returns the session of a hit, which is released.
 	Acquire func(*search.Hit) (*sessioncore.Snapshot, error)
 	// IsDirectory says that the file is a directory.

@@ -111,14 +111,14 @@ func phrasesIn(text string) (phrases []string) {
 	return phrases[:min(len(phrases), maxPhrases)]
 }
 
-// origins returns the paths, except one, in calls before an entry that have a phrase, those of the newest
-// calls first.
+// origins returns the paths, except one, in calls before an entry in its session that have a phrase, those of
+// the newest calls first. A search of all sessions for a line would take as long as that for the file.
 func (t *Tracer) origins(ctx context.Context, phrase string, before *search.Hit, except string) (paths []string, err error) {
 	query, err := search.ParseQuery(`"` + phrase + `" role:assistant`)
 	if err != nil {
 		return nil, nil
 	}
-	result, err := t.Search(ctx, query)
+	result, err := t.SearchIn(ctx, query, before.File)
 	if err != nil {
 		return nil, err
 	}

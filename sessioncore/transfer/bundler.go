@@ -81,8 +81,8 @@ func (b *Bundler) session(ctx context.Context, at string, c *openSession) error 
 	return err
 }
 
-// maskedObject is a session file with masked secrets.
-type maskedObject interface {
+// maskedSession is a session file with masked secrets.
+type maskedSession interface {
 	storage.Object
 	// Kinds returns the number of secrets by the rules that found them.
 	Kinds() map[string]int
@@ -91,7 +91,7 @@ type maskedObject interface {
 // MaskedIn returns how many secrets are masked in a session file, by the rules that found them; nil
 // if nothing is masked.
 func MaskedIn(file storage.Object) map[string]int {
-	masked, isMasked := file.(maskedObject)
+	masked, isMasked := file.(maskedSession)
 	if !isMasked {
 		return nil
 	}
