@@ -65,7 +65,8 @@ func (m *fileMove) isBefore(other *fileMove) bool {
 
 // Earlier returns the paths where the file was before, the last one first, up to the first that calls name.
 // It follows moves to these in turn. It ends where a file was moved in a circle, or where it cannot be told
-// from which path it was moved.
+// from which path it was moved. A file whose first call wrote all of it began there: it was moved from nowhere,
+// and no session is searched for a move.
 func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, error) {
 	var all []Earlier
 	var last *fileMove
@@ -73,9 +74,20 @@ func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, 
 	seen := []string{file.Path()}
 	at := file
 	for len(all) < maxEarlier {
-		step, by, err := t.before(ctx, at, last)
-		if err == nil && step == nil && !t.IsDirectory {
-			step, by, err = t.writtenFrom(ctx, at, last)
+		hits, err := t.hits(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		write, err := t.firstWrite(ctx, hits, at)
+		if err != nil {
+			return nil, err
+		}
+		var step *Earlier
+		var by *fileMove
+		if write == nil {
+			step, by, err = t.before(ctx, at, last)
+		} else {
+			step, by, err = t.writtenFrom(ctx, at, write, last)
 		}
 		if err != nil {
 			return nil, err

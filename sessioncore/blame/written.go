@@ -24,22 +24,15 @@ const (
 	leastPhrase, mostPhrase = 16, 200
 	// maxPhrases bounds the phrases that are searched for: an edit may have made a line of two.
 	maxPhrases = 2
-	// maxFirst bounds the calls that are read for the first write of a file, and maxOrigins the paths that are
-	// compared with it.
-	maxFirst, maxOrigins = 4, 4
+	// maxOrigins bounds the paths that are compared with the first write of a file.
+	maxOrigins = 4
 )
 
-// writtenFrom returns the path whose text the first call that wrote the file gave it, and that write as a
+// writtenFrom returns the path whose text the first call that names the file gave it, and that write as a
 // move. There is none where the path is still used, as the file is a copy then.
-func (t *Tracer) writtenFrom(ctx context.Context, file *search.Touched, later *fileMove) (*Earlier, *fileMove, error) {
-	hits, err := t.hits(ctx, file)
-	if err != nil {
-		return nil, nil, err
-	}
-	first, err := t.firstEdit(ctx, hits, file)
-	if err != nil || first == nil || !first.Changes[0].Whole {
-		return nil, nil, err
-	}
+func (t *Tracer) writtenFrom(
+	ctx context.Context, file *search.Touched, first *FileEdit, later *fileMove,
+) (*Earlier, *fileMove, error) {
 	text := first.Changes[0].New
 	by := &fileMove{by: first.Hit}
 	if !isTelling(text) || !by.isBefore(later) {
@@ -63,26 +56,17 @@ func (t *Tracer) writtenFrom(ctx context.Context, file *search.Touched, later *f
 	return nil, nil, nil
 }
 
-// firstEdit returns the oldest edit of a file among hits, which are the newest first, nil if the oldest hits
-// have none.
-func (t *Tracer) firstEdit(ctx context.Context, hits []search.Hit, file *search.Touched) (*FileEdit, error) {
-	oldest := slices.Clone(hits[max(0, len(hits)-maxFirst):])
-	slices.Reverse(oldest)
-	for i := range oldest {
-		list, err := Edits(ctx, oldest[i:i+1], file, t.Acquire)
-		if err != nil || len(list) > 0 {
-			return first(list), err
-		}
+// firstWrite returns the first call that names a file, of hits, which are the newest first, if it wrote all of
+// it. Else it returns nil, as for a directory.
+func (t *Tracer) firstWrite(ctx context.Context, hits []search.Hit, file *search.Touched) (*FileEdit, error) {
+	if t.IsDirectory || len(hits) == 0 {
+		return nil, nil
 	}
-	return nil, nil
-}
-
-// first returns the first edit of a list, nil if it is empty.
-func first(list []FileEdit) *FileEdit {
-	if len(list) == 0 {
-		return nil
+	edits, err := Edits(ctx, hits[len(hits)-1:], file, t.Acquire)
+	if err != nil || len(edits) == 0 || !edits[0].Changes[0].Whole {
+		return nil, err
 	}
-	return &list[0]
+	return &edits[0], nil
 }
 
 // isTelling reports whether a text equals another one hardly by accident.
