@@ -116,7 +116,8 @@ type fileEdits struct {
 	list    []blame.FileEdit   // the oldest first
 	unread  []*search.FileHits // sessions that could not be searched
 	by      *search.Searcher   // has searched for the file
-	named   int                // how many calls name the file
+	hits    []search.Hit       // the calls that name the file, the newest first
+	named   int                // how many calls name it, or an earlier path
 }
 
 // unedited returns an error that says why a file has no edits, with advice about the most similar path.
@@ -174,7 +175,7 @@ func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fil
 
 // addEarlier adds the edits of the paths where sessions say that the file was before, and notes these.
 func (src *tree) addEarlier(ctx context.Context, found *fileEdits, note func(*blame.Earlier)) error {
-	all, err := src.earlier(ctx, found.touched, found.by)
+	all, err := src.earlier(ctx, found.touched, found.by, found.hits)
 	if err != nil {
 		return err
 	}
@@ -207,8 +208,11 @@ func earlierNote(e *blame.Earlier, by, remark string) error {
 
 // earlier returns the paths where sessions say that a file was before, after a search for it. A file has
 // none whose name no session has. Where only the sessions of some directories count, so do paths below these.
-// searcher has searched for the file; nil for another one.
-func (src *tree) earlier(ctx context.Context, touched *search.Touched, searcher *search.Searcher) (_ []blame.Earlier, err error) {
+// searcher has searched for the file; nil for another one. known are the calls that name the file, nil where
+// they are to be searched for.
+func (src *tree) earlier(
+	ctx context.Context, touched *search.Touched, searcher *search.Searcher, known []search.Hit,
+) (_ []blame.Earlier, err error) {
 	if !touched.Occurs() {
 		return nil, nil
 	}
@@ -223,6 +227,7 @@ func (src *tree) earlier(ctx context.Context, touched *search.Touched, searcher 
 		Search:      searcher.Search,
 		SearchIn:    searcher.SearchIn,
 		Acquire:     src.snapshotOf(ctx),
+		Known:       known,
 		IsDirectory: err == nil && st.IsDir(),
 		Exists: func(path string) bool {
 			_, err := os.Lstat(path)
@@ -274,6 +279,7 @@ func (src *tree) findEdits(ctx context.Context, file string) (found fileEdits, e
 	}
 	found.by = searcher
 	found.unread = result.Unread
+	found.hits = result.Hits
 	found.named = len(result.Hits)
 	found.list, err = blame.Edits(ctx, result.Hits, found.touched, src.snapshotOf(ctx))
 	return found, err

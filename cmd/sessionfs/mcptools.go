@@ -153,8 +153,8 @@ func (c *agentCall) touched() error {
 	if err != nil {
 		return err
 	}
-	result, err := c.hits(nil, touched, func(ctx context.Context, searcher *search.Searcher) (search.Matcher, error) {
-		return c.src.withEarlier(ctx, touched, searcher, c.noteEarlier("the calls that name that count too"))
+	result, err := c.hits(nil, touched, func(ctx context.Context, by *search.Searcher, hits []search.Hit) (search.Matcher, error) {
+		return c.src.withEarlier(ctx, touched, by, hits, c.noteEarlier("the calls that name that count too"))
 	})
 	if err == nil && len(result.Hits) == 0 {
 		c.answer.Note("Nothing is found: %s.", names.Visible(c.src.unnamed(c.ctx, touched, "").Error()))
@@ -214,18 +214,19 @@ func (c *agentCall) noteEarlier(remark string) func(*blame.Earlier) {
 
 // hits prints the hits of a Matcher among the sessions of a query, nil for all sessions. widen, unless nil,
 // is that of a finding.
-func (c *agentCall) hits(
-	query *search.Query, m search.Matcher, widen func(context.Context, *search.Searcher) (search.Matcher, error),
-) (*search.Result, error) {
+func (c *agentCall) hits(query *search.Query, m search.Matcher, widen widening) (*search.Result, error) {
 	searcher, err := c.src.searcher(query, c.Number("most", usualHits))
 	if err != nil {
 		return nil, err
 	}
 	var result *search.Result
 	f := finding{widen: widen}
-	err = f.search(c.ctx, searcher, &m, func() (err error) {
+	err = f.search(c.ctx, searcher, &m, func() (hits []search.Hit, err error) {
 		result, err = searcher.Search(c.ctx, m)
-		return err
+		if err != nil {
+			return nil, err
+		}
+		return result.Hits, nil
 	})
 	if err != nil {
 		return nil, err

@@ -105,8 +105,8 @@ func touchedCommand() *cobra.Command {
 			return err
 		}
 		f.marks = touched.Marks()
-		f.widen = func(ctx context.Context, searcher *search.Searcher) (search.Matcher, error) {
-			return src.withEarlier(ctx, touched, searcher, noteEarlier(cmd, "the calls that name that count too"))
+		f.widen = func(ctx context.Context, by *search.Searcher, hits []search.Hit) (search.Matcher, error) {
+			return src.withEarlier(ctx, touched, by, hits, noteEarlier(cmd, "the calls that name that count too"))
 		}
 		err = f.run(cmd, src, nil, touched)
 		code, ok := errors.AsType[status](err)
@@ -129,12 +129,13 @@ func touchedCommand() *cobra.Command {
 // withEarlier returns a matcher of the calls that name a file or a path where sessions say that it was
 // before, and notes these paths; nil if there are none.
 func (src *tree) withEarlier(
-	ctx context.Context, touched *search.Touched, searcher *search.Searcher, note func(*blame.Earlier),
+	ctx context.Context, touched *search.Touched, searcher *search.Searcher, hits []search.Hit, note func(*blame.Earlier),
 ) (search.Matcher, error) {
-	if searcher.Limit < search.DefaultLimit {
-		searcher = nil // it may not find the oldest call
+	if searcher.Limit < search.DefaultLimit { // it may not find the oldest call
+		searcher = nil
+		hits = nil
 	}
-	all, err := src.earlier(ctx, touched, searcher)
+	all, err := src.earlier(ctx, touched, searcher, hits)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -194,9 +195,12 @@ type finding struct {
 	max               int
 	around            uint           // how many entries before and after each hit
 	marks             *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
-	// widen returns, after a search by a searcher, a matcher that finds more, nil for none. It may be nil.
-	widen func(context.Context, *search.Searcher) (search.Matcher, error)
+	widen             widening       // nil for none
 }
+
+// widening returns, after a search by a searcher, a matcher that finds more, nil for none. hits are those of
+// the search, nil where they were counted.
+type widening func(ctx context.Context, by *search.Searcher, hits []search.Hit) (search.Matcher, error)
 
 func (f *finding) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -226,9 +230,9 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		if f.count || f.list {
 			var sessions []*search.FileHits
 			err = withProgress(cmd, func(ctx context.Context) error {
-				return f.search(ctx, searcher, &m, func() (err error) {
+				return f.search(ctx, searcher, &m, func() (_ []search.Hit, err error) {
 					sessions, unread, err = searcher.Count(ctx, m)
-					return err
+					return nil, err
 				})
 			})
 			if err != nil {
@@ -243,9 +247,12 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 		}
 		var result *search.Result
 		err = withProgress(cmd, func(ctx context.Context) error {
-			return f.search(ctx, searcher, &m, func() (err error) {
+			return f.search(ctx, searcher, &m, func() (hits []search.Hit, err error) {
 				result, err = searcher.Search(ctx, m)
-				return err
+				if err != nil {
+					return nil, err
+				}
+				return result.Hits, nil
 			})
 		})
 		if err != nil {
@@ -270,17 +277,20 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 }
 
 // search runs a search for a Matcher, and once more if there is one that finds more, which it becomes.
-func (f *finding) search(ctx context.Context, by *search.Searcher, m *search.Matcher, run func() error) error {
-	err := run()
+func (f *finding) search(
+	ctx context.Context, by *search.Searcher, m *search.Matcher, run func() ([]search.Hit, error),
+) error {
+	hits, err := run()
 	if err != nil || f.widen == nil {
 		return err
 	}
-	wider, err := f.widen(ctx, by)
+	wider, err := f.widen(ctx, by, hits)
 	if err != nil || wider == nil {
 		return err
 	}
 	*m = wider
-	return run()
+	_, err = run()
+	return err
 }
 
 // printer returns the printer of the hits.

@@ -36,6 +36,8 @@ type Tracer struct {
 	SearchIn func(ctx context.Context, m search.Matcher, file string) (*search.Result, error)
 	// Acquire returns the session of a hit, which is released.
 	Acquire func(*search.Hit) (*sessioncore.Snapshot, error)
+	// Known are the calls that name the file, the newest first; nil where they are to be searched for.
+	Known []search.Hit
 	// IsDirectory says that the file is a directory.
 	IsDirectory bool
 	// Exists reports whether there is a file at a path.
@@ -73,11 +75,15 @@ func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, 
 	named := 0
 	seen := []string{file.Path()}
 	at := file
-	for len(all) < maxEarlier {
-		hits, err := t.hits(ctx, at)
+	hits := t.Known
+	if hits == nil {
+		searched, err := t.hits(ctx, file)
 		if err != nil {
 			return nil, err
 		}
+		hits = searched
+	}
+	for len(all) < maxEarlier {
 		write, err := t.firstWrite(ctx, hits, at)
 		if err != nil {
 			return nil, err
@@ -97,6 +103,7 @@ func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, 
 		}
 		last = by
 		at = step.Touched
+		hits = step.Hits
 		seen = append(seen, step.Touched.Path())
 		all = append(all, *step)
 		if len(step.Hits) > 0 {
