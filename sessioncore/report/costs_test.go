@@ -266,3 +266,24 @@ func TestNamesBesidePaths(t *testing.T) {
 	s.cutNames(rows, 36)
 	require.Equal(t, [][]string{{"claude-sonnet-…", "/home/dev/a-long-name"}, {"gpt-5", "/srv"}}, rows)
 }
+
+// TestStacked: on a terminal without room for a line, its names stand above its numbers, and no path or id is cut.
+func TestStacked(t *testing.T) {
+	s := &Stats{by: []string{bySession, byCWD}}
+	sums := &group{id: "019d3d96-6b66-7996-8ead-42aae5653abc", labels: []string{"An hour late, a hand too high", "/home/dev/a-long-name"}}
+	rows := s.rows([]*group{sums}, 40)
+	require.Greater(t, lineWidth(rows), 80)
+	var out bytes.Buffer
+	s.writeStacked(&out, rows, 40)
+	require.Equal(t, `
+session
+cwd
+  sessions  answers  tokens   cost
+019d3d96-6b66-7996-8ead-42aae5653abc
+An hour late, a hand too high
+/home/dev/a-long-name
+         0        0       0  $0.00
+total
+         0        0       0  $0.00
+`[1:], out.String())
+}

@@ -358,7 +358,7 @@ const (
 
 // Table returns the lines with bars, for a terminal of so many columns; for NoWidth no name is cut.
 // Bars are made of blocks: a whole one, and parts of one by their length. A recent one has the last
-// days, hours or sessions alone.
+// days, hours or sessions alone. Where a line has no room, its names stand above its numbers.
 func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	groups := s.list()
 	left := ""
@@ -371,32 +371,13 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	if recent {
 		groups, left = s.last(groups)
 	}
-	named := len(s.by)
-	rows := [][]string{slices.Concat(s.by, s.titles())}
-	for _, g := range groups {
-		rows = append(rows, slices.Concat(s.rowNames(g, width), s.cells(g)))
-	}
-	rows = append(rows, slices.Concat([]string{"total", ""}[:named], s.cells(&s.total)))
-	bar := s.fit(rows, width)
-	share := s.shares(groups)
 	var out bytes.Buffer
-	for i, row := range rows {
-		for k, cell := range row {
-			switch {
-			case k == 0:
-				fmt.Fprintf(&out, "%-*s", widest(rows, k), cell)
-			case k < named:
-				fmt.Fprintf(&out, "  %-*s", widest(rows, k), cell)
-			default:
-				fmt.Fprintf(&out, "  %*s", widest(rows, k), cell)
-			}
-		}
-		if i > 0 && i <= len(groups) {
-			if drawn := drawBar(share[i-1]*float64(bar), blocks); drawn != "" {
-				out.WriteString("  " + drawn)
-			}
-		}
-		out.WriteByte('\n')
+	rows := s.rows(groups, width)
+	bar := s.fit(rows, width)
+	if width != NoWidth && lineWidth(rows) > width {
+		s.writeStacked(&out, s.rows(groups, width), width)
+	} else {
+		s.writeRows(&out, rows, s.bars(groups, bar, blocks))
 	}
 	for _, note := range s.notes() {
 		out.WriteString(note + "\n")
@@ -405,13 +386,89 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	return out.Bytes()
 }
 
+// rows returns the lines of a table, the titles first and the total last.
+func (s *Stats) rows(groups []*group, width int) [][]string {
+	rows := [][]string{slices.Concat(s.by, s.titles())}
+	for _, g := range groups {
+		rows = append(rows, slices.Concat(s.rowNames(g, width), s.cells(g)))
+	}
+	total := make([]string, len(s.by))
+	total[0] = "total"
+	return append(rows, slices.Concat(total, s.cells(&s.total)))
+}
+
+// lineWidth returns the width of the lines of rows.
+func lineWidth(rows [][]string) int {
+	width := gap * (len(rows[0]) - 1)
+	for column := range rows[0] {
+		width += widest(rows, column)
+	}
+	return width
+}
+
+// gap is the number of blanks between two columns.
+const gap = 2
+
+// writeRows writes a line for each row, with a bar where there is one.
+func (s *Stats) writeRows(out *bytes.Buffer, rows [][]string, bars []string) {
+	for i, row := range rows {
+		for column, cell := range row {
+			if column > 0 {
+				fmt.Fprintf(out, "%*s", gap, "")
+			}
+			if column < len(s.by) {
+				fmt.Fprintf(out, "%-*s", widest(rows, column), cell)
+			} else {
+				fmt.Fprintf(out, "%*s", widest(rows, column), cell)
+			}
+		}
+		if bars[i] != "" {
+			fmt.Fprintf(out, "%*s%s", gap, "", bars[i])
+		}
+		out.WriteByte('\n')
+	}
+}
+
+// writeStacked writes the names of each row above its numbers, the title of a session below its id.
+func (s *Stats) writeStacked(out *bytes.Buffer, rows [][]string, width int) {
+	named := len(s.by)
+	for _, row := range rows {
+		for key, name := range row[:named] {
+			if s.by[key] == bySession {
+				id, title, _ := strings.Cut(name, " ")
+				out.WriteString(id + "\n")
+				name = title
+			}
+			if s.by[key] != byCWD {
+				name = shortened(name, width, false)
+			}
+			if name != "" {
+				out.WriteString(name + "\n")
+			}
+		}
+		for column := named; column < len(row); column++ {
+			fmt.Fprintf(out, "%*s%*s", gap, "", widest(rows, column), row[column])
+		}
+		out.WriteByte('\n')
+	}
+}
+
+// bars returns the bars of the rows of groups, "" for the titles, the total and a group without one.
+func (s *Stats) bars(groups []*group, width int, blocks []string) []string {
+	bars := []string{""}
+	for _, share := range s.shares(groups) {
+		bars = append(bars, drawBar(share*float64(width), blocks))
+	}
+	return append(bars, "")
+}
+
 // fit cuts the names in rows so that these have so many columns with a bar, whose width it returns.
 func (s *Stats) fit(rows [][]string, width int) (bar int) {
 	room := width
 	if width == NoWidth {
 		room = TableWidth
 	}
-	room -= 2 * (len(rows[0]) - 1)
+	room -= gap * (len(rows[0]) - 1)
 	for k := len(s.by); k < len(rows[0]); k++ {
 		room -= widest(rows, k)
 	}
@@ -421,7 +478,7 @@ func (s *Stats) fit(rows [][]string, width int) (bar int) {
 	for k := range s.by {
 		room -= widest(rows, k)
 	}
-	return max(0, min(maxBar, room-2))
+	return max(0, min(maxBar, room-gap))
 }
 
 // cutNames cuts the names in rows so that those of a line have so much room.
