@@ -219,15 +219,8 @@ func (c *agentCall) hits(query *search.Query, m search.Matcher, widen widening) 
 	if err != nil {
 		return nil, err
 	}
-	var result *search.Result
 	f := finding{widen: widen}
-	err = f.search(c.ctx, searcher, &m, func() (hits []search.Hit, err error) {
-		result, err = searcher.Search(c.ctx, m)
-		if err != nil {
-			return nil, err
-		}
-		return result.Hits, nil
-	})
+	result, _, err := f.hits(c.ctx, searcher, m)
 	if err != nil {
 		return nil, err
 	}

@@ -222,75 +222,90 @@ func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m sear
 	}
 	var unread []*search.FileHits
 	found := 0
-	err = paged(cmd, func(out *view.Screen) error {
+	err = paged(cmd, func(out *view.Screen) (err error) {
 		p := f.printer(cmd, src, out)
-		p.Whole = func(h *search.Hit) (search.Hit, error) {
-			return searcher.Whole(cmd.Context(), m, h)
-		}
 		if f.count || f.list {
-			var sessions []*search.FileHits
-			err = withProgress(cmd, func(ctx context.Context) error {
-				return f.search(ctx, searcher, &m, func() (_ []search.Hit, err error) {
-					sessions, unread, err = searcher.Count(ctx, m)
-					return nil, err
-				})
-			})
-			if err != nil {
-				return err
-			}
-			found = len(sessions)
-			if cmd.Flags().Changed("max-count") && f.max > 0 {
-				sessions = sessions[:min(found, f.max)]
-			}
-			p.Sessions(sessions)
-			return nil
-		}
-		var result *search.Result
-		err = withProgress(cmd, func(ctx context.Context) error {
-			return f.search(ctx, searcher, &m, func() (hits []search.Hit, err error) {
-				result, err = searcher.Search(ctx, m)
-				if err != nil {
-					return nil, err
-				}
-				return result.Hits, nil
-			})
-		})
-		if err != nil {
+			found, unread, err = f.printCounts(cmd, searcher, m, p)
 			return err
 		}
-		unread = result.Unread
-		found = len(result.Hits)
-		err = p.Hits(result.Hits)
-		flushed := out.Flush()
-		if err == nil {
-			err = flushed
-		}
-		if err != nil {
-			return err
-		}
-		if result.More && !cmd.Flags().Changed("max-count") { // grep's -m is silent too
-			sayError(cmd, fmt.Errorf("there are more than these %d: %s, or -m 0 for all", found, result.Advice()))
-		}
-		return nil
+		found, unread, err = f.printHits(cmd, searcher, m, p, out)
+		return err
 	})
 	return endSearch(cmd, err, unread, found > 0)
 }
 
-// search runs a search for a Matcher, and once more if there is one that finds more, which it becomes.
-func (f *finding) search(
-	ctx context.Context, by *search.Searcher, m *search.Matcher, run func() ([]search.Hit, error),
-) error {
-	hits, err := run()
+// printCounts prints the sessions with hits. It returns how many there are, and those that could not be searched.
+func (f *finding) printCounts(
+	cmd *cobra.Command, by *search.Searcher, m search.Matcher, p *search.Printer,
+) (found int, unread []*search.FileHits, err error) {
+	var sessions []*search.FileHits
+	err = withProgress(cmd, func(ctx context.Context) error {
+		sessions, unread, err = f.counts(ctx, by, m)
+		return err
+	})
+	if err != nil {
+		return 0, unread, err
+	}
+	found = len(sessions)
+	if cmd.Flags().Changed("max-count") && f.max > 0 {
+		sessions = sessions[:min(found, f.max)]
+	}
+	p.Sessions(sessions)
+	return found, unread, nil
+}
+
+// printHits prints the hits with a printer on a screen. It returns how many there are, and the sessions that could not be searched.
+func (f *finding) printHits(
+	cmd *cobra.Command, by *search.Searcher, m search.Matcher, p *search.Printer, out *view.Screen,
+) (found int, unread []*search.FileHits, err error) {
+	var result *search.Result
+	err = withProgress(cmd, func(ctx context.Context) error {
+		result, m, err = f.hits(ctx, by, m)
+		return err
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	p.Whole = func(h *search.Hit) (search.Hit, error) { return by.Whole(cmd.Context(), m, h) }
+	found = len(result.Hits)
+	err = p.Hits(result.Hits)
+	flushed := out.Flush()
+	if err == nil {
+		err = flushed
+	}
+	if err == nil && result.More && !cmd.Flags().Changed("max-count") { // grep's -m is silent too
+		sayError(cmd, fmt.Errorf("there are more than these %d: %s, or -m 0 for all", found, result.Advice()))
+	}
+	return found, result.Unread, err
+}
+
+// hits searches for a Matcher, and once more where there is one that finds more. It returns the hits, and the
+// Matcher that has found them.
+func (f *finding) hits(ctx context.Context, by *search.Searcher, m search.Matcher) (*search.Result, search.Matcher, error) {
+	result, err := by.Search(ctx, m)
 	if err != nil || f.widen == nil {
-		return err
+		return result, m, err
 	}
-	wider, err := f.widen(ctx, by, hits)
+	wider, err := f.widen(ctx, by, result.Hits)
 	if err != nil || wider == nil {
-		return err
+		return result, m, err
 	}
-	*m = wider
-	_, err = run()
-	return err
+	result, err = by.Search(ctx, wider)
+	return result, wider, err
+}
+
+// counts is hits for the numbers of hits alone: it returns the sessions that have any, and those that could not
+// be searched.
+func (f *finding) counts(ctx context.Context, by *search.Searcher, m search.Matcher) (sessions, unread []*search.FileHits, err error) {
+	sessions, unread, err = by.Count(ctx, m)
+	if err != nil || f.widen == nil {
+		return sessions, unread, err
+	}
+	wider, err := f.widen(ctx, by, nil)
+	if err != nil || wider == nil {
+		return sessions, unread, err
+	}
+	return by.Count(ctx, wider)
 }
 
 // printer returns the printer of the hits.
