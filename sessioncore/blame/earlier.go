@@ -213,21 +213,32 @@ func (t *Tracer) moves(ctx context.Context, hits []search.Hit, matcher *search.M
 	return all, nil
 }
 
+// entryOf returns the entry of a hit, with its session, which callers must release, and that one's header.
+func (t *Tracer) entryOf(hit *search.Hit) (*sessioncore.Snapshot, rawjson.Value, sessioncore.Entry, error) {
+	snap, err := t.Acquire(hit)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	header, _, err := snap.ReadHeader()
+	if err != nil {
+		snap.Release()
+		return nil, nil, 0, err
+	}
+	e, err := snap.FindName(hit.Entry)
+	if err != nil {
+		snap.Release()
+		return nil, nil, 0, err
+	}
+	return snap, header, e, nil
+}
+
 // movesIn returns the moves in an entry.
 func (t *Tracer) movesIn(hit *search.Hit, matcher *search.Moves) (all []*fileMove, err error) {
-	snap, err := t.Acquire(hit)
+	snap, header, e, err := t.entryOf(hit)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Release()
-	header, _, err := snap.ReadHeader()
-	if err != nil {
-		return nil, err
-	}
-	e, err := snap.FindName(hit.Entry)
-	if err != nil {
-		return nil, err
-	}
 	calls, err := succeededShells(snap, e)
 	if err != nil {
 		return nil, err

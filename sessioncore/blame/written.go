@@ -130,19 +130,11 @@ func (t *Tracer) origins(ctx context.Context, phrase string, before *search.Hit,
 
 // namedIn returns the paths in the calls of an entry.
 func (t *Tracer) namedIn(hit *search.Hit, anywhere *search.Touched) (paths []string, err error) {
-	snap, err := t.Acquire(hit)
+	snap, header, e, err := t.entryOf(hit)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Release()
-	header, _, err := snap.ReadHeader()
-	if err != nil {
-		return nil, err
-	}
-	e, err := snap.FindName(hit.Entry)
-	if err != nil {
-		return nil, err
-	}
 	text, err := snap.ShownText(e)
 	if err != nil {
 		return nil, err
