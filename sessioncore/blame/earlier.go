@@ -42,10 +42,16 @@ type Tracer struct {
 	IsDirectory bool
 	// Exists reports whether there is a file at a path.
 	Exists func(path string) bool
+
+	left map[string]sessioncore.Entry // see firstLeaving; by the sessions' files
 }
 
-// maxEarlier bounds the earlier paths of a file.
-const maxEarlier = 16
+const (
+	// maxEarlier bounds the earlier paths of a file.
+	maxEarlier = 16
+	// maxTried bounds the moves that are tried for one of them, as each costs a search of all sessions.
+	maxTried = 16
+)
 
 // fileMove is a move of a shell's call that has succeeded.
 type fileMove struct {
@@ -70,6 +76,7 @@ func (m *fileMove) isBefore(other *fileMove) bool {
 // from which path it was moved. A file whose first call wrote all of it began there: it was moved from nowhere,
 // and no session is searched for a move.
 func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, error) {
+	t.left = map[string]sessioncore.Entry{}
 	var all []Earlier
 	var last *fileMove
 	named := 0
@@ -133,10 +140,9 @@ func (t *Tracer) before(ctx context.Context, file *search.Touched, later *fileMo
 		}
 		return b.by.Time.Compare(a.by.Time)
 	})
-	for _, m := range moves {
-		if !m.isBefore(later) {
-			continue
-		}
+	isLater := func(m *fileMove) bool { return !m.isBefore(later) }
+	moves = slices.DeleteFunc(moves, isLater)
+	for _, m := range moves[:min(len(moves), maxTried)] {
 		found, err := t.choose(ctx, file, m)
 		if err != nil || found != nil {
 			return found, m, err
@@ -246,7 +252,7 @@ func (t *Tracer) movesIn(hit *search.Hit, matcher *search.Moves) (all []*fileMov
 	for _, shell := range calls {
 		start := shell.Start(renames.WorkingDirectory{})
 		if shell.Dir == "" && !shell.IsFresh {
-			start, err = directoryBefore(snap, header, e)
+			start, err = t.directoryBefore(hit.File, snap, header, e)
 			if err != nil {
 				return nil, err
 			}
@@ -314,21 +320,40 @@ func saysFailed(content rawjson.Value) bool {
 }
 
 // directoryBefore returns the directory in which a shell begins that may keep the directory of the call
-// before it: that of the session, or nothing tells it, as an agent may have put the shell back.
-func directoryBefore(
-	snap *sessioncore.Snapshot, header rawjson.Value, before sessioncore.Entry,
+// before it: that of the session, or nothing tells it, as an agent may have put the shell back. It reads the
+// calls of a session once.
+func (t *Tracer) directoryBefore(
+	file string, snap *sessioncore.Snapshot, header rawjson.Value, before sessioncore.Entry,
 ) (dir renames.WorkingDirectory, err error) {
+	left, isKnown := t.left[file]
+	if !isKnown {
+		left, err = firstLeaving(snap, header)
+		if err != nil {
+			return dir, err
+		}
+		t.left[file] = left
+	}
+	if left < before {
+		return renames.Unknown, nil
+	}
+	return renames.WorkingDirectory{}, nil
+}
+
+// firstLeaving returns the first entry with a call of a shell that may end in another directory than the
+// session's, the number of entries for none.
+func firstLeaving(snap *sessioncore.Snapshot, header rawjson.Value) (sessioncore.Entry, error) {
 	text, _ := header.Member("cwd").Text()
 	cwd, _, _ := names.AbsPath(text)
-	home := renames.WorkingDirectory{}.In(path.Clean(cwd))
+	start := renames.WorkingDirectory{}
+	home := start.In(path.Clean(cwd))
 	reader := sessioncore.NewEntryReader(snap)
-	for e := sessioncore.Entry(0); e < before; e++ {
+	for e := range sessioncore.Entry(snap.Len()) {
 		if snap.Role(e) != sessioncore.RoleAssistant {
 			continue
 		}
 		text, err := reader.Read(e)
 		if err != nil {
-			return dir, err
+			return 0, err
 		}
 		if !bytes.Contains(text, []byte("cd")) && !bytes.Contains(text, []byte("pushd")) {
 			continue
@@ -336,14 +361,17 @@ func directoryBefore(
 		isElsewhere := false
 		message.EachCall(snap.Message(e, text).Member("content"), func(call *message.Members) {
 			shell, isShell := message.Shell(call)
-			if isShell && !shell.IsFresh && shell.Dir == "" {
-				_, end := renames.Find(shell.Command, dir)
-				isElsewhere = isElsewhere || end != dir && end != home
+			if !isShell || shell.IsFresh || shell.Dir != "" {
+				return
+			}
+			_, end := renames.Find(shell.Command, start)
+			if end != start && end != home {
+				isElsewhere = true
 			}
 		})
 		if isElsewhere {
-			return renames.Unknown, nil
+			return e, nil
 		}
 	}
-	return dir, nil
+	return sessioncore.Entry(snap.Len()), nil
 }
