@@ -110,15 +110,5 @@ func factsIn(facts agents.Object) (s session) {
 
 // write writes the text of a session.
 func (k *keptTexts) write(s *session, out io.Writer) error {
-	obj, err := k.files.Open(s.text)
-	if err != nil {
-		return err
-	}
-	defer obj.Close()
-	st, err := obj.Stat()
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, io.NewSectionReader(obj, 0, st.Size))
-	return err
+	return agents.CopyOf(k.files, s.text)(out)
 }
