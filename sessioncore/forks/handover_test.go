@@ -160,6 +160,7 @@ var refusals = regexp.MustCompile(`nothing was said up to here|sessions of opera
 // TestReceiveEverywhere hands the samples of all agents over, at entries all over them: the new session has the same
 // words, calls and results, and a service takes them.
 func TestReceiveEverywhere(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	total := 0
 	for _, file := range samples(t) {
 		text, err := os.ReadFile(file)

@@ -135,6 +135,7 @@ func briefListing(t *testing.T, files storage.Files) *Listing {
 // TestBriefTree: a listing that answers one question shows a tree as any other does, also where sessions moved, have no
 // directory, or are no sessions, and reads less of them.
 func TestBriefTree(t *testing.T) {
+	sessiontest.NotUnderRace(t)
 	files := briefStore(t)
 	brief := func() *Listing { return briefListing(t, files) }
 	full := func() *Listing { return claudeListing(t, files) }
