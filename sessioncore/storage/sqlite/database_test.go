@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -235,6 +236,21 @@ func TestReadBeside(t *testing.T) {
 	close(stop)
 	running.Wait()
 	require.NotZero(t, accepted)
+}
+
+// TestExpressions: a database is read of which an index has an expression as deep as that over the texts of messages in Kilo
+// Code 7.7.9, and functions of many arguments.
+func TestExpressions(t *testing.T) {
+	dir := t.TempDir()
+	conn := writer(t, dir)
+	deep := "v"
+	for i := range 40 {
+		deep = fmt.Sprintf("CASE WHEN v = %d THEN trim(v || ' ') ELSE %s END", i, deep)
+	}
+	many := "coalesce(v" + strings.Repeat(", ''", 20) + ")"
+	require.NoError(t, conn.Exec("CREATE INDEX i ON n ("+deep+", "+many+") WHERE json_valid(v)"))
+	rows, total := sum(t, sessiontest.OpenDir(t, dir))
+	require.Equal(t, []int{1, 1}, []int{rows, total})
 }
 
 // TestRefused: a database with a transaction that was not ended, one that is none, and a link are refused.
