@@ -17,6 +17,7 @@ import (
 	"sessionfs/nodes/direct"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
+	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
@@ -63,23 +64,50 @@ func (u *Unmounted) Snapshot(ctx context.Context, dir string) (*sessioncore.Snap
 	return snap, err
 }
 
+// Header returns the header of the session of a directory in the mount, without links. It neither converts nor
+// indexes the session.
+func (u *Unmounted) Header(ctx context.Context, dir string) (header []byte, err error) {
+	_, _, err = u.ofSession(dir, func(store *sessioncore.Store, name string) error {
+		header, err = sessioncore.ReadHeaderOf(ctx, store.Storage(), name)
+		return err
+	})
+	if err == nil && header == nil {
+		err = sessioncore.ErrNotSession
+	}
+	return header, err
+}
+
 // acquire returns the session of Snapshot with its store and the name of its file there.
 func (u *Unmounted) acquire(ctx context.Context, dir string) (
 	snap *sessioncore.Snapshot, store *sessioncore.Store, name string, err error,
+) {
+	store, name, err = u.ofSession(dir, func(store *sessioncore.Store, name string) error {
+		snap, err = store.Session(name).Acquire(ctx)
+		return err
+	})
+	return snap, store, name, err
+}
+
+// ofSession calls do with the store of the session of a directory, and the name of its file there.
+func (u *Unmounted) ofSession(dir string, do func(store *sessioncore.Store, name string) error) (
+	store *sessioncore.Store, name string, err error,
 ) {
 	top, name, _ := strings.Cut(dir, "/")
 	store = u.tree.store
 	if top == layout.Archive {
 		store = u.tree.archive.store
 	}
-	snap, err = store.Session(name + layout.SessionSuffix).Acquire(ctx)
+	err = do(store, name+layout.SessionSuffix)
 	beside := strings.ReplaceAll(name, "/artifacts/", "/")
 	if beside != name && storage.IsMissing(err) {
 		name = beside // of a subagent
-		snap, err = store.Session(name + layout.SessionSuffix).Acquire(ctx)
+		err = do(store, name+layout.SessionSuffix)
 	}
-	return snap, store, name + layout.SessionSuffix, err
+	return store, name + layout.SessionSuffix, err
 }
+
+// LimitGarbage sets how much garbage the process may have for 100 bytes in use, from now on.
+func (u *Unmounted) LimitGarbage(percent int) { budget.FixPercent(percent) }
 
 // NewestFirst returns all sessions, last modified first, as they are read.
 func (u *Unmounted) NewestFirst(ctx context.Context) iter.Seq2[*listing.Info, error] {

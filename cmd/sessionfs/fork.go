@@ -50,9 +50,14 @@ func forkCommand() *cobra.Command {
 	return cmd
 }
 
+// forkGarbage is how much garbage there may be for 100 bytes in use while a session is forked: it and its fork are converted,
+// one after the other.
+const forkGarbage = 120
+
 // fork makes a session that ends at an entry of another one, the leaf if none is named, and returns
 // its path in the tree.
 func (p *picker) fork(at source.NamedSession, title string) (string, error) {
+	p.src.LimitGarbage(forkGarbage)
 	err := p.mayImport(at)
 	if err != nil {
 		return "", err

@@ -139,8 +139,9 @@ func (p *picker) print(chosen source.NamedSession) error {
 // header has the needed members of a session's header.
 type header struct{ Type, ID, CWD string }
 
+// header reads the header of a session, which is not converted for it.
 func (p *picker) header(session string) (h header, err error) {
-	text, err := iofs.ReadFile(p.src, path.Join(session, "header.json"))
+	text, err := p.src.Header(p.cmd.Context(), session)
 	if err == nil {
 		err = json.Unmarshal(text, &h)
 	}

@@ -91,6 +91,23 @@ type Record struct {
 	Line  int64
 }
 
+// read makes r the record in a unit of a file.
+func (r *Record) read(u *jsonl.Unit, innerKey string) {
+	r.Line = u.Line
+	if len(u.Members) > 0 {
+		r.Object = u.Members
+		r.Value = u.Text
+		r.Inner = u.Inner
+		return
+	}
+	r.Value = OneLine(u)
+	r.Object = Read(r.Value)
+	r.Inner = nil
+	if innerKey != "" {
+		r.Inner = Read(r.Member(innerKey))
+	}
+}
+
 // Origin is a record of which entries are made.
 type Origin struct {
 	id   string
@@ -282,6 +299,9 @@ func (b *Builder) Restart() *Builder {
 	}
 	return NewBuilder(about, b.provider, b.begin)
 }
+
+// IsHeaded reports whether the header is written, so that only another reading changes it.
+func (b *Builder) IsHeaded() bool { return b.headed }
 
 // Reread notes that the record has a fact that earlier lines lack.
 func (b *Builder) Reread() { b.again = true }

@@ -38,8 +38,9 @@ type ForkRequest struct {
 	Title string
 	// Time is the time of the fork.
 	Time time.Time
-	// RawControls is that of the Builder of the session. The fork has the characters escaped.
+	// RawControls and InnerKey are those of the Builder of the session. The fork has the characters escaped.
 	RawControls bool
+	InnerKey    string
 }
 
 // Last returns the records of the fork's last entry.
@@ -120,14 +121,15 @@ func (r *ForkRequest) end() int64 {
 // CopyRecords writes the records of a file up to the last line of a fork, each changed by a function.
 // The error is a ForkError for a damaged line, or one that is too long.
 func CopyRecords(
-	obj storage.Object, request *ForkRequest, out io.Writer, change func(record rawjson.Value) (rawjson.Value, error),
+	obj storage.Object, request *ForkRequest, out io.Writer, change func(record *Record) (rawjson.Value, error),
 ) error {
 	st, err := obj.Stat()
 	if err != nil {
 		return err
 	}
 	end := request.end()
-	last := int64(0) // the line of the record written last
+	last := int64(0)  // the line of the record written last
+	var record Record // reused
 	copyUnit := func(u *jsonl.Unit) error {
 		if u.Line > end {
 			return jsonl.ErrStop
@@ -136,7 +138,8 @@ func CopyRecords(
 		if err != nil {
 			return err
 		}
-		text, err := change(OneLine(u))
+		record.read(u, request.InnerKey)
+		text, err := change(&record)
 		if err != nil {
 			return err
 		}
@@ -148,7 +151,7 @@ func CopyRecords(
 		_, err = out.Write([]byte("\n"))
 		return err
 	}
-	records := jsonl.Records{RawControls: request.RawControls}
+	records := jsonl.Records{RawControls: request.RawControls, Inner: request.InnerKey}
 	_, err = records.Load(context.Background(), obj, jsonl.Position{}, st.Size, copyUnit)
 	if err != nil && !errors.Is(err, jsonl.ErrStop) {
 		return err

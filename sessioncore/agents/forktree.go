@@ -185,30 +185,33 @@ func insertInOrder(chain, more []int) []int {
 	return append(out, more...)
 }
 
-// Read returns the text of a record, on one line, in a buffer that may be used again. The error is
+// Read reads a record, on one line, into another one, of which it uses the memory again. The error is
 // storage.ErrStale if the file was changed meanwhile, and a ForkError for a record that is too long.
-func (t *RecordTree) Read(at int, buffer []byte) (rawjson.Value, error) {
+func (t *RecordTree) Read(at int, record *Record) error {
 	r := &t.Records[at]
 	if r.size > MaxForkedRecord {
-		return nil, NoFork("line %d has %d bytes, at most %d can be copied", r.Line, r.size, MaxForkedRecord)
+		return NoFork("line %d has %d bytes, at most %d can be copied", r.Line, r.size, MaxForkedRecord)
 	}
-	text := slices.Grow(buffer[:0], int(r.size))[:r.size]
+	text := slices.Grow(record.Value[:0], int(r.size))[:r.size]
 	err := storage.ReadFull(t.obj, text, r.off)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !rawjson.IsValidObject(text) {
-		return nil, fmt.Errorf("%w: line %d was changed meanwhile", storage.ErrStale, r.Line)
+		return fmt.Errorf("%w: line %d was changed meanwhile", storage.ErrStale, r.Line)
 	}
-	if bytes.ContainsAny(text, "\r\n") {
-		return OneLine(&jsonl.Unit{Text: text, Loose: true}), nil
+	if bytes.IndexByte(text, '\n') >= 0 || bytes.IndexByte(text, '\r') >= 0 {
+		text = OneLine(&jsonl.Unit{Text: text, Loose: true})
 	}
-	return text, nil
+	record.Value = text
+	record.Object = record.Object.Read(record.Value)
+	record.Line = r.Line
+	return nil
 }
 
 // ForkedFrom returns the member of a copied record with the ids of the original's session and record. A
 // copy of a copy names the first record.
-func ForkedFrom(record rawjson.Value, session string) rawjson.Field {
+func ForkedFrom(record *Record, session string) rawjson.Field {
 	uuid := record.Member("forkedFrom").Member("messageUuid")
 	if !uuid.IsString() || uuid.Is("") {
 		uuid = record.Member("uuid")

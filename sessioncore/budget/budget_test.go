@@ -179,6 +179,27 @@ func TestCollector(t *testing.T) {
 	require.Less(t, debug.SetMemoryLimit(-1), int64(Default+50<<20))
 }
 
+// TestFixPercent: a percent that a command sets stays, unless the user set another one.
+func TestFixPercent(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	defer isPercentFixed.Store(false)
+	t.Setenv("GOMEMLIMIT", "")
+	adjusted := func() int {
+		c := &collector{b: New(Default), others: func() int64 { return 0 }}
+		c.adjust()
+		return debug.SetGCPercent(100)
+	}
+	t.Setenv("GOGC", "300")
+	FixPercent(70)
+	require.Equal(t, 100, adjusted())
+	t.Setenv("GOGC", "")
+	require.NotEqual(t, 100, adjusted())
+	FixPercent(70)
+	require.Equal(t, 70, adjusted())
+}
+
 // TestGiveBack: garbage is collected and given back where it is much, and a process without it is left alone.
 func TestGiveBack(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

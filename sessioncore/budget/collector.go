@@ -27,6 +27,20 @@ func (b *Budget) LimitCollector(others func() int64) {
 	c.watch()
 }
 
+// isPercentFixed says that FixPercent was called.
+var isPercentFixed atomic.Bool
+
+// FixPercent sets how much garbage there may be for 100 bytes in use, for the rest of the process: a
+// command that makes little garbage, or must be small, knows better than LimitCollector. GOGC in the
+// environment overrides this.
+func FixPercent(percent int) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	isPercentFixed.Store(true)
+	debug.SetGCPercent(percent)
+}
+
 // collector follows the garbage collector.
 type collector struct {
 	b      *Budget
@@ -94,7 +108,8 @@ func (c *collector) adjust() {
 	live := int64(sample[0].Value.Uint64())
 	room := percent(live)
 	before := c.room.Load()
-	if os.Getenv("GOGC") == "" && (room < before-percentStep || room > before+percentStep) {
+	isOurs := os.Getenv("GOGC") == "" && !isPercentFixed.Load()
+	if isOurs && (room < before-percentStep || room > before+percentStep) {
 		c.room.Store(room)
 		debug.SetGCPercent(int(room))
 	}

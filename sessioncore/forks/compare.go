@@ -8,59 +8,153 @@ import (
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
 // compareMessages returns an error that names the first message in which two contexts differ. got may
 // have more messages: a client writes the records of an answer and of its results side by side.
 func compareMessages(want, got *document.Document) error {
-	at, isSame, err := firstDifference(want, got)
-	if err != nil || isSame {
-		return err
+	c := &contextComparison{
+		want:      newMessageReader(want),
+		got:       newMessageReader(got),
+		wantChunk: make([]byte, chunkSize),
+		gotChunk:  make([]byte, chunkSize),
 	}
-	a, err := readerBefore(want, at)
-	if err != nil {
-		return err
-	}
-	b := *a
-	b.in = bufferedFrom(got, a.off)
 	for {
-		x, errA := a.next()
-		y, errB := b.next()
-		switch {
-		case errA == io.EOF && (errB == nil || errB == io.EOF):
-			return nil
-		case errA != nil && errA != io.EOF:
-			return errA
-		case errB != nil && errB != io.EOF:
-			return errB
-		case x != y || errA != errB:
-			return &forkRefusal{agents.NoFork("the new session would differ in message %d of the conversation", max(1, a.messages))}
+		same, isAll, err := c.sameBytes()
+		if err != nil || isAll {
+			return err
+		}
+		at := c.want.off + same
+		isPast, err := c.goTo(at)
+		if err != nil || isPast {
+			return err
+		}
+		isPast, err = c.compareTo(at)
+		if err != nil || isPast {
+			return err
 		}
 	}
 }
 
-// chunkSize is the size of a read of a context.
-const chunkSize = 64 << 10
+// contextComparison compares two contexts. Both readers stand behind the same bytes, but for the members of
+// laterKeys. Equal bytes are compared in chunks, and read one by one only around a difference.
+type contextComparison struct {
+	want, got           *messageReader
+	wantChunk, gotChunk []byte
+}
 
-// firstDifference returns the offset of the first chunk in which two contexts differ.
-func firstDifference(want, got *document.Document) (at int64, isSame bool, err error) {
-	size := min(want.Size(), got.Size())
-	x := make([]byte, chunkSize)
-	y := make([]byte, chunkSize)
-	for ; at < size; at += chunkSize {
-		n := min(chunkSize, size-at)
-		if err := storage.ReadFull(want, x[:n], at); err != nil {
-			return at, false, err
+const (
+	// firstChunk is the size of the first read of both contexts, and chunkSize the size of the largest.
+	firstChunk = 4 << 10
+	chunkSize  = 64 << 10
+)
+
+// sameBytes returns the number of bytes that both contexts have in common from here on. isAll says that
+// there are no others.
+func (c *contextComparison) sameBytes() (same int64, isAll bool, err error) {
+	wantRest := c.want.of.Size() - c.want.off
+	gotRest := c.got.of.Size() - c.got.off
+	size := min(wantRest, gotRest)
+	chunk := int64(firstChunk)
+	for same < size {
+		n := min(chunk, size-same)
+		err := storage.ReadFull(c.want.of, c.wantChunk[:n], c.want.off+same)
+		if err != nil {
+			return same, false, err
 		}
-		if err := storage.ReadFull(got, y[:n], at); err != nil {
-			return at, false, err
+		err = storage.ReadFull(c.got.of, c.gotChunk[:n], c.got.off+same)
+		if err != nil {
+			return same, false, err
 		}
-		if !bytes.Equal(x[:n], y[:n]) {
-			return at, false, nil
+		equal := samePrefix(c.wantChunk[:n], c.gotChunk[:n])
+		same += int64(equal)
+		if int64(equal) < n {
+			return same, false, nil
+		}
+		chunk = min(2*chunk, chunkSize)
+	}
+	return same, wantRest == gotRest, nil
+}
+
+// samePrefix returns the number of bytes that two texts of one length have in common at their beginning.
+func samePrefix(x, y []byte) int {
+	if bytes.Equal(x, y) {
+		return len(x)
+	}
+	n := 0
+	for x[n] == y[n] {
+		n++
+	}
+	return n
+}
+
+// goTo moves both readers to the last place before a difference from which members can be compared. The
+// offset of the difference is that in want. isPast says that the list of messages ends before it.
+func (c *contextComparison) goTo(at int64) (isPast bool, err error) {
+	gap := c.got.off - c.want.off
+	start := c.want.position
+	place, err := c.want.advance(at)
+	if err != nil || c.want.isPast() {
+		return c.want.isPast(), err
+	}
+	isEnd, err := c.isMemberEnd(at, gap)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case isEnd:
+		place = c.want.position
+	case place.off == 0: // none was passed
+		place = start
+	}
+	c.want.goTo(place)
+	place.off += gap
+	c.got.goTo(place)
+	return false, nil
+}
+
+// isMemberEnd reports whether a member of a message ends before a difference in both contexts. Function
+// advance moved to it.
+func (c *contextComparison) isMemberEnd(at, gap int64) (bool, error) {
+	if c.want.inString || c.want.depth != listDepth+1 {
+		return false, nil
+	}
+	for _, side := range []struct {
+		of *document.Document
+		at int64
+	}{{c.want.of, at}, {c.got.of, at + gap}} {
+		var next [1]byte
+		n, err := side.of.ReadAt(next[:], side.at)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if n == 0 || next[0] != ',' && next[0] != '}' {
+			return false, nil
 		}
 	}
-	return size, want.Size() == got.Size(), nil
+	return true, nil
+}
+
+// compareTo compares both contexts byte by byte until want is behind an offset. isPast says that its list of
+// messages ends there.
+func (c *contextComparison) compareTo(at int64) (isPast bool, err error) {
+	for c.want.off <= at {
+		x, errWant := c.want.next()
+		y, errGot := c.got.next()
+		switch {
+		case errWant == io.EOF && (errGot == nil || errGot == io.EOF):
+			return true, nil
+		case errWant != nil && errWant != io.EOF:
+			return false, errWant
+		case errGot != nil && errGot != io.EOF:
+			return false, errGot
+		case x != y || errWant != errGot:
+			return false, &forkRefusal{agents.NoFork("the new session would differ in message %d of the conversation", max(1, c.want.messages))}
+		}
+	}
+	return false, nil
 }
 
 // laterKeys begin the members of a message that the client records behind an answer.
@@ -69,7 +163,13 @@ var laterKeys = [][]byte{[]byte(`"usage":`), []byte(`"stopReason":`), []byte(`"e
 // messageReader reads the bytes of the list of messages in a context, without the members of laterKeys. It knows
 // only strings and brackets, as a context may be larger than the memory.
 type messageReader struct {
-	in       *bufio.Reader
+	of *document.Document
+	in *bufio.Reader
+	position
+}
+
+// position is a place in a context, and the state of its text there.
+type position struct {
 	off      int64 // of the next byte
 	depth    int   // of brackets
 	inString bool
@@ -80,27 +180,75 @@ type messageReader struct {
 // listDepth is the depth of brackets in the list of messages.
 const listDepth = 2
 
-func bufferedFrom(context *document.Document, off int64) *bufio.Reader {
-	return bufio.NewReaderSize(io.NewSectionReader(context, off, context.Size()-off), chunkSize)
+// newMessageReader returns a reader at the beginning of a context.
+func newMessageReader(of *document.Document) *messageReader {
+	r := &messageReader{of: of, in: bufio.NewReaderSize(nil, firstChunk)}
+	r.goTo(position{})
+	return r
 }
 
-// readerBefore returns a reader of a context from the last member of a message that begins before an
-// offset.
-func readerBefore(context *document.Document, at int64) (*messageReader, error) {
-	r := &messageReader{in: bufferedFrom(context, 0)}
-	before := *r
-	for r.off < at {
-		c, err := r.read()
+// goTo moves to a place.
+func (r *messageReader) goTo(place position) {
+	r.position = place
+	r.in.Reset(io.NewSectionReader(r.of, place.off, r.of.Size()-place.off))
+}
+
+// isPast reports whether the list of messages has ended.
+func (p *position) isPast() bool { return p.messages > 0 && p.depth < listDepth }
+
+// advance moves to an offset, or to the end of the list before it, and returns the place of the last comma
+// between two members of a message, the zero position for none.
+func (r *messageReader) advance(to int64) (comma position, err error) {
+	for r.off < to && !r.isPast() {
+		_, err := r.in.Peek(1)
 		if err != nil {
-			return nil, err
+			return comma, err
 		}
-		if c == ',' && !r.inString && r.depth == listDepth+1 {
-			before = *r
-			before.off--
+		chunk, _ := r.in.Peek(int(min(int64(r.in.Buffered()), to-r.off)))
+		n := 0
+		switch {
+		case r.escaped:
+		case r.inString:
+			n = r.skipString(chunk)
+		default:
+			n = r.skipBrackets(chunk, &comma)
+		}
+		if n == 0 { // an escape that goes on behind the chunk, or a wrong one
+			_, err = r.read()
+			if err != nil {
+				return comma, err
+			}
+			continue
+		}
+		_, _ = r.in.Discard(n)
+		r.off += int64(n)
+	}
+	return comma, nil
+}
+
+// skipString follows the text of a string in a chunk, and returns the number of bytes up to its end.
+func (r *messageReader) skipString(chunk []byte) int {
+	var s rawjson.Scanner
+	n, status := s.SkipString(chunk, 0)
+	if status == rawjson.OK {
+		r.inString = false
+	}
+	return n
+}
+
+// skipBrackets follows the text between two strings in a chunk, and returns the number of bytes up to a string.
+func (r *messageReader) skipBrackets(chunk []byte, comma *position) int {
+	for i, c := range chunk {
+		if c == ',' && r.depth == listDepth+1 {
+			*comma = r.position
+			comma.off += int64(i)
+		}
+		r.add(c)
+		if r.inString {
+			return i + 1
 		}
 	}
-	before.in = bufferedFrom(context, before.off)
-	return &before, nil
+	return len(chunk)
 }
 
 // next returns the next byte. The error is io.EOF behind the list.
@@ -114,7 +262,7 @@ func (r *messageReader) next() (byte, error) {
 		if before == listDepth && r.depth < listDepth {
 			return c, io.EOF
 		}
-		if c != ',' || r.inString {
+		if c != ',' || r.inString || r.depth != listDepth+1 {
 			return c, nil
 		}
 		isSkipped, err := r.skipLater()
@@ -159,21 +307,21 @@ func (r *messageReader) skipLater() (isSkipped bool, err error) {
 }
 
 // add follows a byte of the text.
-func (r *messageReader) add(c byte) {
+func (p *position) add(c byte) {
 	switch {
-	case r.escaped:
-		r.escaped = false
-	case r.inString && c == '\\':
-		r.escaped = true
+	case p.escaped:
+		p.escaped = false
+	case p.inString && c == '\\':
+		p.escaped = true
 	case c == '"':
-		r.inString = !r.inString
-	case r.inString:
+		p.inString = !p.inString
+	case p.inString:
 	case c == '{' || c == '[':
-		if c == '{' && r.depth == listDepth {
-			r.messages++
+		if c == '{' && p.depth == listDepth {
+			p.messages++
 		}
-		r.depth++
+		p.depth++
 	case c == '}' || c == ']':
-		r.depth--
+		p.depth--
 	}
 }

@@ -2,6 +2,7 @@ package forks
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/document"
+	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -210,11 +212,10 @@ func pathLines(ctx context.Context, snap *sessioncore.Snapshot, entry sessioncor
 
 // linesOf returns the lines of the records of an entry.
 func linesOf(snap *sessioncore.Snapshot, e sessioncore.Entry) (agents.EntryLines, error) {
-	text, err := snap.EntryText(e)
+	origin, err := originOf(snap, e)
 	if err != nil {
 		return agents.EntryLines{}, err
 	}
-	origin := text.Member("origin")
 	of := agents.EntryLines{}
 	of.File, _ = origin.Member("path").Text()
 	for line := range origin.Member("lines").EachElement {
@@ -224,6 +225,42 @@ func linesOf(snap *sessioncore.Snapshot, e sessioncore.Entry) (agents.EntryLines
 		of.Lines = []int64{agents.Count(origin.Member("line"))}
 	}
 	return of, nil
+}
+
+// originSize is the size of the end of an entry in which its member origin is looked for, in bytes.
+const originSize = 512
+
+// originOf returns the member origin of an entry. Converters write it last, so that the end of most entries is enough.
+func originOf(snap *sessioncore.Snapshot, e sessioncore.Entry) (rawjson.Value, error) {
+	at, isRange := snap.EntryRange(e)
+	if isRange {
+		end := make([]byte, min(at.Size, originSize))
+		err := storage.ReadFull(snap, end, at.Offset+at.Size-int64(len(end)))
+		if err != nil {
+			return nil, err
+		}
+		origin := lastOrigin(bytes.TrimSuffix(end, []byte("\n")))
+		if origin != nil {
+			return origin, nil
+		}
+	}
+	text, err := snap.EntryText(e)
+	return text.Member("origin"), err
+}
+
+// lastOrigin returns the member origin that ends an object of which a text is the end, nil if it begins before the text
+// or is not the last member.
+func lastOrigin(end []byte) rawjson.Value {
+	const key = `,"origin":`
+	at := bytes.LastIndex(end, []byte(key+"{"))
+	if at < 0 {
+		return nil
+	}
+	origin := bytes.TrimSuffix(end[at+len(key):], []byte("}"))
+	if !rawjson.IsValidObject(origin) {
+		return nil
+	}
+	return origin
 }
 
 // wholeLine returns the last one of the entries of one line that follow an entry: a line is copied

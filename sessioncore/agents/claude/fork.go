@@ -148,17 +148,16 @@ type forkWriter struct {
 	id     string // of the fork
 	origin string // id of the forked session
 	before string // uuid of the record written last
-	buffer []byte
+	record agents.Record
 	made   []byte // the record that was written last
 }
 
 // write writes a record. It changes only the members that name the session and the record before it.
 func (w *forkWriter) write(at int) error {
-	text, err := w.file.Read(at, w.buffer)
+	err := w.file.Read(at, &w.record)
 	if err != nil {
 		return err
 	}
-	w.buffer = text
 	parent := "null"
 	if w.before != "" && !w.file.isBoundary(at) {
 		parent = quoted(w.before)
@@ -166,13 +165,13 @@ func (w *forkWriter) write(at int) error {
 	fields := []rawjson.Field{
 		{Key: "parentUuid", JSON: parent},
 		{Key: "sessionId", JSON: quoted(w.id)},
-		agents.ForkedFrom(text, w.origin),
+		agents.ForkedFrom(&w.record, w.origin),
 	}
-	if !text.Member("entrypoint").Missing() { // the picker of sessions shows no others
+	if !w.record.Member("entrypoint").Missing() { // the picker of sessions shows no others
 		fields = append(fields, rawjson.Field{Key: "entrypoint", JSON: `"cli"`})
 	}
 	w.before = w.file.Records[at].UUID
-	w.made = append(rawjson.AppendMembers(w.made[:0], text, fields), '\n')
+	w.made = append(rawjson.AppendMembers(w.made[:0], w.record.Value, w.record.Object, fields), '\n')
 	_, err = w.out.Write(w.made)
 	return err
 }

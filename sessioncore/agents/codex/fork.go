@@ -36,13 +36,14 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 	defer obj.Close()
 	isFirst := true
 	var numbers numbering
-	err = agents.CopyRecords(obj, request, out, func(record rawjson.Value) (rawjson.Value, error) {
-		numbers.addRecord(record)
+	request.InnerKey = "payload"
+	err = agents.CopyRecords(obj, request, out, func(record *agents.Record) (rawjson.Value, error) {
+		numbers.add(record.Object, record.Inner, record.Line, int64(len(record.Value)))
 		if !isFirst {
-			return record, nil
+			return record.Value, nil
 		}
 		isFirst = false
-		return forkMeta(record, request)
+		return forkMeta(record.Value, request)
 	})
 	if why := numbers.refusal(); err == nil && why != "" {
 		err = agents.NoFork("Codex would not resume it: %s", why)

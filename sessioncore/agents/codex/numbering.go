@@ -6,7 +6,6 @@ import (
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/jsonl"
-	"sessionfs/sessioncore/internal/rawjson"
 )
 
 // numbering follows the ordinals of a rollout's records. In a paginated rollout the client (since 0.145)
@@ -64,9 +63,4 @@ func (n *numbering) unresumed() *jsonl.LineProblem {
 		return nil
 	}
 	return &jsonl.LineProblem{Line: n.line, Size: n.size, Why: jsonl.ReasonNoResume + ": " + why}
-}
-
-// addRecord is add for a record of a fork.
-func (n *numbering) addRecord(record rawjson.Value) {
-	n.add(agents.Read(record), agents.Read(record.Member("payload")), 1, int64(len(record)))
 }

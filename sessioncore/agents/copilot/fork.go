@@ -62,10 +62,10 @@ func (f *eventFork) now() string {
 }
 
 // event returns an event for the fork: the first one with the fork's id, others as they are.
-func (f *eventFork) event(event rawjson.Value) (rawjson.Value, error) {
+func (f *eventFork) event(event *agents.Record) (rawjson.Value, error) {
 	f.last = append(f.last[:0], event.Member("id")...)
 	if f.isBegun {
-		return event, nil
+		return event.Value, nil
 	}
 	f.isBegun = true
 	data := event.Member("data")
@@ -77,7 +77,7 @@ func (f *eventFork) event(event rawjson.Value) (rawjson.Value, error) {
 		{Key: "sessionId", JSON: quoted(f.request.ID)},
 		{Key: "startTime", JSON: f.now()},
 	})
-	return rawjson.SetMembers(event, []rawjson.Field{{Key: "data", JSON: string(changed)}}), nil
+	return rawjson.SetMembers(event.Value, []rawjson.Field{{Key: "data", JSON: string(changed)}}), nil
 }
 
 // writeNote writes the event that names the original.

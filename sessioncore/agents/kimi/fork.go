@@ -72,17 +72,21 @@ type logFork struct {
 	prompt string          // the last one
 }
 
-// blobRef matches the URL of an image that lies beside the log.
-var blobRef = regexp.MustCompile(`"blobref:[^";\\]*;([0-9a-f]{64})"`)
+// blobURL begins the URL of an image that lies beside the log, and blobRef matches it.
+const blobURL = "blobref:"
+
+var blobRef = regexp.MustCompile(`"` + blobURL + `[^";\\]*;([0-9a-f]{64})"`)
 
 // rights are the types of records by which the person gave rights to the original. A fork begins with those of
 // a new session, as the client's settings are.
 var rights = []string{"permission.set_mode", "permission.rules.add", "permission.record_approval_result"}
 
 // record returns a record as it is, or the note in the place of one that gave a right.
-func (f *logFork) record(record rawjson.Value) (rawjson.Value, error) {
-	for _, found := range blobRef.FindAllSubmatch(record, -1) {
-		f.blobs[string(found[1])] = true
+func (f *logFork) record(record *agents.Record) (rawjson.Value, error) {
+	if bytes.Contains(record.Value, []byte(blobURL)) {
+		for _, found := range blobRef.FindAllSubmatch(record.Value, -1) {
+			f.blobs[string(found[1])] = true
+		}
 	}
 	typ, _ := record.Member("type").Text()
 	if slices.Contains(rights, typ) {
@@ -92,7 +96,7 @@ func (f *logFork) record(record rawjson.Value) (rawjson.Value, error) {
 	if typ == "turn.prompt" && isTyped {
 		_, f.prompt = contentOf(record.Member("input"))
 	}
-	return record, nil
+	return record.Value, nil
 }
 
 // forkState is the state.json of a fork.

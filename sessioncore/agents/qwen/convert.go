@@ -82,7 +82,9 @@ func (c *converter) fork(session rawjson.Value) {
 	id, _ := session.Text()
 	if id != "" && c.About.Parent == "" && id != c.About.ID {
 		c.About.Parent = id
-		c.Reread()
+		if c.IsHeaded() {
+			c.Reread()
+		}
 	}
 }
 

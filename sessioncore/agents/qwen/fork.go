@@ -77,31 +77,30 @@ type forkWriter struct {
 	origin  string        // id of the forked session
 	before  string        // JSON of the uuid of the record written last, "" for none
 	first   rawjson.Value // the first record
-	buffer  []byte
+	record  agents.Record
 	made    []byte // the record that was written last
 }
 
 // write writes a record, unless it is of the forked session alone.
 func (w *forkWriter) write(at int) error {
-	text, err := w.tree.Read(at, w.buffer)
+	err := w.tree.Read(at, &w.record)
 	if err != nil {
 		return err
 	}
-	w.buffer = text
-	subtype, _ := text.Member("subtype").Text()
-	if text.Member("type").Is("system") && slices.Contains(ownRecords, subtype) {
+	subtype, _ := w.record.Member("subtype").Text()
+	if w.record.Member("type").Is("system") && slices.Contains(ownRecords, subtype) {
 		return nil
 	}
 	if w.first == nil {
-		w.first = slices.Clone(text)
+		w.first = slices.Clone(w.record.Value)
 	}
 	fields := []rawjson.Field{
 		{Key: "parentUuid", JSON: w.parent()},
 		{Key: "sessionId", JSON: quoted(w.request.ID)},
-		agents.ForkedFrom(text, w.origin),
+		agents.ForkedFrom(&w.record, w.origin),
 	}
-	w.before = string(text.Member("uuid"))
-	w.made = append(rawjson.AppendMembers(w.made[:0], text, fields), '\n')
+	w.before = string(w.record.Member("uuid"))
+	w.made = append(rawjson.AppendMembers(w.made[:0], w.record.Value, w.record.Object, fields), '\n')
 	_, err = w.out.Write(w.made)
 	return err
 }

@@ -171,3 +171,21 @@ func TestLinear(t *testing.T) {
 		return agentstest.ConvertWork(t, converter, line).Scanned
 	})
 }
+
+// TestReadOnce: a fork is converted once, as its first record names the original. A later record that names one
+// changes the header.
+func TestReadOnce(t *testing.T) {
+	begun := func() *agents.Builder {
+		return agents.NewBuilder(agents.About{ID: id, Title: "Beds"}, agents.Provider{}, newConverter)
+	}
+	add := func(b *agents.Builder, record string) { b.Add(nil, rawjson.Value(record), 1) }
+	b := begun()
+	add(b, strings.Replace(prompt("u1", "Beds"), `{`, `{"forkedFrom":{"sessionId":"original"},`, 1))
+	require.Nil(t, b.Restart())
+	require.Equal(t, "original", b.About.Parent)
+
+	b = begun()
+	add(b, prompt("u1", "Beds"))
+	add(b, `{"uuid":"u2","parentUuid":"u1","type":"system","subtype":"parent_session","systemPayload":{"parentSessionId":"original"}}`)
+	require.NotNil(t, b.Restart())
+}

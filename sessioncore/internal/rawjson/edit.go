@@ -122,12 +122,18 @@ type Field struct{ Key, JSON string }
 
 // SetMembers returns an object with members set, removed, or appended. Of repeated ones it sets the
 // last.
-func SetMembers(object Value, fields []Field) []byte { return AppendMembers(nil, object, fields) }
-
-// AppendMembers is SetMembers that appends the object to dst.
-func AppendMembers(dst []byte, object Value, fields []Field) []byte {
-	last := make([]TextEdit, len(fields)) // of the last member of each field; End is 0 for none
+func SetMembers(object Value, fields []Field) []byte {
+	var members []Member
 	for m := range object.EachMember {
+		members = append(members, m)
+	}
+	return AppendMembers(nil, object, members, fields)
+}
+
+// AppendMembers is SetMembers for an object of which the members are known. It appends the object to dst.
+func AppendMembers(dst []byte, object Value, members []Member, fields []Field) []byte {
+	last := make([]TextEdit, len(fields)) // of the last member of each field; End is 0 for none
+	for _, m := range members {
 		for i := range fields {
 			if m.KeyIs(fields[i].Key) {
 				last[i] = TextEdit{
@@ -151,13 +157,25 @@ func AppendMembers(dst []byte, object Value, fields []Field) []byte {
 			add = AppendListed(add, string(AppendQuoted(nil, f.Key))+":"+f.JSON)
 		}
 	}
-	if !isRemoved && len(add) == 0 {
-		return edits.AppendTo(dst, object)
+	switch {
+	case isRemoved:
+		drop := func(m Member) bool {
+			return slices.ContainsFunc(fields, func(f Field) bool {
+				return f.JSON == "" && m.KeyIs(f.Key)
+			})
+		}
+		edits = edits.Object(object, 0, string(add), drop)
+	case len(add) > 0:
+		edits = append(edits, behindMembers(members, string(add)))
 	}
-	drop := func(m Member) bool {
-		return slices.ContainsFunc(fields, func(f Field) bool {
-			return f.JSON == "" && m.KeyIs(f.Key)
-		})
+	return edits.AppendTo(dst, object)
+}
+
+// behindMembers returns the edit that adds members behind those of an object.
+func behindMembers(members []Member, add string) TextEdit {
+	if len(members) == 0 {
+		return TextEdit{Start: 1, End: 1, Text: add}
 	}
-	return edits.Object(object, 0, string(add), drop).AppendTo(dst, object)
+	end := members[len(members)-1].End
+	return TextEdit{Start: end, End: end, Text: "," + add}
 }
