@@ -44,10 +44,21 @@ func forkCommand() *cobra.Command {
 			return err
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), names.VisibleLine(r.String()))
+		p.warnOfLoss(forked)
 		return err
 	})
 	cmd.Flags().StringVar(&title, "name", "", "the new session's `NAME`, where the agent keeps it in the file")
 	return cmd
+}
+
+// warnOfLoss says that the agent will delete a session once it was resumed, where it does.
+func (p *picker) warnOfLoss(session string) {
+	agent := agents.Find(p.agent(session).Name)
+	if agent == nil || !agent.DeletesResumed {
+		return
+	}
+	fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: warning: %s deletes a session that was resumed, at its next start. "+
+		"Keep copies first: sessionfs keep\n", agent.Title)
 }
 
 // forkGarbage is how much garbage there may be for 100 bytes in use while a session is forked: it and its fork are converted,
@@ -176,6 +187,7 @@ func (p *picker) goOnFrom(at source.NamedSession) error {
 	if err != nil {
 		return err
 	}
+	p.warnOfLoss(forked)
 	return p.start(forked)
 }
 

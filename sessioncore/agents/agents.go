@@ -69,6 +69,8 @@ type Agent struct {
 	Keeps     bool
 	Deletes   time.Duration
 	DeletesBy string
+	// DeletesResumed says that the agent deletes a session at its next start once it was resumed.
+	DeletesResumed bool
 
 	// Instructions is the customType of entries with the program's own instructions to its model, which no
 	// other agent's model is sent. "" for none.

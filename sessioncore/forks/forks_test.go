@@ -1,8 +1,10 @@
 package forks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -27,6 +29,7 @@ import (
 const (
 	claudeFile  = "projects/-w/5a5a5a5a-0000-4000-8000-000000000001.jsonl"
 	copilotFile = "session-state/5a5a5a5a-0000-4000-8000-000000000001/events.jsonl"
+	geminiFile  = "tmp/w/chats/session-2026-10-06T09-00-5a5a5a5a.jsonl"
 	qwenFile    = "projects/-w/chats/5a5a5a5a-0000-4000-8000-000000000001.jsonl"
 	kimiFile    = "sessions/wd_w/session_5a5a5a5a-0000-4000-8000-000000000001/agents/main/wire.jsonl"
 	codexFile   = "sessions/2026/11/28/rollout-2026-11-28T10-00-00-5a5a5a5a-0000-4000-8000-000000000001.jsonl"
@@ -79,6 +82,8 @@ func (h *home) path(name string) string {
 		return filepath.Join(h.Dir, dir, strings.TrimSuffix(base, ".jsonl"), "events.jsonl")
 	case "kimi":
 		return filepath.Join(h.Dir, "sessions", dir, strings.TrimSuffix(base, ".jsonl"), "agents/main/wire.jsonl")
+	case "gemini":
+		return filepath.Join(h.Dir, "tmp", dir, "chats", base)
 	case "qwen":
 		return filepath.Join(h.Dir, "projects", dir, "chats", base)
 	}
@@ -145,6 +150,7 @@ func TestEveryEntry(t *testing.T) {
 		"claude":  claudeFile,
 		"codex":   codexFile,
 		"copilot": copilotFile,
+		"gemini":  geminiFile,
 		"kimi":    kimiFile,
 		"qwen":    qwenFile,
 	} {
@@ -172,13 +178,16 @@ func TestEveryEntry(t *testing.T) {
 func (h *home) forkEverywhere(t *testing.T, name string) {
 	_, spent := h.leaf(name)
 	// These have a line that is none.
-	isDamaged := slices.Contains([]string{"pending.jsonl", "damage.jsonl"}, filepath.Base(t.Name()))
+	isDamaged := slices.Contains([]string{"pending.jsonl", "damage.jsonl", "5-tools-shell.jsonl"}, filepath.Base(t.Name()))
 	for _, id := range h.entries(name) {
 		before := files(t, h.Dir)
 		forked, err := h.fork(name, id, "")
-		if isDamaged && err != nil {
-			require.ErrorContains(t, err, "is damaged")
+		if isDamaged && err != nil && strings.Contains(err.Error(), "is damaged") {
 			require.ErrorIs(t, err, sessioncore.ErrInvalid)
+			continue
+		}
+		if h.Agent == "gemini" && err != nil {
+			h.checkGeminiRefusal(name, id, err)
 			continue
 		}
 		require.NoError(t, err, id)
@@ -191,6 +200,30 @@ func (h *home) forkEverywhere(t *testing.T, name string) {
 		}
 		h.remove(forked)
 	}
+}
+
+// checkGeminiRefusal checks that a fork of Gemini CLI was refused where nothing was said, or where an error had the
+// client take a prompt back.
+func (h *home) checkGeminiRefusal(name, id string, err error) {
+	require.ErrorIs(h.T, err, sessioncore.ErrInvalid)
+	if h.hasWords(name, id) {
+		require.ErrorContains(h.T, err, "took the prompt before this error out")
+		require.Equal(h.T, "e1", id)
+		return
+	}
+	require.ErrorContains(h.T, err, "nothing was said up to here")
+}
+
+// hasWords reports whether there is a message or a compaction up to an entry.
+func (h *home) hasWords(name, id string) bool {
+	snap, err := h.store.Session(name).Acquire(context.Background())
+	require.NoError(h.T, err)
+	defer snap.Release()
+	end, err := snap.Find(id)
+	require.NoError(h.T, err)
+	return slices.ContainsFunc(snap.Path(end), func(e sessioncore.Entry) bool {
+		return snap.Kind(e) == sessioncore.TypeMessage || snap.Kind(e) == sessioncore.TypeCompaction
+	})
 }
 
 // remove removes the files of a fork.
@@ -529,5 +562,98 @@ func TestDifferent(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorIs(t, err, sessioncore.ErrInvalid)
 		require.Equal(t, before, files(t, h.Dir))
+	}
+}
+
+// TestGeminiRecords: a fork has the lines of the original byte for byte, but for those that name the session. Its last line
+// has the time of the fork, so that the client does not delete it as an old one.
+func TestGeminiRecords(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(sessiontest.TestData(t), "forks", "gemini.jsonl"))
+	require.NoError(t, err)
+	original := strings.SplitAfter(string(text), "\n")
+	again := `{"sessionId":"5a5a5a5a-0000-4000-8000-000000000001","projectHash":"h","startTime":"2026-11-30T00:38:00.000Z"}` + "\n"
+	more := `{"id":"more","type":"user","content":"Count the eels","sessionId":"x","projectHash":"y"}` + "\n"
+	odd := `{"$set":{"a":1},"sessionId":"x","projectHash":"y"}` + "\n"
+	h := newHome(t, "gemini", geminiFile, string(text)+again+odd+more)
+	name := h.Sessions("")[0]
+	h.forks.Now = func() time.Time { return time.Date(2026, 12, 1, 9, 30, 0, 0, time.FixedZone("", 3600)) }
+	const now = `"2026-12-01T08:30:00.000Z"`
+	for words, want := range map[string]struct {
+		title string
+		lines int
+	}{
+		`"toolName":"read_file"`: {lines: 7},
+		`Two herons.`:            {lines: 10},
+		`No frogs.`:              {lines: 22, title: "Frogs"}, // rewound
+		`One toad.`:              {lines: 36},                 // behind a compression
+		`Count the eels`:         {lines: 46},
+	} {
+		forked, err := h.fork(name, h.entryWith(name, words), want.title)
+		require.NoError(t, err, words)
+		got, err := os.ReadFile(h.path(forked))
+		require.NoError(t, err)
+		lines := strings.SplitAfter(string(got), "\n")
+		id := h.records(forked)[0]["sessionId"].(string)
+		require.Equal(t, "session-2026-12-01T08-30-"+id[:8]+".jsonl", path.Base(forked))
+		require.Equal(t, map[string]any{"sessionId": "5a5a5a5a-0000-4000-8000-000000000001"}, h.records(forked)[0]["forkedFrom"])
+		end := `{"$set":{"lastUpdated":` + now + "}}\n"
+		if want.title != "" {
+			end = `{"$set":{"summary":"Frogs","lastUpdated":` + now + "}}\n"
+		}
+		require.Equal(t, []string{end, ""}, lines[want.lines:], words)
+		for i, line := range append(slices.Clone(original[:len(original)-1]), again, odd, more)[:want.lines] {
+			if i == 0 || line == again {
+				require.Contains(t, lines[i], `"startTime":`+now)
+				require.Contains(t, lines[i], `"sessionId":"`+id+`"`)
+				continue
+			}
+			require.Equal(t, strings.Replace(line, `{"$set":{"sessionId":"5a5a5a5a-0000-4000-8000-000000000001"`, `{"$set":{"sessionId":"`+id+`"`, 1), lines[i])
+		}
+		require.NotContains(t, string(got), `"sessionId":"5a5a5a5a-0000-4000-8000-000000000001","projectHash"`)
+	}
+}
+
+// TestGeminiRefused: the client would delete a session without words at its next start, and reads no states of a document.
+func TestGeminiRefused(t *testing.T) {
+	const header = `{"sessionId":"5a5a5a5a-0000-4000-8000-000000000001","projectHash":"h","startTime":"2026-11-30T00:38:00.000Z"}` + "\n"
+	message := func(id, typ, text, more string) string {
+		return fmt.Sprintf(`{"id":%q,"type":%q,"content":[{"text":%q}]%s}`+"\n", id, typ, text, more)
+	}
+	u1 := message("u1", "user", "words of u1", "")
+	for name, test := range map[string]struct{ file, text, id, want string }{
+		"unknown":    {text: header + u1, id: "u2", want: "no such entry"},
+		"damaged":    {text: header + "{\"torn\n" + u1, id: "u1", want: "line 2 is damaged"},
+		"long":       {text: header + message("u1", "user", "x", `,"more":"`+strings.Repeat("x", agents.MaxForkedRecord)+`"`), id: "u1", want: "at most 33554432"},
+		"context":    {text: header + message("u1", "user", "<session_context>\nhere", ""), id: "u1", want: "nothing was said"},
+		"command":    {text: header + message("u1", "user", " /help", ""), id: "u1", want: "nothing was said"},
+		"empty":      {text: header + message("g1", "gemini", "", `,"toolCalls":[],"thoughts":[]`), id: "g1", want: "nothing was said"},
+		"taken back": {text: header + u1 + `{"$rewindTo":"u1"}` + "\n" + message("u2", "user", "?", ""), id: "u2", want: "nothing was said"},
+		"cleared":    {text: header + u1 + `{"$rewindTo":"?"}` + "\n" + message("u2", "user", "?", ""), id: "u2", want: "nothing was said"},
+		"replaced":   {text: header + u1 + `{"$set":{"messages":[]}}` + "\n" + message("u2", "user", "?", ""), id: "u2", want: "nothing was said"},
+		"an error":   {text: header + message("u0", "user", "one", "") + u1 + `{"$rewindTo":"u1"}` + "\n" + message("e1", "error", "no", ""), id: "e1", want: "fork at the prompt"},
+		"no header":  {text: message("u0", "user", "one", "") + header + u1, id: "u1", want: "does not begin with its session"},
+		"subagent":   {text: strings.Replace(header, `"h"`, `"h","kind":"subagent"`, 1) + u1, id: "u1", want: "a subagent's session"},
+		"document":   {file: strings.TrimSuffix(geminiFile, "l"), text: `{"sessionId":"s","projectHash":"h","messages":[` + u1 + `]}`, id: "u1", want: "one document"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t, "gemini", cmp.Or(test.file, geminiFile), test.text)
+			before := files(t, h.Dir)
+			_, err := h.fork(h.Sessions("")[0], test.id, "")
+			require.ErrorContains(t, err, test.want)
+			require.Equal(t, before, files(t, h.Dir))
+		})
+	}
+	for name, text := range map[string]string{
+		"an answer": header + message("g1", "gemini", "yes", ""),
+		"a call":    header + message("g1", "gemini", "", `,"toolCalls":[{"id":"c1","name":"x","args":{}}]`),
+		"a thought": header + message("g1", "gemini", "", `,"thoughts":[{"subject":"a","description":"b"}]`),
+		"an image":  header + `{"id":"g1","type":"user","content":[{"inlineData":{"mimeType":"image/png","data":"AA=="}}]}` + "\n",
+		"completed": header + message("g1", "gemini", "", "") + message("g1", "gemini", "yes", ""),
+		"in a list": header + u1 + `{"$set":{"messages":[` + message("g1", "user", "yes", "") + `]}}` + "\n",
+		"an error":  header + u1 + message("g1", "error", "no", ""),
+	} {
+		h := newHome(t, "gemini", geminiFile, text)
+		_, err := h.fork(h.Sessions("")[0], "g1", "")
+		require.NoError(t, err, name)
 	}
 }

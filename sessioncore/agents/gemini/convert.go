@@ -89,6 +89,7 @@ func (c *converter) record(record *agents.Record) {
 	case r.Member("id").IsString():
 		c.message(r)
 	case r.Member("sessionId").IsString():
+		c.fork(r.Member("forkedFrom").Member("sessionId"))
 		h := agents.Header{ID: r.Member("sessionId"), Time: r.Member("startTime"), Cwd: agents.Quoted(c.Moved)}
 		kind := r.Member("kind")
 		isLost := !c.Side && sessionOf(c.About.ID+ending) == "" // its session is gone
@@ -97,6 +98,14 @@ func (c *converter) record(record *agents.Record) {
 		}
 		c.Begin(h)
 		agents.EachPart(r.Member("messages"), func(m rawjson.Value) { c.message(agents.Read(m)) })
+	}
+}
+
+// fork sets the session of which this one is a fork by sessionfs.
+func (c *converter) fork(session rawjson.Value) {
+	id, _ := session.Text()
+	if id != "" && c.About.Parent == "" && !c.IsHeaded() {
+		c.About.Parent = id
 	}
 }
 

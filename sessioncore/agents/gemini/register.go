@@ -23,6 +23,8 @@ func init() {
 		Keeps:     true,
 		Deletes:   30 * 24 * time.Hour,
 		DeletesBy: "general.sessionRetention",
+
+		DeletesResumed: true,
 		Detect: func(dir string) bool {
 			return agents.HasDir(filepath.Join(dir, projectsDir), "*", chatsDir) ||
 				agents.HasDir(filepath.Join(dir, projectsDir)) && agents.HasFile(dir, projectsName)
