@@ -6,7 +6,7 @@
 #   run_limit       how many seconds the checks of one version may take
 #   pi_checks       what bun runs for the versions of pi, unless the script has nothing for them
 #   codex_checks    the same for those of Codex
-#   handover_checks the same for handovers among omp, Codex and Claude Code
+#   handover_checks the same for handovers among omp, Codex, Copilot, OpenCode and Claude Code
 #   writers_checks  the same for the tools that write files of Gemini CLI, GitHub Copilot CLI and Claude Code
 #   whole_clients   1 if the client is run itself, and not only its code
 #   with_postgres   1 if the checks use scripts/postgresrun
@@ -217,6 +217,9 @@ get_client() {
 		elif [[ $version == handover ]]; then
 			install "$client" 18.2.3 "$cache/client-18.2.3" || return
 			install @openai/codex 0.171.0 "$cache/client-codex-0.171.0" || return
+			why='npm cannot install GitHub Copilot CLI 1.0.102 or OpenCode 1.18.33'
+			install @github/copilot 1.0.102 "$cache/client-copilot-1.0.102" || return
+			install opencode-ai 1.18.33 "$cache/client-opencode-1.18.33" || return
 		elif [[ $version == codex-* ]]; then
 			install @openai/codex "${version#codex-}" "$cache/client-$version" || return
 		elif [[ $version == gemini-* ]]; then

@@ -10,7 +10,7 @@ const kinds: Record<string, string> = { "image/png": "iVBOR", "image/jpeg": "/9j
 const mostImage = 5 << 20;
 
 /** Text that a client adds by itself, and is no part of what was handed over. */
-export const isAdded = (text: string) => /^<(system-reminder|environment_context|user_instructions|permissions|skills_instructions|collaboration_mode|apps_instructions|plugins_instructions|recommended_plugins|personality|multi_agent|session-guidance)|^# AGENTS/.test(text.trimStart());
+export const isAdded = (text: string) => /^<(system-reminder|environment_context|user_instructions|permissions|skills_instructions|collaboration_mode|apps_instructions|plugins_instructions|recommended_plugins|personality|multi_agent|session-guidance)|^# AGENTS|^Image file at path image-\d+\.|^What did we do so far\?$|^Attached media from tool result:$/.test(text.trimStart());
 
 /** Takes the messages of a request apart, and says what a service would refuse. */
 class Reader {
@@ -102,8 +102,8 @@ function ofMessages(asked: any): Talk {
 function ofResponses(asked: any): Talk {
 	const r = new Reader();
 	for (const i of asked.input) {
-		if (i.type === "message" && i.role !== "developer" && i.role !== "system") {
-			for (const c of i.content) c.image_url ? r.dataURL(c.image_url) : r.text(i.role === "assistant" ? "model" : "user", c.text, i.role === "user");
+		if ((i.type ?? "message") === "message" && i.role !== "developer" && i.role !== "system") {
+			for (const c of listOf(i.content)) c.image_url ? r.dataURL(c.image_url) : r.text(i.role === "assistant" ? "model" : "user", c.text, i.role === "user");
 		} else if (i.type === "function_call") {
 			r.call(i.call_id, i.name, JSON.parse(i.arguments));
 		} else if (i.type === "function_call_output") {
@@ -154,7 +154,7 @@ export class Service {
 		const n = ++this.#count, prompt = talk.parts.filter(p => p.kind === "text" && !isAdded(p.said)).at(-1);
 		const runs = hasTools && prompt?.by === "user" && prompt.said.includes("run both") && this.#isUnanswered(asked);
 		if (pathname.endsWith("/messages")) return messages(asked, n, runs);
-		return pathname.endsWith("/responses") ? responses(n, runs) : chat(asked, n, runs);
+		return pathname.endsWith("/responses") ? responses(asked, n, runs) : chat(asked, n, runs);
 	}
 
 	/** Whether the last thing is the prompt, and no result. */
@@ -180,14 +180,16 @@ function messages(asked: any, n: number, runs: boolean): Response {
 	return events([{ type: "message_start", message: { ...message, content: [], stop_reason: null } }, ...blocks, { type: "message_delta", delta: { stop_reason }, usage }, { type: "message_stop" }]);
 }
 
-function responses(n: number, runs: boolean): Response {
-	const calls = runs ? commands(n).map((cmd, i) => ({ type: "function_call", id: `fc_${n}_${i}`, call_id: `call_${n}_${i}`, name: "exec_command", arguments: JSON.stringify({ cmd }) })) : [];
+function responses(asked: any, n: number, runs: boolean): Response {
+	const isCodex = asked.tools?.some((tool: any) => tool.name === "exec_command");
+	const shell = (command: string) => (isCodex ? { name: "exec_command", arguments: JSON.stringify({ cmd: command }) } : { name: "bash", arguments: JSON.stringify({ command, description: "Echo" }) });
+	const calls = runs ? commands(n).map((command, i) => ({ type: "function_call", id: `fc_${n}_${i}`, call_id: `call_${n}_${i}`, ...shell(command) })) : [];
 	const output = [{ type: "message", role: "assistant", id: `msg_${n}`, content: [{ type: "output_text", text: `Answer ${n}.` }] }, ...calls];
 	const usage = { input_tokens: 100, input_tokens_details: { cached_tokens: 0 }, output_tokens: 10, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 110 };
 	return events([
 		{ type: "response.created", response: { id: `resp_${n}` } },
 		...output.map((item, output_index) => ({ type: "response.output_item.done", output_index, item })),
-		{ type: "response.completed", response: { id: `resp_${n}`, usage } },
+		{ type: "response.completed", response: { id: `resp_${n}`, status: "completed", output, usage } },
 	]);
 }
 
