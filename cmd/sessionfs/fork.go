@@ -57,8 +57,8 @@ func (p *picker) warnOfLoss(session string) {
 	if agent == nil || !agent.DeletesResumed {
 		return
 	}
-	fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: warning: %s deletes a session that was resumed, at its next start. "+
-		"Keep copies first: sessionfs keep\n", agent.Title)
+	fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: warning: %s deletes a session that was resumed, at its next start; "+
+		"'sessionfs keep' before then keeps a copy\n", agent.Title)
 }
 
 // forkGarbage is how much garbage there may be for 100 bytes in use while a session is forked: it and its fork are converted,
@@ -187,7 +187,6 @@ func (p *picker) goOnFrom(at source.NamedSession) error {
 	if err != nil {
 		return err
 	}
-	p.warnOfLoss(forked)
 	return p.start(forked)
 }
 

@@ -196,6 +196,7 @@ func (p *picker) start(session string) error {
 		text := names.Visible(strings.TrimSpace(string(owner)))
 		return refuse(exitFailure, "%s: a running agent has %s open: %s", p.cmd.Name(), r.id, text)
 	}
+	p.warnOfLoss(session)
 	p.then = func() error { return r.exec(p.cmd.Name()) }
 	return nil
 }
