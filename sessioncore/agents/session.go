@@ -279,6 +279,7 @@ func (o *object) Start(named bool) ([]byte, error) {
 	}
 	about := format.FactsAbout(o.name)
 	about.Listed = true
+	about.Facts = true // the header alone matters
 	return h.convert(format, about, st.Size, hasHeader)
 }
 

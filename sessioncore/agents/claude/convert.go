@@ -109,7 +109,7 @@ func (c *converter) record(of *agents.Record) {
 		r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
 	}
 	c.titles.read += len(of.Value) + 1
-	if !c.Side && !c.Facts {
+	if !c.Side && !c.Facts && !c.Listed { // a list has found the title before
 		c.titles.add(r.Object)
 		c.SetTitle(c.titles.title())
 	}

@@ -48,7 +48,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 				return nil
 			}
 		}
-		if err == io.EOF {
+		if err == io.EOF || err == nil && len(entries) < listBatch { // there are no more
 			return nil
 		}
 		if err != nil {
