@@ -9,14 +9,20 @@ import (
 
 // Passing is an open session, converted from another agent's file, that can be read without being kept.
 type Passing interface {
-	// ConvertOnce returns the session, in the memory of dst or more, and its state. Nothing of it is kept. It
+	// ConvertOnce returns the session, in the memory of dst or more, and its state. Nothing of it is kept. With
+	// words, it may lack what no search looks at: usages, and details of results without calls. It
 	// returns nil for a session that is long, or converted already.
-	ConvertOnce(ctx context.Context, dst []byte) ([]byte, storage.Stat, error)
+	ConvertOnce(ctx context.Context, dst []byte, words bool) ([]byte, storage.Stat, error)
 }
 
 // ConversionBuffer has memory for sessions of which each is read once, one after the other. It is not safe for
 // concurrent use.
-type ConversionBuffer struct{ text []byte }
+type ConversionBuffer struct {
+	// Words says that the sessions are only searched: see Passing.
+	Words bool
+
+	text []byte
+}
 
 // Convert returns the session of an open file, converted for the caller alone. It is valid until the next
 // call. It is nil for a session that is to be read as usual.
@@ -25,7 +31,7 @@ func (b *ConversionBuffer) Convert(ctx context.Context, file storage.Object) (st
 	if !isPassing {
 		return nil, nil
 	}
-	text, st, err := passing.ConvertOnce(ctx, b.text[:0])
+	text, st, err := passing.ConvertOnce(ctx, b.text[:0], b.Words)
 	if err != nil || text == nil {
 		return nil, err
 	}

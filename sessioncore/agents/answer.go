@@ -378,7 +378,7 @@ func (a *Answer) appendTo(out []byte) []byte {
 // appendUsage appends the member usage, if there is one.
 func (a *Answer) appendUsage(dst []byte) []byte {
 	isCounted := a.isSet || a.usage != (Usage{})
-	if !isCounted && len(a.cost) == 0 {
+	if a.builder.Words || !isCounted && len(a.cost) == 0 {
 		return dst
 	}
 	dst = append(dst, `,"usage":{`...)

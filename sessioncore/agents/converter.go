@@ -107,6 +107,7 @@ type About struct {
 	Chain  string // the first record of the subagent, in a file with other conversations
 	Listed bool   // it is for a list, and its converter reads no other file
 	Facts  bool   // its converter writes ids, parents, times, models and usages, but no contents
+	Words  bool   // its converter leaves out what no search looks at: usages, and details of results
 }
 
 // Usage has the tokens of an answer.

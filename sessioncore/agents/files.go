@@ -211,8 +211,9 @@ func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storag
 	return st, f.convert(ctx, s, about, converter, obj, st.Token)
 }
 
-// start returns the facts about a session outside its records, and a converter for its file.
-func (f *Files) start(name string, obj storage.Object, size int64) (about About, first *Builder, err error) {
+// start returns the facts about a session outside its records, and a converter for its file. words are
+// those of About.
+func (f *Files) start(name string, obj storage.Object, size int64, words bool) (about About, first *Builder, err error) {
 	ofEnds := obj
 	if f.facts == nil {
 		memory := ends.Get().(*[ShortSize]byte)
@@ -226,6 +227,7 @@ func (f *Files) start(name string, obj storage.Object, size int64) (about About,
 	if err != nil {
 		return about, nil, err
 	}
+	about.Words = words
 	likely, err := f.likely(name, about, ofEnds, size)
 	if err != nil {
 		return about, nil, err

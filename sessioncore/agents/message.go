@@ -260,6 +260,9 @@ func (b *Builder) Result(r ToolResult) {
 	if b.Facts && string(b.tools[id]) != billedTool {
 		r.Details = nil
 	}
+	if b.Words && !message.MayNest(r.Details) {
+		r.Details = nil
+	}
 	tool, isKnown := b.tools[id]
 	if !isKnown {
 		tool = []byte(`"unknown"`)

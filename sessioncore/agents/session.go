@@ -119,8 +119,9 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	return st, err
 }
 
-// ConvertOnce implements sessioncore.Passing.
-func (o *object) ConvertOnce(ctx context.Context, dst []byte) ([]byte, storage.Stat, error) {
+// ConvertOnce implements sessioncore.Passing. With words an answer ends where it does without: a short file
+// has no more behind one than maxWaiting.
+func (o *object) ConvertOnce(ctx context.Context, dst []byte, words bool) ([]byte, storage.Stat, error) {
 	raw := o.Raw()
 	st, err := raw.Stat()
 	_, last := o.files.find(o.name)
@@ -128,7 +129,7 @@ func (o *object) ConvertOnce(ctx context.Context, dst []byte) ([]byte, storage.S
 	if err != nil || st.Size > longSize || isConverted {
 		return nil, st, err
 	}
-	about, next, err := o.files.start(o.name, raw, st.Size)
+	about, next, err := o.files.start(o.name, raw, st.Size, words)
 	for n := 0; err == nil && next != nil && n < maxReadings; n++ {
 		c := &conversion{about: about, converter: next}
 		dst, err = c.convertOnce(ctx, raw, st.Size, dst)

@@ -28,6 +28,16 @@ func EachNested(result *Members, f func(*Members)) {
 	eachEvent(details, f)
 }
 
+// MayNest reports whether the details of a result may have calls that a tool made while it ran.
+func MayNest(details rawjson.Value) bool {
+	for m := range details.EachMember {
+		if m.KeyIs("statusEvents") || m.KeyIs("cells") {
+			return true
+		}
+	}
+	return false
+}
+
 // eachEvent calls f for each event in the details of a result. The cells of the tool have the same
 // events again.
 func eachEvent(details rawjson.Value, f func(*Members)) {

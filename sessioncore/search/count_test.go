@@ -1,6 +1,8 @@
 package search
 
 import (
+	"bytes"
+	gz "compress/gzip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,8 @@ import (
 	_ "sessionfs/sessioncore/agents/all"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/gzip"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
@@ -28,11 +32,23 @@ func TestCountHasNoLimit(t *testing.T) {
 	require.Equal(t, 3, found[0].Count)
 }
 
+// TestCountsBySession: each session has its own hits, and a copy counts in the older one alone.
+func TestCountsBySession(t *testing.T) {
+	line := sessiontest.MessageLine(0, `{"role":"user","content":"heron"}`)
+	named := func(id string) string { return strings.Replace(line, `"e0"`, `"`+id+`"`, 1) }
+	files := memory.New()
+	for name, text := range map[string]string{"a": named("e1"), "b": named("e2") + named("e3"), "c": named("e3") + named("e4")} {
+		require.NoError(t, files.WriteFile("p/"+name+".jsonl", []byte(sessiontest.Header+text)))
+	}
+	sums := sumsOf(t, New(SearchedSessions{Files: files}), query(t, "heron"))
+	require.Equal(t, map[string]int{"p/a.jsonl": 1, "p/b.jsonl": 2, "p/c.jsonl": 1}, sums)
+}
+
 // words are parts of a text of which queries are made.
 var words = regexp.MustCompile(`[\p{L}\d]{2,12}`)
 
-// queriesFor returns queries of every form, with words of a text.
-func queriesFor(t *testing.T, text string) (queries []*Query) {
+// queriesFor returns queries of every form, with words of a text; each begins with a key or "".
+func queriesFor(t *testing.T, text, key string) (queries []*Query) {
 	found := words.FindAllString(text, -1)
 	for n := range 2 {
 		word := found[len(found)*(2*n+1)/4]
@@ -42,10 +58,10 @@ func queriesFor(t *testing.T, text string) (queries []*Query) {
 			"tool:@ %", "tool:bash", "model:@", "title:%", "title:% @", "after:2020-01-01 %", "before:2020-01-01 %",
 		} {
 			form = strings.NewReplacer("%", word, "@", other).Replace(form)
-			queries = append(queries, query(t, form))
+			queries = append(queries, query(t, key+form))
 		}
-		queries = append(queries, query(t, strings.ToLower(word)), query(t, strings.ToUpper(word)))
-		either, err := Parser{}.Regexp("(?i)"+word+"|"+other, "-"+found[0])
+		queries = append(queries, query(t, key+strings.ToLower(word)), query(t, key+strings.ToUpper(word)))
+		either, err := Parser{}.Regexp("(?i)"+word+"|"+other, key+"-"+found[0])
 		require.NoError(t, err)
 		queries = append(queries, either)
 	}
@@ -53,7 +69,7 @@ func queriesFor(t *testing.T, text string) (queries []*Query) {
 }
 
 // TestCountsAreRows: of each query, in the sessions of each agent, the number of hits is that of the rows
-// that a search without a limit has. Two sessions have copies of the same entries.
+// that a search without a limit has, also of archived sessions. Two sessions have copies of the same entries.
 func TestCountsAreRows(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/agents/*/*.jsonl")
 	require.NoError(t, err)
@@ -66,20 +82,27 @@ func TestCountsAreRows(t *testing.T) {
 		i := slices.IndexFunc(agents.All(), func(a *agents.Agent) bool { return a.Name == name })
 		require.GreaterOrEqual(t, i, 0, name)
 		raw := memory.New()
+		packed := t.TempDir()
 		for _, copied := range []string{"a", "b"} {
-			require.NoError(t, raw.WriteFile("-p/019c6f0e-7a11-4000-8000-00000000000"+copied+".jsonl", text))
+			path := "-p/019c6f0e-7a11-4000-8000-00000000000" + copied + ".jsonl"
+			require.NoError(t, raw.WriteFile(path, text))
+			sessiontest.WriteFile(t, filepath.Join(packed, path+".gz"), string(pack(t, text)))
 		}
-		for _, q := range queriesFor(t, string(text)) {
-			open := func() *Searcher {
-				format, err := agents.All()[i].Alone(raw, rawjson.Value("{}"))
-				require.NoError(t, err)
-				return New(SearchedSessions{Files: agents.NewFiles(raw, format, nil, temporary)})
-			}
-			counted := sumsOf(t, open(), q)
-			rows := rowsOf(t, open(), q)
-			require.Equal(t, rows, counted, "%s: %s", file, q.Key())
-			for _, n := range rows {
-				hits[name] += n
+		archive := gzip.New(sessiontest.OpenDir(t, packed), nil, temporary)
+		for key, files := range map[string]storage.Files{"": raw, "in:archive ": archive} {
+			for _, q := range queriesFor(t, string(text), key) {
+				require.Equal(t, key != "", q.Archive())
+				open := func() *Searcher {
+					format, err := agents.All()[i].Alone(files, rawjson.Value("{}"))
+					require.NoError(t, err)
+					return New(SearchedSessions{Files: agents.NewFiles(files, format, nil, temporary)})
+				}
+				counted := sumsOf(t, open(), q)
+				rows := rowsOf(t, open(), q)
+				require.Equal(t, rows, counted, "%s: %s", file, q.Key())
+				for _, n := range rows {
+					hits[key+name] += n
+				}
 			}
 		}
 	}
@@ -87,6 +110,16 @@ func TestCountsAreRows(t *testing.T) {
 	for name, n := range hits {
 		require.Greater(t, n, 10, name)
 	}
+}
+
+// pack compresses a text as an archive has it.
+func pack(t *testing.T, text []byte) []byte {
+	var packed bytes.Buffer
+	w := gz.NewWriter(&packed)
+	_, err := w.Write(text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return packed.Bytes()
 }
 
 // sumsOf returns how many hits Count has, by file.

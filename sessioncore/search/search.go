@@ -150,7 +150,10 @@ func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*FileHits, 
 		return nil, nil, err
 	}
 	g := hitCollector{count: true}
-	if err := s.each(ctx, worker{s: s, m: m, counts: true}, files, nil, g.add); err != nil {
+	_, isQuery := m.(*Query)
+	w := worker{s: s, m: m, counts: true, buffer: sessioncore.ConversionBuffer{Words: isQuery}}
+	err = s.each(ctx, w, files, nil, g.add)
+	if err != nil {
 		return nil, nil, err
 	}
 	return g.sessions(), g.unread, nil

@@ -2,6 +2,7 @@ package agentstest
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path"
 	"path/filepath"
@@ -62,16 +63,17 @@ func (h *Home) Put(name string, lines ...string) {
 // Read returns the text of a session.
 func (h *Home) Read(name string) string { return storagetest.Read(h.T, h, name) }
 
-// readOnce returns the text of a session that is read without being kept, and its state.
-func (h *Home) readOnce(name string) (string, storage.Stat) {
+// ReadOnce returns the text of a session that is read without being kept, and its state. With words it may
+// lack what no search looks at.
+func (h *Home) ReadOnce(name string, words bool) (string, storage.Stat) {
 	obj, err := h.Open(name)
 	require.NoError(h.T, err)
 	defer obj.Close()
 	passing := obj.(interface {
-		ConvertOnce(ctx context.Context, dst []byte) ([]byte, storage.Stat, error)
+		ConvertOnce(ctx context.Context, dst []byte, words bool) ([]byte, storage.Stat, error)
 	})
 	const used = "memory that another session had"
-	text, st, err := passing.ConvertOnce(h.T.Context(), []byte(used)[:0])
+	text, st, err := passing.ConvertOnce(h.T.Context(), []byte(used)[:0], words)
 	require.NoError(h.T, err)
 	return string(text), st
 }
@@ -106,4 +108,24 @@ func (h *Home) Sessions(dir string) (sessions []string) {
 	}
 	slices.Sort(sessions)
 	return sessions
+}
+
+// Searched returns the lines of a session without the usages of answers and the details of results.
+func Searched(t *testing.T, session string) (lines []string) {
+	for line := range strings.Lines(session) {
+		var entry map[string]any
+		if json.Unmarshal([]byte(line), &entry) != nil { // of a problem
+			lines = append(lines, line)
+			continue
+		}
+		message, _ := entry["message"].(map[string]any)
+		delete(message, "usage")
+		if message["role"] == "toolResult" {
+			delete(message, "details")
+		}
+		text, err := json.Marshal(entry)
+		require.NoError(t, err)
+		lines = append(lines, string(text))
+	}
+	return lines
 }

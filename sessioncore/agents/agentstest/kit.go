@@ -176,12 +176,14 @@ func (k Kit) Growth(t *testing.T, sample, text string) {
 		length = to
 		fresh := k.with(t, sample, text[:to])
 		for _, name := range fresh.Sessions("") {
-			once, onceState := fresh.readOnce(name)
+			once, onceState := fresh.ReadOnce(name, false)
+			words, _ := fresh.ReadOnce(name, true)
 			obj, err := live.Open(name)
 			require.NoError(t, err)
 			now := storagetest.ReadObject(t, obj)
 			require.Equal(t, fresh.Read(name), now, "%d bytes", to)
 			require.Equal(t, once, now, "%d bytes", to)
+			require.Equal(t, Searched(t, now), Searched(t, words), "%d bytes", to)
 			require.Equal(t, onceState, storagetest.Stat(t, fresh, name))
 			st, err := obj.Stat()
 			require.NoError(t, err)

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"context"
 	"hash/maphash"
 	"math"
@@ -87,12 +86,11 @@ func (p *Projects) sessionsByFirst(in *project, dir string) map[string][]string 
 // times returns the times in ms of the messages in a session's file, by a hash of their uuids.
 func (p *Projects) times(name string) map[uint64]int64 {
 	times := map[uint64]int64{}
-	var r agents.Object
 	p.eachRecord(name, math.MaxInt64, func(u *jsonl.Unit) error {
-		if !bytes.Contains(u.Text, []byte(`"uuid"`)) {
-			return nil
+		r := agents.Object(u.Members)
+		if len(r) == 0 { // it is not alone on its line
+			r = agents.Read(u.Text)
 		}
-		r = r.Read(u.Text)
 		uuid, _ := r.Member("uuid").Bytes()
 		ms, _, timed := rawjson.ReadTimestamp(r.Member("timestamp"))
 		if typ := r.Member("type"); timed && len(uuid) > 0 && (typ.Is("user") || typ.Is("assistant")) {
@@ -111,7 +109,7 @@ func (p *Projects) eachRecord(name string, size int64, f func(u *jsonl.Unit) err
 	}
 	defer obj.Close()
 	if st, err := obj.Stat(); err == nil {
-		_, _ = jsonl.Load(context.Background(), obj, jsonl.Position{}, min(st.Size, size), func(u *jsonl.Unit) error {
+		_, _ = jsonl.Records{}.Load(context.Background(), obj, jsonl.Position{}, min(st.Size, size), func(u *jsonl.Unit) error {
 			if u.Kind != jsonl.ObjectUnit {
 				return nil
 			}

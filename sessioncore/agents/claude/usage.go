@@ -19,6 +19,9 @@ func (c *converter) count(a *answer, usage, model rawjson.Value) {
 		return
 	}
 	a.usage = append(a.usage[:0], usage...)
+	if c.Words {
+		return
+	}
 	u, iterations := usageOf(usage)
 	if u.Total < a.total || c.Path != "" {
 		return
