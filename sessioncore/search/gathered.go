@@ -11,7 +11,7 @@ type hitCollector struct {
 	limit  int  // of hits
 	count  bool // of each session's hits, without keeping them
 	hits   []Hit
-	owners []*FileHits      // the session of each hit
+	owners []int32          // the session of each hit, by its place in found
 	found  []*FileHits      // the sessions with hits
 	known  map[uint64]int32 // hits by copyKey
 	unread []*FileHits
@@ -51,15 +51,18 @@ func (g *hitCollector) add(f *FileHits) bool {
 		g.addCounted(f)
 		return true
 	}
+	if len(f.Hits) > 0 {
+		g.found = append(g.found, f)
+	}
 	for i := range f.Hits {
 		if key := f.Hits[i].copyKey(); key != 0 {
 			if n, ok := g.known[key]; ok {
-				g.addCopy(n, f, &f.Hits[i])
+				g.addCopy(n, &f.Hits[i])
 				continue
 			}
 			g.known[key] = int32(len(g.owners))
 		}
-		g.owners = append(g.owners, f)
+		g.own()
 		if len(g.hits) == g.limit {
 			g.more = true
 			return false
@@ -74,34 +77,38 @@ func (g *hitCollector) addCounted(f *FileHits) {
 	if len(f.counted) == 0 {
 		return
 	}
+	g.found = append(g.found, f)
 	for _, key := range f.counted {
 		n, isKnown := g.known[key]
 		if key != 0 && isKnown {
-			g.setOlder(n, f)
+			g.setOlder(n)
 			continue
 		}
 		if key != 0 {
 			g.known[key] = int32(len(g.owners))
 		}
-		g.owners = append(g.owners, f)
+		g.own()
 	}
-	g.found = append(g.found, f)
 	f.counted = nil
 }
 
-// setOlder makes f the owner of hit n if it is older, and reports that.
-func (g *hitCollector) setOlder(n int32, f *FileHits) bool {
-	isOlder := f.compareAge(g.owners[n]) < 0
+// own makes the session found last the owner of the next hit.
+func (g *hitCollector) own() { g.owners = append(g.owners, int32(len(g.found)-1)) }
+
+// setOlder makes the session found last the owner of hit n if it is older, and reports that.
+func (g *hitCollector) setOlder(n int32) bool {
+	last := len(g.found) - 1
+	isOlder := g.found[last].compareAge(g.found[g.owners[n]]) < 0
 	if isOlder {
-		g.owners[n] = f
+		g.owners[n] = int32(last)
 	}
 	return isOlder
 }
 
-// addCopy adds a hit of f that is a copy of hit n, or its original.
-func (g *hitCollector) addCopy(n int32, f *FileHits, hit *Hit) {
+// addCopy adds a hit of the session found last that is a copy of hit n, or its original.
+func (g *hitCollector) addCopy(n int32, hit *Hit) {
 	copies := g.hits[n].Copies + 1
-	if g.setOlder(n, f) {
+	if g.setOlder(n) {
 		g.hits[n] = *hit
 	}
 	g.hits[n].Copies = copies
@@ -126,8 +133,8 @@ func (g *hitCollector) result() *Result {
 
 // sessions returns the sessions with hits, in the order of their addition.
 func (g *hitCollector) sessions() []*FileHits {
-	for _, f := range g.owners {
-		f.Count++
+	for _, n := range g.owners {
+		g.found[n].Count++
 	}
 	return slices.DeleteFunc(g.found, func(f *FileHits) bool { return f.Count == 0 })
 }
