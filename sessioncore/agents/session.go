@@ -303,6 +303,7 @@ func (o *object) namedStart(format Starter, h *head, size int64) ([]byte, error)
 	isEnough := hasName
 	if about.Title != "" {
 		isEnough = hasHeader
+		about.Facts = true // the header alone matters
 	}
 	return h.convert(format, about, size, isEnough)
 }
