@@ -144,9 +144,14 @@ func copyProgram(to, from string) error {
 	return os.Chmod(to, 0o755)
 }
 
-// prepareNamespace puts a device for everyone over /dev/fuse. That /dev/fuse cannot be made here is no error: the tests that
-// need it say so.
+// prepareNamespace leaves out the mounts of programs beside the tests, and puts a device for everyone over /dev/fuse. That
+// /dev/fuse cannot be made here is no error: the tests that need it say so.
 func prepareNamespace() error {
+	for _, e := range fs.AllMounts() {
+		if e.IsSessionfs() { // a copy of a mount keeps its daemon, and is in the table that status shows
+			_ = detach(e.Mountpoint)
+		}
+	}
 	// Where it cannot be mounted, or is already, the tests that need it say so or find it.
 	_ = unix.Mount("fusectl", connections, "fusectl", 0, "")
 	var st unix.Stat_t
