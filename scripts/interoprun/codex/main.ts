@@ -3,6 +3,7 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { difference } from "../agree";
+import { checkForks } from "../forks/codex";
 import { Mount, type Session, shell } from "../mount";
 import { check, expect, reportFor } from "../report";
 import { StandIn } from "../standin";
@@ -107,6 +108,7 @@ if (reverts) {
 await codex.end();
 model.stop();
 await checkTouched();
+if (reverts) await checkForks(clientDir, project);
 process.exit(0);
 
 /** The tool that writes files, called by the model, and in newer versions by a script, which makes the name. */

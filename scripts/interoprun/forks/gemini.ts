@@ -2,6 +2,7 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import { check, expect } from "../report";
+import { changed, dot, states } from "./everyentry";
 
 type Part = Record<string, any>;
 type Content = { role: string; parts: Part[] };
@@ -33,7 +34,6 @@ class Model {
 }
 
 const summary = "<state_snapshot>Herons were counted, and a picture was seen.</state_snapshot>";
-const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const longest = 90_000;
 
 /** Does the checks with the client in a directory, whose settings are there. */
@@ -131,8 +131,8 @@ export async function checkForks(clientDir: string, project: string): Promise<vo
 		putBack();
 		const before = states(source);
 		const command = await sessionfs("fork", "-s", source, `${id}#${entry}`);
-		const after = states(source), changed = Object.keys(before).filter(name => before[name] !== after[name]);
-		if (changed.length > 0) throw new Error(`changed by the fork: ${changed}`);
+		const others = changed(before, states(source));
+		if (others.length > 0) throw new Error(`changed by the fork: ${others}`);
 		return /--resume=([0-9a-f-]+)/.exec(command)![1];
 	}
 
@@ -180,14 +180,4 @@ function differences(what: string, want: Content[], got: Content[]): string[] {
 	const [a, b] = [want, got].map(contents => contents.flatMap(({ role, parts }) => parts.map(part => JSON.stringify({ role, ...part }))));
 	const at = Array.from({ length: Math.max(a.length, b.length) }, (_, i) => i).find(i => a[i] !== b[i]);
 	return at === undefined ? [] : [`${what}: block ${at} of ${a.length} is ${b[at]?.slice(0, 200)}, and should be ${a[at]?.slice(0, 200)}`];
-}
-
-/** The files of a directory with their sizes and times. */
-function states(dir: string): Record<string, string> {
-	const found: Record<string, string> = {};
-	for (const name of fs.readdirSync(dir, { recursive: true }) as string[]) {
-		const st = fs.statSync(path.join(dir, name));
-		if (st.isFile()) found[name] = `${st.size} ${st.mtimeMs} ${st.ino}`;
-	}
-	return found;
 }
