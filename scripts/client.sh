@@ -7,7 +7,7 @@
 #   pi_checks       what bun runs for the versions of pi, unless the script has nothing for them
 #   codex_checks    the same for those of Codex
 #   handover_checks the same for handovers among omp, Codex, Copilot, OpenCode and Claude Code
-#   writers_checks  the same for the tools that write files of Gemini CLI, GitHub Copilot CLI and Claude Code
+#   writers_checks  the same for Gemini CLI, GitHub Copilot CLI and Claude Code: their tools that write files, and forks
 #   whole_clients   1 if the client is run itself, and not only its code
 #   with_postgres   1 if the checks use scripts/postgresrun
 set -euo pipefail

@@ -30,6 +30,8 @@ export interface Forked {
 	/** Has the client go on with sessions, by their ids, with a prompt each. */
 	goOn(prompts: Map<string, string>): Promise<void>;
 	blocks: (asked: any) => Block[];
+	/** The client sends no thoughts from before its start, and none of them are compared. */
+	forgets?: boolean;
 	/** What the client says in the place of a result that is not there. */
 	interrupted: RegExp;
 	/** Texts that the client adds behind the end of a fork, by what they are. */
@@ -114,8 +116,9 @@ interface Sent {
 }
 
 /** What the original sent behind the last entry of a branch: of the first request that has it, without results that came later. */
-function sentBehind(branch: Entry[], requests: Block[][]): Sent {
-	const at = branch.findLastIndex(e => requests.some(r => endIn(r, e) >= 0)), unsent = branch.slice(at + 1).flatMap(e => e.answer);
+function sentBehind(client: Forked, branch: Entry[], requests: Block[][]): Sent {
+	const at = branch.findLastIndex(e => requests.some(r => endIn(r, e) >= 0));
+	const unsent = branch.slice(at + 1).flatMap(e => e.answer.filter(said => !client.forgets || e.texts.includes(said)));
 	if (at < 0) return { blocks: [], unsent };
 	const request = requests.find(r => endIn(r, branch[at]) >= 0)!;
 	if (branch[at].type === "compaction") return { blocks: request.slice(0, -1), unsent };
@@ -187,7 +190,7 @@ export async function checkEveryEntry(client: Forked, least: number): Promise<vo
 		const found = changed(logs, states(source)).filter(isOriginal).map(name => `${name} is another`);
 		for (const { entry, prompt } of forks.values()) {
 			const got = sent.find(request => request.some(b => b.said.includes(prompt)));
-			const differ = got ? differences(client, sentBehind(branchTo(entry, all), requests), got, prompt) : ["no request"];
+			const differ = got ? differences(client, sentBehind(client, branchTo(entry, all), requests), got, prompt) : ["no request"];
 			found.push(...differ.map(d => `${entry.at}#${entry.id}: ${d}`));
 		}
 		return found;
