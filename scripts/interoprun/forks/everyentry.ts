@@ -34,10 +34,8 @@ export interface Forked {
 	forgets?: boolean;
 	/** What the client says in the place of a result that is not there. */
 	interrupted: RegExp;
-	/** Texts that the client adds behind the end of a fork, by what they are. */
+	/** Texts that the client adds to a prompt, or behind the end of a fork, by what they are. */
 	additions: Record<string, RegExp>;
-	/** Texts that the client keeps beside a prompt, behind it in its file: a fork at a prompt has them not. */
-	beside?: RegExp;
 }
 
 /** An entry of a session. */
@@ -78,8 +76,8 @@ function entriesOf(source: string): Entry[] {
 }
 
 function entryOf(e: any, at: string): Entry {
-	const content = e.message?.content ?? e.content ?? [];
-	const blocks: any[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
+	const content = e.message?.content ?? e.content ?? [], images = (e.message?.files ?? []).flatMap((file: any) => file.image ?? []);
+	const blocks: any[] = typeof content === "string" ? [{ type: "text", text: content }] : [...content, ...images];
 	const texts = blocks.map(b => (b.type === "image" ? b.data : (b.text ?? "").trim())).filter(text => text !== "");
 	return {
 		at, id: e.id, parentId: e.parentId, type: e.type, line: `${e.origin.path ?? ""}:${Math.max(e.origin.line, ...(e.origin.lines ?? []))}`,
@@ -90,11 +88,11 @@ function entryOf(e: any, at: string): Entry {
 	};
 }
 
-/** Where a request has the last part of an entry, or -1. The words of a summary are the model's in the request for it alone. */
-function endIn(request: Block[], entry: Entry): number {
-	const isAnswer = entry.answer.length > 0, isOf = (b: Block) => isAnswer === b.said.includes('"role":"assistant"');
-	const hasText = (b: Block) => isOf(b) && entry.texts.some(text => b.said.includes(JSON.stringify(text).slice(1, -1)));
-	return request.findLastIndex(b => (b.call && entry.calls.includes(b.call)) || (b.result && b.result === entry.result) || (!b.call && !b.result && hasText(b)));
+/** Whether a block is of an entry. The words of a summary are the model's in the request for it alone. */
+function isPart(b: Block, entry: Entry): boolean {
+	if (b.call || b.result) return b.call ? entry.calls.includes(b.call) : b.result === entry.result;
+	const isAnswer = entry.answer.length > 0;
+	return isAnswer === b.said.includes('"role":"assistant"') && entry.texts.some(text => b.said.includes(JSON.stringify(text).slice(1, -1)));
 }
 
 /** The entries of a session up to one of them, and to the last one that its line gives. */
@@ -115,26 +113,29 @@ interface Sent {
 	unsent: string[];
 }
 
-/** What the original sent behind the last entry of a branch: of the first request that has it, without results that came later. */
-function sentBehind(client: Forked, branch: Entry[], requests: Block[][]): Sent {
-	const at = branch.findLastIndex(e => requests.some(r => endIn(r, e) >= 0));
+/** What the original sent behind the last entry of a branch: of the first request that has it, before other compactions, and without what other entries say, such as results that came later. */
+function sentBehind(client: Forked, branch: Entry[], all: Entry[], requests: Block[][]): Sent {
+	const isOn = (b: Block) => branch.some(e => isPart(b, e)), isOff = (b: Block) => !isOn(b) && all.some(e => isPart(b, e));
+	const isLater = (e: Entry) => e.type === "compaction" && !branch.includes(e);
+	const before = requests.filter(r => !r.some(b => all.some(e => isLater(e) && isPart(b, e))));
+	const at = branch.findLastIndex(e => before.some(r => r.some(b => isPart(b, e))));
 	const unsent = branch.slice(at + 1).flatMap(e => e.answer.filter(said => !client.forgets || e.texts.includes(said)));
 	if (at < 0) return { blocks: [], unsent };
-	const request = requests.find(r => endIn(r, branch[at]) >= 0)!;
-	if (branch[at].type === "compaction") return { blocks: request.slice(0, -1), unsent };
-	const end = Math.max(...branch.map(e => endIn(request, e))), results = branch.map(e => e.result);
-	return { blocks: request.slice(0, end + 1).filter(b => !b.result || results.includes(b.result)), unsent };
+	const request = before.find(r => r.some(b => isPart(b, branch[at])))!;
+	// What a compaction keeps stands behind its summary.
+	const end = branch[at].type === "compaction" ? request.length : request.findLastIndex(isOn) + 1;
+	return { blocks: request.slice(0, end).filter(b => !isOff(b)), unsent };
 }
 
-/** In what the request of a fork differs from that of the original and the client's additions. */
-function differences(client: Forked, { blocks: want, unsent }: Sent, got: Block[], prompt: string): string[] {
-	const open = want.map(b => b.call).filter(call => call && !want.some(b => b.result === call));
+/** In what the request of a fork differs from that of the original. The client's additions are those behind the last answer alone. */
+function differences(client: Forked, { blocks, unsent }: Sent, got: Block[], prompt: string): string[] {
+	const open = blocks.map(b => b.call).filter(call => call && !blocks.some(b => b.result === call));
 	const isMade = (b: Block) => b.result && open.includes(b.result) && client.interrupted.test(b.said);
-	const isAddition = (b: Block) => Object.values(client.additions).some(text => text.test(b.said));
-	const rest = got.filter(b => !isMade(b)), at = want.findIndex((b, i) => b.said !== rest[i]?.said);
+	const answered = blocks.findLastIndex(b => b.call || b.result || b.said.includes('"role":"assistant"'));
+	const isOwn = (b: Block, i: number) => i <= answered || !Object.values(client.additions).some(text => text.test(b.said));
+	const want = blocks.filter(isOwn), rest = got.filter(b => !isMade(b)).filter(isOwn), at = want.findIndex((b, i) => b.said !== rest[i]?.said);
 	if (at >= 0) return [`block ${at} of ${want.length} is ${rest[at]?.said.slice(0, 300)}, and was ${want[at].said.slice(0, 300)}`];
-	const more = rest.slice(want.length).filter(b => !isAddition(b)), last = [...unsent, prompt];
-	const isLast = more.length === last.length && more.every((b, i) => b.said.includes(last[i]));
+	const more = rest.slice(want.length), last = [...unsent, prompt], isLast = more.length === last.length && more.every((b, i) => b.said.includes(last[i]));
 	return expect(isLast, `behind ${want.at(-1)?.said.slice(0, 100)} are ${more.map(b => b.said.slice(0, 200)).join(" | ")}`);
 }
 
@@ -190,7 +191,7 @@ export async function checkEveryEntry(client: Forked, least: number): Promise<vo
 		const found = changed(logs, states(source)).filter(isOriginal).map(name => `${name} is another`);
 		for (const { entry, prompt } of forks.values()) {
 			const got = sent.find(request => request.some(b => b.said.includes(prompt)));
-			const differ = got ? differences(client, sentBehind(client, branchTo(entry, all), requests), got, prompt) : ["no request"];
+			const differ = got ? differences(client, sentBehind(client, branchTo(entry, all), all, requests), got, prompt) : ["no request"];
 			found.push(...differ.map(d => `${entry.at}#${entry.id}: ${d}`));
 		}
 		return found;

@@ -1,8 +1,9 @@
 // bun main.ts CLIENT_DIR VERSION MOUNT PROJECT
 // Gemini CLI, GitHub Copilot CLI or Claude Code writes files by each of its tools that name one, as a model on this machine asks it to.
-// Gemini CLI and GitHub Copilot CLI also go on with forks of their sessions.
+// Each also goes on with forks of its sessions.
 import * as fs from "node:fs";
 import * as path from "node:path";
+import { checkForks as checkClaude } from "../forks/claude";
 import { checkForks as checkCopilot } from "../forks/copilot";
 import { checkForks as checkGemini } from "../forks/gemini";
 import { reportFor } from "../report";
@@ -101,6 +102,6 @@ const clients: Record<string, () => Client[]> = { gemini, copilot, claude };
 reportFor(version);
 for (const { program, writers } of clients[version.split("-")[0]]()) await checkTools(model, program, project, writers);
 model.stop();
-const forks: Record<string, () => Promise<void>> = { gemini: () => checkGemini(clientDir, project), copilot: () => checkCopilot(clientDir, project) };
-await forks[version.split("-")[0]]?.();
+const forks: Record<string, () => Promise<void>> = { gemini: () => checkGemini(clientDir, project), copilot: () => checkCopilot(clientDir, project), claude: () => checkClaude(project) };
+await forks[version.split("-")[0]]();
 process.exit(0);
