@@ -160,11 +160,11 @@ func (w *forkWriter) write(at int) error {
 	}
 	parent := "null"
 	if w.before != "" && !w.file.isBoundary(at) {
-		parent = quoted(w.before)
+		parent = rawjson.Quote(w.before)
 	}
 	fields := []rawjson.Field{
 		{Key: "parentUuid", JSON: parent},
-		{Key: "sessionId", JSON: quoted(w.id)},
+		{Key: "sessionId", JSON: rawjson.Quote(w.id)},
 		agents.ForkedFrom(&w.record, w.origin),
 	}
 	if !w.record.Member("entrypoint").Missing() { // the picker of sessions shows no others
@@ -181,10 +181,8 @@ func (w *forkWriter) writeTitle(title string) error {
 	if title == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w.out, `{"type":"custom-title","customTitle":%s,"sessionId":%s}`+"\n", quoted(title), quoted(w.id))
+	_, err := fmt.Fprintf(w.out, `{"type":"custom-title","customTitle":%s,"sessionId":%s}`+"\n", rawjson.Quote(title), rawjson.Quote(w.id))
 	return err
 }
-
-func quoted(text string) string { return string(rawjson.AppendQuoted(nil, text)) }
 
 var _ agents.Forker = Format{}

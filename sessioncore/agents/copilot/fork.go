@@ -74,7 +74,7 @@ func (f *eventFork) event(event *agents.Record) (rawjson.Value, error) {
 	}
 	f.cwd = append(f.cwd, data.Member("context").Member("cwd")...)
 	changed := rawjson.SetMembers(data, []rawjson.Field{
-		{Key: "sessionId", JSON: quoted(f.request.ID)},
+		{Key: "sessionId", JSON: rawjson.Quote(f.request.ID)},
 		{Key: "startTime", JSON: f.now()},
 	})
 	return rawjson.SetMembers(event.Value, []rawjson.Field{{Key: "data", JSON: string(changed)}}), nil
@@ -88,7 +88,7 @@ func (f *eventFork) writeNote(out io.Writer, session, title string) error {
 	}
 	message := fmt.Sprintf(`Forked from "%s" (%s) as "%s" (%s).`, title, session, name, f.request.ID)
 	_, err := fmt.Fprintf(out, `{"type":"session.info","data":{"infoType":"fork","message":%s},"id":%s,"timestamp":%s,"parentId":%s}`+"\n",
-		quoted(message), quoted(agents.NewUUID()), f.now(), f.last)
+		rawjson.Quote(message), rawjson.Quote(agents.NewUUID()), f.now(), f.last)
 	return err
 }
 
@@ -103,7 +103,5 @@ func workspaceText(id string, cwd rawjson.Value, name string, at time.Time) stri
 		cwd = rawjson.Value(`""`)
 	}
 	return fmt.Sprintf("id: %s\ncwd: %s\nclient_name: github/cli\nname: %s\nuser_named: true\nsummary_count: 0\ncreated_at: %s\nupdated_at: %[4]s\n",
-		id, cwd, quoted(name), quoted(at.UTC().Format(rawjson.TimestampLayout)))
+		id, cwd, rawjson.Quote(name), rawjson.Quote(at.UTC().Format(rawjson.TimestampLayout)))
 }
-
-func quoted(text string) string { return string(rawjson.AppendQuoted(nil, text)) }

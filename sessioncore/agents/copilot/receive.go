@@ -25,7 +25,7 @@ func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, er
 		return place, agents.NoFork("its working directory is no UTF-8")
 	}
 	if of.Title != "" {
-		text := workspaceText(of.ID, rawjson.Value(quoted(of.CWD)), of.Title, of.Time)
+		text := workspaceText(of.ID, rawjson.Value(rawjson.Quote(of.CWD)), of.Title, of.Time)
 		place.Beside = map[string]agents.Content{path.Join(of.ID, workspaceName): agents.TextContent(text)}
 	}
 	w := &eventWriter{out: out}

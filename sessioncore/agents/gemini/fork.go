@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
@@ -39,7 +40,7 @@ func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		return place, err
 	}
 	defer obj.Close()
-	f := &chatFork{request: request, now: quoted(request.Time.UTC().Format(rawjson.TimestampLayout))}
+	f := &chatFork{request: request, now: rawjson.Quote(request.Time.UTC().Format(rawjson.TimestampLayout))}
 	err = agents.CopyRecords(obj, request, out, f.record)
 	if err != nil {
 		return place, err
@@ -92,7 +93,7 @@ func (f *chatFork) record(record *agents.Record) (rawjson.Value, error) {
 	case record.Member("$rewindTo").IsString(), record.Member("id").IsString(): // as the client tells records
 		return record.Value, nil
 	case !set.Member("sessionId").Missing():
-		changed := rawjson.SetMembers(set, []rawjson.Field{{Key: "sessionId", JSON: quoted(f.request.ID)}})
+		changed := rawjson.SetMembers(set, []rawjson.Field{{Key: "sessionId", JSON: rawjson.Quote(f.request.ID)}})
 		return rawjson.SetMembers(record.Value, []rawjson.Field{{Key: "$set", JSON: string(changed)}}), nil
 	case set.IsObject() || !isHeader:
 		return record.Value, nil
@@ -106,7 +107,7 @@ func (f *chatFork) header(record *agents.Record) (rawjson.Value, error) {
 		return nil, errSubagent
 	}
 	fields := []rawjson.Field{
-		{Key: "sessionId", JSON: quoted(f.request.ID)},
+		{Key: "sessionId", JSON: rawjson.Quote(f.request.ID)},
 		{Key: "startTime", JSON: f.now},
 		{Key: "lastUpdated", JSON: f.now},
 	}
@@ -122,13 +123,11 @@ func (f *chatFork) header(record *agents.Record) (rawjson.Value, error) {
 func (f *chatFork) writeEnd(out io.Writer) error {
 	title := ""
 	if f.request.Title != "" {
-		title = `"summary":` + quoted(f.request.Title) + ","
+		title = `"summary":` + rawjson.Quote(f.request.Title) + ","
 	}
 	_, err := fmt.Fprintf(out, `{"$set":{%s"lastUpdated":%s}}`+"\n", title, f.now)
 	return err
 }
-
-func quoted(text string) string { return string(rawjson.AppendQuoted(nil, text)) }
 
 // chatMessages are the messages that the client reads from a log, in order.
 type chatMessages struct {
@@ -195,27 +194,22 @@ func (t *chatMessages) set(m agents.Object) {
 
 // canResume reports whether the client goes on with a log that ends here.
 func (t *chatMessages) canResume() bool {
-	for _, m := range t.messages {
-		if m.isWords {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.messages, func(m chatMessage) bool { return m.isWords })
 }
 
 // isWords reports whether the client goes on with a session for a message: an answer, or words of the person that
 // are neither a command nor those of the program.
 func isWords(m agents.Object) bool {
-	text := ""
+	var all []byte
 	agents.EachPart(m.Member("content"), func(part rawjson.Value) {
-		words, isText := part.Member("text").Text()
+		words, isText := part.Member("text").Bytes()
 		if isText {
-			text += words
+			all = append(all, words...)
 		} else {
-			text += "[part]"
+			all = append(all, "[part]"...)
 		}
 	})
-	text = strings.TrimSpace(text)
+	text := strings.TrimSpace(string(all))
 	typ := m.Member("type")
 	switch {
 	case typ.Is("user"):

@@ -173,7 +173,7 @@ func (w *messageFork) copy(u *jsonl.Unit, line agents.Object, out io.Writer) err
 	info := line.Member("info")
 	asked, isAnswer := info.Member("parentID").Text()
 	if isAnswer {
-		info = rawjson.SetMembers(info, []rawjson.Field{{Key: "parentID", JSON: quoted(w.renamed[asked])}})
+		info = rawjson.SetMembers(info, []rawjson.Field{{Key: "parentID", JSON: rawjson.Quote(w.renamed[asked])}})
 	}
 	m := messageLine{id: w.renamed[id], info: info}
 	for part := range line.Member("parts").EachElement {
@@ -187,8 +187,6 @@ const (
 	messagePrefix = "msg_"
 	partPrefix    = "prt_"
 )
-
-func quoted(text string) string { return string(rawjson.AppendQuoted(nil, text)) }
 
 // ImportCommand implements agents.ByImport.
 func (f forkable) ImportCommand() []string { return []string{f.name, "import"} }
@@ -222,7 +220,7 @@ func (e *exporter) line(_ *jsonl.Unit, line agents.Object) error {
 		text = append(text, ',')
 	}
 	e.isFollows = true
-	own := []rawjson.Field{{Key: "id", JSON: quoted(id)}, {Key: "sessionID", JSON: quoted(e.session)}}
+	own := []rawjson.Field{{Key: "id", JSON: rawjson.Quote(id)}, {Key: "sessionID", JSON: rawjson.Quote(e.session)}}
 	text = append(text, `{"info":`...)
 	text = append(text, rawjson.SetMembers(line.Member("info"), own)...)
 	text = append(text, `,"parts":[`...)
@@ -234,8 +232,8 @@ func (e *exporter) line(_ *jsonl.Unit, line agents.Object) error {
 		isFirst = false
 		text = append(text, rawjson.SetMembers(part.Member("data"), []rawjson.Field{
 			{Key: "id", JSON: string(part.Member("id"))},
-			{Key: "sessionID", JSON: quoted(e.session)},
-			{Key: "messageID", JSON: quoted(id)},
+			{Key: "sessionID", JSON: rawjson.Quote(e.session)},
+			{Key: "messageID", JSON: rawjson.Quote(id)},
 		})...)
 	}
 	_, err := e.out.Write(append(text, "]}"...))
@@ -252,6 +250,6 @@ func (e *exporter) begin(session agents.Object) error {
 		metadata = `,"metadata":` + string(session.Member("metadata"))
 	}
 	_, err := fmt.Fprintf(e.out, `{"info":{"id":%s,"slug":%s,"projectID":"global","directory":%s,"title":%s,"version":%s,"time":{"created":%s,"updated":%[6]s}%s},"messages":[`,
-		quoted(e.session), quoted(strings.TrimPrefix(e.session, idPrefix)), session.Member("directory"), session.Member("title"), session.Member("version"), created, metadata)
+		rawjson.Quote(e.session), rawjson.Quote(strings.TrimPrefix(e.session, idPrefix)), session.Member("directory"), session.Member("title"), session.Member("version"), created, metadata)
 	return err
 }

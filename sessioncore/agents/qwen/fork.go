@@ -96,7 +96,7 @@ func (w *forkWriter) write(at int) error {
 	}
 	fields := []rawjson.Field{
 		{Key: "parentUuid", JSON: w.parent()},
-		{Key: "sessionId", JSON: quoted(w.request.ID)},
+		{Key: "sessionId", JSON: rawjson.Quote(w.request.ID)},
 		agents.ForkedFrom(&w.record, w.origin),
 	}
 	w.before = string(w.record.Member("uuid"))
@@ -120,16 +120,14 @@ func (w *forkWriter) writeTitle() error {
 	}
 	var record strings.Builder
 	fmt.Fprintf(&record, `{"uuid":%s,"parentUuid":%s,"sessionId":%s,"timestamp":%s,"type":"system","subtype":"custom_title"`,
-		quoted(agents.NewUUID()), w.parent(), quoted(w.request.ID), quoted(w.request.Time.UTC().Format(rawjson.TimestampLayout)))
+		rawjson.Quote(agents.NewUUID()), w.parent(), rawjson.Quote(w.request.ID), rawjson.Quote(w.request.Time.UTC().Format(rawjson.TimestampLayout)))
 	for _, key := range []string{"cwd", "version"} {
 		value := w.first.Member(key)
 		if !value.Missing() {
 			fmt.Fprintf(&record, `,%q:%s`, key, value)
 		}
 	}
-	fmt.Fprintf(&record, `,"systemPayload":{"customTitle":%s,"titleSource":"manual"}}`+"\n", quoted(w.request.Title))
+	fmt.Fprintf(&record, `,"systemPayload":{"customTitle":%s,"titleSource":"manual"}}`+"\n", rawjson.Quote(w.request.Title))
 	_, err := io.WriteString(w.out, record.String())
 	return err
 }
-
-func quoted(text string) string { return string(rawjson.AppendQuoted(nil, text)) }

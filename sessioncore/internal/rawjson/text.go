@@ -156,6 +156,9 @@ func IsSurrogate(b []byte) bool {
 	return len(b) >= 3 && b[0] == 0xED && b[1] >= 0xA0 && b[1] <= 0xBF && b[2] >= 0x80 && b[2] <= 0xBF
 }
 
+// Quote returns WTF-8 text as a JSON string, as AppendQuoted does.
+func Quote(text string) string { return string(AppendQuoted(nil, text)) }
+
 // AppendQuoted appends WTF-8 text as a JSON string like JSON.stringify (docs/format.md,
 // Persisting): it escapes only the quote, the backslash, control characters and lone surrogates.
 func AppendQuoted(dst []byte, text string) []byte {
