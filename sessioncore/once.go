@@ -65,23 +65,16 @@ func (st *Store) Index(ctx context.Context, name string, file storage.Object) (*
 	return s.snapshotOf(x, f), nil
 }
 
-// AcquireOnce returns a snapshot of a session that the caller reads once. It is valid until the next call
-// with the buffer. Callers must release it.
-func (st *Store) AcquireOnce(ctx context.Context, session *Session, buffer *ConversionBuffer) (*Snapshot, error) {
-	if session.IsCached() {
-		return session.Acquire(ctx)
-	}
-	file, err := st.storage.Open(session.name)
-	if err != nil {
-		return nil, err
-	}
+// IndexOnce is Index for a session that may be converted for the caller alone. The snapshot is valid until the
+// next call with the buffer.
+func (st *Store) IndexOnce(ctx context.Context, name string, file storage.Object, buffer *ConversionBuffer) (*Snapshot, error) {
 	text, err := buffer.Convert(ctx, file)
 	if text == nil && err == nil {
-		return st.Index(ctx, session.name, file)
+		return st.Index(ctx, name, file)
 	}
 	_ = file.Close()
 	if err != nil {
 		return nil, err
 	}
-	return st.Index(ctx, session.name, text)
+	return st.Index(ctx, name, text)
 }

@@ -315,14 +315,43 @@ func (a *Answer) addResult(e *Entry) {
 	}
 }
 
-// appendTo appends the answer and the entries behind it.
+// appendTo appends the answer and the entries behind it, or adds its charge.
 func (a *Answer) appendTo(out []byte) []byte {
+	b := a.builder
+	if b.Bills() {
+		a.charge()
+		return out
+	}
+	a.Body = a.appendMessage(b.body[:0])
+	out = a.AppendTo(out)
+	b.body = reuse(a.Body)
+	a.Body = nil
+	for i := range a.results {
+		out = a.results[i].AppendTo(out)
+	}
+	at := 0
+	for i := range a.after {
+		f := &a.after[i]
+		h := f.Entry
+		h.Time = a.texts[at:f.time]
+		h.Body = a.texts[f.time:f.body]
+		at = f.body
+		if f.onEnd {
+			h.Parent = a.End()
+		}
+		out = h.AppendTo(out)
+	}
+	return out
+}
+
+// appendMessage appends the member message of the answer.
+func (a *Answer) appendMessage(dst []byte) []byte {
 	b := a.builder
 	content := a.blocks
 	if b.Facts {
 		content = nil
 	}
-	body := append(b.body[:0], `"message":{"role":"assistant","content":[`...)
+	body := append(dst, `"message":{"role":"assistant","content":[`...)
 	body = append(body, content...)
 	body = append(body, ']')
 	body = append(body, `,"api":`...)
@@ -352,32 +381,16 @@ func (a *Answer) appendTo(out []byte) []byte {
 	if len(a.ended) > 0 {
 		ended = a.ended
 	}
-	a.Body = appendMillis(body, ended)
-	a.Body = append(a.Body, '}')
-	out = a.AppendTo(out)
-	b.body = reuse(a.Body)
-	a.Body = nil
-	for i := range a.results {
-		out = a.results[i].AppendTo(out)
-	}
-	at := 0
-	for i := range a.after {
-		f := &a.after[i]
-		h := f.Entry
-		h.Time = a.texts[at:f.time]
-		h.Body = a.texts[f.time:f.body]
-		at = f.body
-		if f.onEnd {
-			h.Parent = a.End()
-		}
-		out = h.AppendTo(out)
-	}
-	return out
+	body = appendMillis(body, ended)
+	return append(body, '}')
 }
+
+// isCounted reports whether the answer has a usage.
+func (a *Answer) isCounted() bool { return a.isSet || a.usage != (Usage{}) }
 
 // appendUsage appends the member usage, if there is one.
 func (a *Answer) appendUsage(dst []byte) []byte {
-	isCounted := a.isSet || a.usage != (Usage{})
+	isCounted := a.isCounted()
 	if a.builder.Words || !isCounted && len(a.cost) == 0 {
 		return dst
 	}
@@ -407,15 +420,30 @@ func laterDay(first, last rawjson.Value) int64 {
 	if !timed || !ok || start < 0 || ended <= start {
 		return 0
 	}
-	for _, zone := range []*time.Location{time.UTC, time.Local} {
-		year, month, day := time.UnixMilli(start).In(zone).Date()
-		tomorrow := time.Date(year, month, day+1, 0, 0, 0, 0, zone)
-		if !time.UnixMilli(ended).Before(tomorrow) {
-			return ended
-		}
+	if isLaterDay(start, ended, time.UTC) || isLaterDay(start, ended, time.Local) {
+		return ended
 	}
 	return 0
 }
+
+// isLaterDay reports whether a time is on a later day of a zone than an earlier time. Both are in ms since the epoch.
+func isLaterDay(start, ended int64, zone *time.Location) bool {
+	from := time.UnixMilli(start).In(zone)
+	_, offset := from.Zone()
+	sinceMidnight := (start + int64(offset)*1000) % millisOfDay
+	if ended-start < millisOfDay-millisOfHours-sinceMidnight {
+		return false // even if the clock is put forward meanwhile
+	}
+	year, month, day := from.Date()
+	tomorrow := time.Date(year, month, day+1, 0, 0, 0, 0, zone)
+	return !time.UnixMilli(ended).Before(tomorrow)
+}
+
+const (
+	millisOfDay = 24 * 60 * 60 * 1000
+	// millisOfHours is more than a clock is ever put forward within a day.
+	millisOfHours = millisOfDay / 8
+)
 
 // Plus returns the sum of two usages.
 func (u Usage) Plus(v Usage) Usage {

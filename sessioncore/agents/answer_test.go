@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -38,5 +39,24 @@ func TestLaterDay(t *testing.T) {
 			want = at.UnixMilli()
 		}
 		require.Equal(t, want, laterDay(rawjson.Value(`"`+c.first+`"`), rawjson.Value(`"`+c.last+`"`)), "%+v", c)
+	}
+}
+
+// TestIsLaterDay: a time is on a later day if the calendar of its zone says so, in days of any length.
+func TestIsLaterDay(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	changes := []time.Time{ // of clocks, in Berlin and on Lord Howe
+		time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC),
+		time.Date(2026, 4, 4, 15, 0, 0, 0, time.UTC),
+	}
+	for _, name := range []string{"UTC", "Europe/Berlin", "Australia/Lord_Howe"} {
+		zone, err := time.LoadLocation(name)
+		require.NoError(t, err)
+		for range 20_000 {
+			start := changes[rnd.IntN(len(changes))].Add(time.Duration(rnd.Int64N(int64(72*time.Hour))) - 36*time.Hour)
+			ended := start.Add(time.Duration(rnd.Int64N(int64(50 * time.Hour))))
+			want := start.In(zone).Format(time.DateOnly) < ended.In(zone).Format(time.DateOnly)
+			require.Equal(t, want, isLaterDay(start.UnixMilli(), ended.UnixMilli(), zone), "%s %s %s", name, start, ended)
+		}
 	}
 }

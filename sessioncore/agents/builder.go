@@ -48,6 +48,8 @@ type Builder struct {
 	// Unique says that the ids of the agent's records are unique, and that no method needs a list of
 	// them. Pending requires it.
 	Unique bool
+	// Chargeless reports whether a line has nothing for a bill, so that it is not read for one. It may be nil.
+	Chargeless func(line []byte) bool
 
 	provider Provider
 	begin    func(*Builder) func(*Record)
@@ -69,17 +71,18 @@ type Builder struct {
 	spare   *Answer // memory for the next one
 	ids     map[string]struct{}
 	numbers numbers
-	tools   map[string][]byte // their names, by call
-	named   int64             // bytes of the names and calls in tools
+	tools   map[string]rawjson.Value // their names, by call
+	named   int64                    // bytes of the names and calls in tools
 	model   setting
 	level   setting
 	title   string // given by a person or the agent
 	prompt  string
-	cwd     string // to which the session moved
-	again   bool   // earlier lines are wrong
-	isTail  bool   // the records' prompts are not the first
-	body    []byte // memory for an entry's body
-	time    []byte // of the last record
+	cwd     string   // to which the session moved
+	again   bool     // earlier lines are wrong
+	isTail  bool     // the records' prompts are not the first
+	body    []byte   // memory for an entry's body
+	time    []byte   // of the last record
+	billing *billing // nil if text is made
 }
 
 // Record is a value of the agent's file with its members. It is valid until the agent's function
@@ -172,7 +175,7 @@ func NewBuilder(about About, provider Provider, begin func(*Builder) func(*Recor
 	}
 	b.ids = map[string]struct{}{}
 	b.numbers = numbers{}
-	b.tools = map[string][]byte{}
+	b.tools = map[string]rawjson.Value{}
 	b.record = begin(b)
 	return b
 }
@@ -616,9 +619,11 @@ func (b *Builder) add(e *Entry) {
 	e.Path = b.Path
 	b.at = e.ID
 	b.last = e.ID
-	if b.open == nil {
+	switch {
+	case b.Bills():
+	case b.open == nil:
 		b.out = e.AppendTo(b.out)
-	} else {
+	default:
 		b.open.follow(e)
 	}
 	b.body = reuse(e.Body)

@@ -298,7 +298,11 @@ func (c *conversion) appendUnresumed(tail []byte) []byte {
 
 // records describes the records that the Builder takes.
 func (b *Builder) records() jsonl.Records {
-	return jsonl.Records{Limit: maxLine, Inner: b.InnerKey, RawControls: b.RawControls}
+	records := jsonl.Records{Limit: maxLine, Inner: b.InnerKey, RawControls: b.RawControls}
+	if b.Bills() {
+		records.Skip = b.Chargeless
+	}
+	return records
 }
 
 // state returns about the converter's memory: a place for each line, the tail, and texts of records.

@@ -38,6 +38,7 @@ type Files struct {
 	mu     sync.Mutex // guards the fields below
 	slots  map[string]*slot
 	last   map[string]reported // the last reports of sessions, also of evicted ones
+	billed map[string]bool     // long sessions of which the charges were read
 	clock  int64
 	states budget.Hold // of converters
 }
@@ -67,6 +68,8 @@ func NewFiles(files storage.Files, format Format, limit *budget.Budget, temporar
 		turns: make(chan struct{}, max(1, limit.Size()/longMemory)),
 		slots: map[string]*slot{},
 		last:  map[string]reported{},
+
+		billed: map[string]bool{},
 	}
 	limit.OnFull(f.evict)
 	return f
@@ -171,12 +174,11 @@ func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storag
 	if s.now.toConvert(st) > longSize {
 		s.busy.Store(true)
 		defer s.busy.Store(false)
-		select {
-		case f.turns <- struct{}{}:
-			defer func() { <-f.turns }()
-		case <-ctx.Done():
-			return st, ctx.Err()
+		done, err := f.awaitTurn(ctx)
+		if err != nil {
+			return st, err
 		}
+		defer done()
 	}
 	about, err := f.about(s.name, obj, st.Size)
 	if err != nil {

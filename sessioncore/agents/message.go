@@ -211,8 +211,8 @@ func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int
 	b.put("compaction", body)
 }
 
-// billedTool is the tool whose results may have a usage in their details.
-const billedTool = `"task"`
+// BilledTool is the tool whose results may have a usage in their details.
+const BilledTool = "task"
 
 // ToolResult is the result of a tool's call.
 type ToolResult struct {
@@ -257,8 +257,11 @@ func (b *Builder) Result(r ToolResult) {
 	if b.Facts {
 		r.Content = nil
 	}
-	if b.Facts && string(b.tools[id]) != billedTool {
+	if b.Facts && !b.tools[id].Is(BilledTool) {
 		r.Details = nil
+	}
+	if b.Bills() && r.Details.Member("usage").IsObject() {
+		b.billing.isPartial = true
 	}
 	if b.Words && !message.MayNest(r.Details) {
 		r.Details = nil

@@ -18,6 +18,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
+	"sessionfs/sessioncore/storage"
 )
 
 // Costs adds up the costs of all sessions by day, working directory and model, and counts an answer
@@ -50,9 +51,13 @@ type sessionCosts struct {
 
 // NewCosts returns the Costs of a store's sessions. Answers without a cost get one by prices.
 func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
-	return newCosts(store, func(ctx context.Context, snap *sessioncore.Snapshot) (sessionCosts, error) {
+	c := newCosts(store, func(ctx context.Context, snap *sessioncore.Snapshot) (sessionCosts, error) {
 		return costsOf(ctx, snap, prices)
 	})
+	c.readFile = func(ctx context.Context, file storage.Object) (sessionCosts, bool, error) {
+		return chargesOf(ctx, file, prices)
+	}
+	return c
 }
 
 // NewCalls returns how often each tool was called, as Costs: the model is the tool, and its

@@ -23,8 +23,11 @@ const maxAtOnce = 4
 // their files. Facts beyond most bytes are not kept, and made each time. A cache is safe for
 // concurrent use; one caller at a time reads sessions, and the others wait.
 type cache[F, T any] struct {
-	store  *sessioncore.Store
-	read   func(context.Context, *sessioncore.Snapshot) (F, error)
+	store *sessioncore.Store
+	read  func(context.Context, *sessioncore.Snapshot) (F, error)
+	// readFile finds the F in an open file without an index; isFound is false if it cannot. It may be nil.
+	readFile func(context.Context, storage.Object) (of F, isFound bool, err error)
+
 	sizeOf func(T) int
 	most   int
 	batch  int // number of sessions that are read before their facts are made
@@ -115,29 +118,53 @@ const readTries = 3
 func (c *cache[F, T]) readOne(ctx context.Context, info *listing.Info) (of F, err error) {
 	defer storage.RecoverTo(&err)
 	session := c.store.Session(info.Name())
+	read := c.readCached
 	if !session.IsCached() {
 		defer c.store.EvictSession(session)
-	}
-	buffer := conversionBuffers.Get().(*sessioncore.ConversionBuffer)
-	defer conversionBuffers.Put(buffer)
-	try := func() error {
-		snap, err := c.store.AcquireOnce(ctx, session, buffer)
-		if err != nil {
-			return err
-		}
-		defer snap.Release()
-		of, err = c.read(ctx, snap)
-		return err
+		read = c.readUncached
 	}
 	err = storage.ErrStale
 	for n := 0; n < readTries && errors.Is(err, storage.ErrStale); n++ {
-		err = try()
+		of, err = read(ctx, session)
 	}
 	if errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) ||
 		errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
 		err = nil
 	}
 	return of, err
+}
+
+// readCached reads a session that the store has.
+func (c *cache[F, T]) readCached(ctx context.Context, session *sessioncore.Session) (of F, err error) {
+	snap, err := session.Acquire(ctx)
+	if err != nil {
+		return of, err
+	}
+	defer snap.Release()
+	return c.read(ctx, snap)
+}
+
+// readUncached reads a session from its file.
+func (c *cache[F, T]) readUncached(ctx context.Context, session *sessioncore.Session) (of F, err error) {
+	file, err := c.store.Storage().Open(session.Name())
+	if err != nil {
+		return of, err
+	}
+	if c.readFile != nil {
+		found, isFound, err := c.readFile(ctx, file)
+		if isFound || err != nil {
+			_ = file.Close()
+			return found, err
+		}
+	}
+	buffer := conversionBuffers.Get().(*sessioncore.ConversionBuffer)
+	defer conversionBuffers.Put(buffer)
+	snap, err := c.store.IndexOnce(ctx, session.Name(), file, buffer)
+	if err != nil {
+		return of, err
+	}
+	defer snap.Release()
+	return c.read(ctx, snap)
 }
 
 // tokenOf returns the token of a session's file, as the list has it: the store may name states

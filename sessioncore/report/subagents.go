@@ -139,11 +139,11 @@ func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
 		r := &records[i]
 		at := s.Time(r.entry).UnixMilli()
 		if r.session != nil {
-			to := int64(math.MaxInt64)
+			next := int64(math.MaxInt64)
 			if i+1 < len(records) {
-				to = max(at, s.Time(records[i+1].entry).UnixMilli()-1)
+				next = s.Time(records[i+1].entry).UnixMilli()
 			}
-			covers = append(covers, cover{math.MinInt64, to, false})
+			covers = append(covers, coverUntil(at, next))
 		}
 		if isResult(s, r.entry) {
 			call := r.entry
@@ -155,6 +155,16 @@ func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
 		}
 	}
 	return covers
+}
+
+// coverUntil returns the cover of an answer at a time with the cost of the whole session so far. next is the time
+// of the next usage.
+func coverUntil(at, next int64) cover {
+	to := next
+	if next < math.MaxInt64 {
+		to = max(at, next-1)
+	}
+	return cover{from: math.MinInt64, to: to}
 }
 
 // maxCalls bounds how many results of the calls of one answer are passed on the way to it.

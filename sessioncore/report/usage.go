@@ -58,11 +58,16 @@ func copyKey(s *sessioncore.Snapshot, e sessioncore.Entry, nth int) uint64 {
 	if !ok || !timed {
 		return 0
 	}
+	return keyOf(id, at.UnixMilli(), nth)
+}
+
+// keyOf returns copyKey for the nth usage of an entry with an id and a time, in ms since the epoch.
+func keyOf(id string, at int64, nth int) uint64 {
 	identity := struct {
 		id  string
 		at  int64
 		nth int
-	}{id, at.UnixMilli(), nth}
+	}{id, at, nth}
 	return max(maphash.Comparable(seed, identity), 1)
 }
 

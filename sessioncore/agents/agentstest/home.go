@@ -60,8 +60,12 @@ func (h *Home) Put(name string, lines ...string) {
 	sessiontest.WriteFile(h.T, filepath.Join(h.Dir, name), strings.Join(append(lines, ""), "\n"))
 }
 
-// Read returns the text of a session.
-func (h *Home) Read(name string) string { return storagetest.Read(h.T, h, name) }
+// Read returns the text of a session. It checks that a bill without a text is that of the text.
+func (h *Home) Read(name string) string {
+	text := storagetest.Read(h.T, h, name)
+	h.checkCharges(name, text)
+	return text
+}
 
 // ReadOnce returns the text of a session that is read without being kept, and its state. With words it may
 // lack what no search looks at.

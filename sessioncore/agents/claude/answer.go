@@ -30,15 +30,25 @@ type answer struct {
 }
 
 // isOver reports whether a record with the message's id is another answer. An id may serve several
-// answers in a row with other entries between them, but those stand between its records too:
-// these name one request or, without one, hang on one another or have the same prompt tokens.
-func (a *answer) isOver(r *record, request string, usage rawjson.Value) bool {
-	switch {
-	case !a.answered && !a.place.extended:
+// answers in a row with other entries between them.
+func (c *converter) isOver(a *answer, r *record, request string) bool {
+	if !a.isOther(r, request) {
 		return false
-	case request != "" && a.request != "":
+	}
+	if c.Skips() {
+		c.needWhole()
+	}
+	return a.answered || a.place.extended
+}
+
+// isOther reports whether a record with the message's id is another answer if there are other entries between
+// them. Those stand between the records of an answer too: these name one request or, without one, hang on one
+// another or have the same prompt tokens.
+func (a *answer) isOther(r *record, request string) bool {
+	if request != "" && a.request != "" {
 		return request != a.request
 	}
+	usage := r.message.Member("usage")
 	last := a.records[max(0, len(a.records)-maxParents):]
 	return (r.follows || !slices.Contains(last, r.parent)) &&
 		usage.IsObject() && promptOf(usage) != promptOf(a.usage)
@@ -57,7 +67,7 @@ func (c *converter) assistant(r *record) {
 	a := &c.answer
 	key := id
 	if c.Open() != nil && id != "" && a.id == id && a.removed == c.isRemoved(r) && a.Size() < maxAnswer {
-		if !a.isOver(r, request, r.message.Member("usage")) {
+		if !c.isOver(a, r, request) {
 			c.extend(a, r)
 			return
 		}
@@ -94,7 +104,11 @@ func (c *converter) extend(a *answer, r *record) {
 	c.leaf.pinned = false
 	c.leaf.cleared = false
 	a.records = append(a.records, r.uuid)
-	c.addBlocks(a, r.message.Member("content"))
+	if c.Skips() {
+		c.checkCalls(r.message.Member("content"))
+	} else {
+		c.addBlocks(a, r.message.Member("content"))
+	}
 	a.Model(r.message.Member("model"))
 	a.Stop(stopReason(r.message.Member("stop_reason")))
 	if text := r.Member("error"); text.IsString() {

@@ -93,6 +93,9 @@ func newConverter(about agents.About, projects *Projects, path string) *converte
 		b.Path = path
 		b.Pending = c.pending
 		b.Unique = true
+		if !known.whole && about.Chain == "" {
+			b.Chargeless = chargeless(about.Side)
+		}
 		b.Move("")
 		return c.record
 	})
@@ -344,6 +347,9 @@ func (c *converter) note(time rawjson.Value, parent string, at *branchPoint) {
 	c.end = at
 	c.leaf.pinned = false
 	c.leaf.cleared = false
+	if c.Bills() {
+		return // a bill has no leaf
+	}
 	ms, _, ok := rawjson.ReadTimestamp(time)
 	if ok && ms >= c.latest || parent == c.newest {
 		c.newest = c.Last()

@@ -17,8 +17,8 @@ func rec(typ, uuid, parent, rest string) string {
 	if parent != "" {
 		p = `"` + parent + `"`
 	}
-	return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":"s","type":%q,"uuid":%q,"timestamp":"2026-03-30T07:13:41.000Z",%s}`,
-		p, typ, uuid, rest)
+	return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":"s","type":%q,%s,"uuid":%q,"timestamp":"2026-03-30T07:13:41.000Z"}`,
+		p, typ, rest, uuid)
 }
 
 func user(uuid, parent, text string) string {

@@ -9,6 +9,7 @@ type learned struct {
 	queued   map[int64]bool    // lines of prompts that came as messages of their own, not with a result
 	last     map[string]int64  // the first line of the part that counts of an answer that another one interrupts
 	moved    bool              // records moved, so that late and last must be found anew
+	whole    bool              // lines without a charge are needed, too
 }
 
 // maxLate bounds the records without an entry in a row after their child.

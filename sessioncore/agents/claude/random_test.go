@@ -85,7 +85,7 @@ func TestRandom(t *testing.T) {
 
 // randomConversation returns the lines of a file, and a record for each.
 func randomConversation(rnd *rand.Rand) (lines []string, records []said) {
-	var uuids, calls []string
+	var uuids, answers, others, calls []string
 	last, branch := "", 0
 	put := func(line string, r said) { lines, records = append(lines, line), append(records, r) }
 	add := func(uuid, line string, r said) {
@@ -97,6 +97,11 @@ func randomConversation(rnd *rand.Rand) (lines []string, records []said) {
 			}
 		} else {
 			last, uuids = uuid, append(uuids, uuid)
+			if r.answer != "" {
+				answers = append(answers, uuid)
+			} else {
+				others = append(others, uuid)
+			}
 		}
 		put(line, r)
 	}
@@ -106,16 +111,21 @@ func randomConversation(rnd *rand.Rand) (lines []string, records []said) {
 	}
 	for i := range 40 {
 		uuid, parent := fmt.Sprint("r", i), last
+		kind := rnd.IntN(12)
+		again := others // a record that comes again is of its kind
+		if 2 <= kind && kind <= 6 {
+			again = answers
+		}
 		switch n := rnd.IntN(30); {
 		case n == 0 && len(uuids) > 0:
 			parent, branch = uuids[rnd.IntN(len(uuids))], i
 		case n == 1:
 			parent, branch = fmt.Sprint("r", rnd.IntN(45)), i
-		case n == 2 && len(uuids) > 0:
-			uuid = uuids[rnd.IntN(len(uuids))]
+		case n == 2 && len(again) > 0:
+			uuid = again[rnd.IntN(len(again))]
 		}
 		answer := fmt.Sprintf("m%d-%d", branch, i/3)
-		switch rnd.IntN(12) {
+		switch kind {
 		case 0, 1:
 			text, r := quoted("text", i)
 			add(uuid, user(uuid, parent, text), r)

@@ -12,9 +12,12 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// converted returns the session that is made of a file.
+// converted returns the session that is made of a file. A bill of the file is that of the session.
 func converted(t *testing.T, file string) string {
 	whole, _ := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, "").Builder, file)
+	h := agentstest.New(t, "claude")
+	h.Put("projects/"+session, strings.TrimSuffix(file, "\n"))
+	h.Read(h.Sessions("")[0])
 	return whole
 }
 

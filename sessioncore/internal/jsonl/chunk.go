@@ -202,9 +202,9 @@ func lastNewline(b []byte) int {
 	return -1
 }
 
-// classify classifies each line of the chunk and drops blank ones. With inner (see loader) it
-// collects the members of records.
-func (c *chunk) classify(s *rawjson.Scanner, inner string) {
+// classify classifies each line of the chunk, and drops blank ones and those to skip. With inner (see
+// loader) it collects the members of records. skip may be nil.
+func (c *chunk) classify(s *rawjson.Scanner, inner string, skip func(line []byte) bool) {
 	notes := &c.notes
 	notes.key = inner
 	if inner == "" {
@@ -221,7 +221,9 @@ func (c *chunk) classify(s *rawjson.Scanner, inner string) {
 			number: uint32(c.newlines),
 			length: uint32(len(line)),
 		}
-		classify(s, line, notes, &info)
+		if skip == nil || !skip(line) {
+			classify(s, line, notes, &info)
+		}
 		if info.class != lineBlank {
 			c.lines = append(c.lines, info)
 		}

@@ -83,6 +83,8 @@ type loader struct {
 	limit int64 // length of the longest line that is read
 	// inner is the key, in quotes, of the member whose members Records collects; "" for Load.
 	inner string
+	// skip is Records.Skip, or nil.
+	skip func(line []byte) bool
 	// mends says that texts may have control characters: Records.RawControls.
 	mends bool
 
@@ -130,6 +132,8 @@ type Records struct {
 	// RawControls says that the agent writes control characters into texts as they are, such as a
 	// newline. JSON has none there: a Unit has them escaped.
 	RawControls bool
+	// Skip reports whether a line is left out. It may be nil, and is called by several goroutines.
+	Skip func(line []byte) bool
 }
 
 // Load is the function Load for records. Units have no Info, but their members and those of their
@@ -147,6 +151,7 @@ func (r Records) Load(ctx context.Context, obj io.ReaderAt, from Position, size 
 		l.limit = MaxLine
 	}
 	l.inner = `"` + r.Inner + `"`
+	l.skip = r.Skip
 	l.mends = r.RawControls
 	return l.load(ctx, from)
 }
@@ -236,7 +241,7 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 		} else if err != nil {
 			return err
 		}
-		c.classify(&l.scan, l.inner)
+		c.classify(&l.scan, l.inner, l.skip)
 		err = l.merge(c, lines)
 		if err != nil {
 			return err
@@ -273,7 +278,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 			chunk: l.chunk,
 			limit: l.limit,
 		}
-		readErr = readChunks(ctx, r, l.inner, free, ordered)
+		readErr = l.readChunks(ctx, r, free, ordered)
 	}()
 	for c := range ordered {
 		err := <-c.done
@@ -295,7 +300,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	return readErr
 }
 
-func readChunks(ctx context.Context, r *chunkReader, inner string, free <-chan *chunk, ordered chan<- *chunk) error {
+func (l *loader) readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, ordered chan<- *chunk) error {
 	for {
 		var c *chunk
 		select {
@@ -312,7 +317,7 @@ func readChunks(ctx context.Context, r *chunkReader, inner string, free <-chan *
 		go func() {
 			c.done <- func() (err error) {
 				defer storage.RecoverTo(&err)
-				c.classify(&rawjson.Scanner{}, inner)
+				c.classify(&rawjson.Scanner{}, l.inner, l.skip)
 				return nil
 			}()
 		}()

@@ -121,7 +121,7 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s rawjson.Scanner
 		c := chunk{buf: data}
-		c.classify(&s, "")
+		c.classify(&s, "", nil)
 		var want []LineInfo
 		lines := bytes.SplitAfter(data, []byte("\n"))
 		at, newlines := 0, int64(0)

@@ -1,0 +1,100 @@
+package agentstest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/storage"
+)
+
+// bill is an agents.Ledger as lines of text.
+type bill []string
+
+func (b *bill) Begin() { *b = nil }
+
+func (b *bill) Charge(of *agents.Charge) {
+	model, _ := of.Model.Text()
+	usage := of.Usage.AppendMembers(nil)
+	if of.Usage == (agents.Usage{}) {
+		usage = nil
+	}
+	*b = append(*b, fmt.Sprintf("%s %d %s/%s {%s} [%s] {%s}", of.ID, of.At, of.Provider, model, usage, of.Calls, of.Cost))
+}
+
+// checkCharges checks that the charges of a session are those of the answers in its text.
+func (h *Home) checkCharges(name, text string) {
+	if h.Format == nil || !h.Format.IsSession(name) {
+		return
+	}
+	facts := h.Facts()
+	if facts == storage.Files(h.Files) {
+		return // the agent has none
+	}
+	want, mayLack, lacks := billOf(text)
+	obj, err := facts.Open(name)
+	require.NoError(h.T, err)
+	defer obj.Close()
+	charging := obj.(agents.Charging)
+	var got bill
+	isWhole, err := charging.Charge(h.T.Context(), &got)
+	require.NoError(h.T, err)
+	if isWhole {
+		require.False(h.T, lacks, name)
+		require.Equal(h.T, want, got, name)
+	} else {
+		require.True(h.T, mayLack, "%s: %d answers are not charged", name, len(want))
+	}
+}
+
+// billOf returns the charges of the answers in a session's text. The charges of the session itself may lack some of
+// its usages, or lack them.
+func billOf(text string) (charges bill, mayLack, lacks bool) {
+	for line := range strings.Lines(text) {
+		entry := rawjson.Value(line)
+		if line[0] != '{' || !entry.Member("type").Is("message") {
+			continue
+		}
+		m := entry.Member("message")
+		if m.Member("toolName").Is(agents.BilledTool) {
+			mayLack = true
+			lacks = lacks || m.Member("details").Member("usage").IsObject()
+		}
+		if !m.Member("role").Is("assistant") {
+			continue
+		}
+		id, _ := entry.Member("id").Text()
+		provider, _ := m.Member("provider").Text()
+		model, _ := m.Member("model").Text()
+		ms, _, isTimed := rawjson.ReadTimestamp(entry.Member("timestamp"))
+		mayLack = mayLack || !isTimed
+		var usage, cost []string
+		calls := ""
+		isEmpty := true
+		m.Member("usage").EachMember(func(of rawjson.Member) bool {
+			member := string(of.Key) + ":" + string(of.Value)
+			switch {
+			case of.KeyIs("modelCalls"):
+				calls = string(of.Value)
+			case of.KeyIs("cost"), of.KeyIs("sessionCost"):
+				cost = append(cost, member)
+			default:
+				usage = append(usage, member)
+				isEmpty = isEmpty && string(of.Value) == "0"
+			}
+			return true
+		})
+		if isEmpty {
+			usage = nil
+		}
+		if calls == "" {
+			calls = "[]"
+		}
+		charges = append(charges, fmt.Sprintf("%s %d %s/%s {%s} %s {%s}",
+			id, ms, provider, model, strings.Join(usage, ","), calls, strings.Join(cost, ",")))
+	}
+	return charges, mayLack, lacks
+}
