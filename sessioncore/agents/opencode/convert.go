@@ -89,19 +89,29 @@ func (c *converter) message(r *agents.Record) {
 	c.isRemoved = isRemoved
 	c.before[id] = c.At()
 	at := agents.Count(r.Inner.Member("time").Member("created"))
-	entry, timeText := handedIn(r.Member("parts"))
+	isUser := r.Inner.Member("role").Is("user")
+	entry := ""
+	var timeText rawjson.Value
+	if isUser || hasNoTokens(r.Inner.Member("tokens")) {
+		entry, timeText = handedIn(r.Member("parts"))
+	}
 	if entry == "" {
 		entry = id
 		timeText = agents.TimeText(at)
 	}
 	c.From(entry, timeText)
-	if r.Inner.Member("role").Is("user") {
+	switch {
+	case isUser:
 		c.user(r.Member("parts"))
-	} else {
+	default:
 		c.answer(r, id, at)
 	}
 	c.end[id] = c.At()
 }
+
+// hasNoTokens reports whether no model made an answer: a command of the person has no tokens, nor has one that
+// was handed over or did not begin.
+func hasNoTokens(tokens rawjson.Value) bool { return usageOf(tokens) == agents.Usage{} }
 
 // handedIn returns the id and the time of the entry that a message was in the session from which it was
 // handed over, "" for none.
@@ -168,7 +178,7 @@ func (c *converter) answer(r *agents.Record, id string, at int64) {
 		usage = agents.Usage{} // it counts in the session of which this is a fork
 	}
 	switch {
-	case c.isCommand && c.command(parts):
+	case c.isCommand && hasNoTokens(r.Inner.Member("tokens")) && c.command(parts):
 		return
 	case r.Inner.Member("summary").Truthy():
 		c.summary(parts, usage, prompt)
@@ -248,7 +258,7 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 	c.From(name, timeText)
 	shown := agents.ToolResult{
 		Call:    data.Member("callID"),
-		Details: state.Member("metadata"),
+		Details: detailsOf(data.Member("tool"), state.Member("metadata")),
 		IsError: hasFailed || data.Member("tool").Is("invalid"),
 	}
 	side, _ := state.Member("metadata").Member("sessionId").Text()
@@ -261,6 +271,14 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 	}
 	c.Tool(data.Member("callID"), data.Member("tool"))
 	c.Result(shown)
+}
+
+// detailsOf returns the details of a result. No client reports a bill in them, so that a member in the place of one is none.
+func detailsOf(tool, metadata rawjson.Value) rawjson.Value {
+	if tool.Is("task") && !metadata.Member("usage").Missing() {
+		return rawjson.SetMembers(metadata, []rawjson.Field{{Key: "usage"}})
+	}
+	return metadata
 }
 
 // command makes the entry of a command that the person ran, and reports whether there is one.

@@ -313,27 +313,12 @@ func (h *home) Stat(name string) (storage.Stat, error) {
 	if s == nil || h.isMeasured(s) {
 		return h.stat(l, name)
 	}
-	s, text, err := h.textOf(name, s)
+	s, text, err := h.textOf(name, s, wholeText)
 	if err != nil {
 		return storage.Stat{}, err
 	}
 	text.Close()
 	return h.stateOf(s), nil
-}
-
-// Bill implements agents.Billed.
-func (h *home) Bill() storage.Files { return bill{h} }
-
-// bill shows the sessions to a reader that needs no size before it reads.
-type bill struct{ *home }
-
-// Stat implements storage.Files. It makes no text.
-func (b bill) Stat(name string) (storage.Stat, error) {
-	l, err := b.sessions()
-	if err != nil {
-		return storage.Stat{}, err
-	}
-	return b.stat(l, name)
 }
 
 // isMeasured reports whether the size of a session's text is known.
@@ -400,7 +385,10 @@ func (h *home) stateOf(s *session) storage.Stat {
 
 // Open implements storage.Files. The object is the text of the session in the state of its first use, as
 // a list opens many sessions of which it needs no text.
-func (h *home) Open(name string) (storage.Object, error) {
+func (h *home) Open(name string) (storage.Object, error) { return h.open(name, wholeText) }
+
+// open is Open for a text of that kind.
+func (h *home) open(name string, kind textKind) (storage.Object, error) {
 	l, err := h.sessions()
 	if err != nil {
 		return nil, err
@@ -409,14 +397,14 @@ func (h *home) Open(name string) (storage.Object, error) {
 	if s == nil {
 		return nil, agents.Missing(name)
 	}
-	return &object{home: h, name: name, session: s}, nil
+	return &object{home: h, name: name, session: s, kind: kind}, nil
 }
 
 // textOf makes the text of a name's session, known in an earlier state s, and returns it in its own. Only
 // where the row of the session is gone, or does not tell all, the list is read before.
-func (h *home) textOf(name string, s *session) (*session, *budget.Text, error) {
+func (h *home) textOf(name string, s *session, kind textKind) (*session, *budget.Text, error) {
 	if s.database != nil && s.tables.hasCounts {
-		now, text, err := h.makeText(s)
+		now, text, err := h.makeText(s, kind)
 		if err == nil && now.directory == s.directory && now.parent == s.parent {
 			return now, text, nil
 		}
@@ -432,17 +420,17 @@ func (h *home) textOf(name string, s *session) (*session, *budget.Text, error) {
 	if s == nil {
 		return nil, nil, agents.Missing(name)
 	}
-	return h.makeText(s)
+	return h.makeText(s, kind)
 }
 
 // makeText makes the text of a session, and returns the session in its state.
-func (h *home) makeText(s *session) (*session, *budget.Text, error) {
+func (h *home) makeText(s *session, kind textKind) (*session, *budget.Text, error) {
 	text := h.texts.New()
 	var err error
 	now := s
 	switch {
 	case s.database != nil:
-		now, err = writeRows(context.Background(), s, text)
+		now, err = writeRows(context.Background(), s, kind, text)
 	case s.text != "":
 		err = h.kept.write(s, text)
 	default:
@@ -455,9 +443,11 @@ func (h *home) makeText(s *session) (*session, *budget.Text, error) {
 		text.Close()
 		return nil, nil, err
 	}
-	h.mu.Lock()
-	h.sizes[s.id] = textSize{version: now.state(), size: text.Size()}
-	h.mu.Unlock()
+	if kind == wholeText {
+		h.mu.Lock()
+		h.sizes[s.id] = textSize{version: now.state(), size: text.Size()}
+		h.mu.Unlock()
+	}
 	return now, text, nil
 }
 

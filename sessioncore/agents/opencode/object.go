@@ -14,6 +14,7 @@ type object struct {
 	home    *home
 	name    string
 	session *session // when it was opened
+	kind    textKind
 
 	mu       sync.Mutex // guards the fields below
 	text     *budget.Text
@@ -39,7 +40,7 @@ func (o *object) made() (*budget.Text, storage.Stat, error) {
 	case o.text != nil:
 		return o.text, o.stat, nil
 	}
-	s, text, err := o.home.textOf(o.name, o.session)
+	s, text, err := o.home.textOf(o.name, o.session, o.kind)
 	if err != nil {
 		return nil, storage.Stat{}, err
 	}

@@ -26,6 +26,7 @@ type messageLine struct {
 	info      []byte
 	parts     []messagePart
 	isRemoved bool   // the client removed it: it is on a branch that was left
+	isBilled  bool   // it is an answer with the members for a bill alone
 	after     string // the message before a removed one, "" for none
 }
 
@@ -240,7 +241,7 @@ func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
 
 // writeRows writes the text of a session in a database, in one transaction, and returns the session as it
 // was in that, nil if it was removed. Where events are not counted, its row does not tell that it changed.
-func writeRows(ctx context.Context, s *session, out io.Writer) (now *session, err error) {
+func writeRows(ctx context.Context, s *session, kind textKind, out io.Writer) (now *session, err error) {
 	var lines []*messageLine
 	err = s.database.Read(ctx, func(conn *sqlite.Conn) error {
 		var failed error // of this transaction, not of one before
@@ -253,7 +254,7 @@ func writeRows(ctx context.Context, s *session, out io.Writer) (now *session, er
 			return failed
 		}
 		isDamaged := false
-		lines, isDamaged, failed = readMessages(conn, now)
+		lines, isDamaged, failed = kind.read(conn, now)
 		if isDamaged {
 			damaged := *now // another reader may have s
 			damaged.isDamaged = true
@@ -276,45 +277,82 @@ func readSession(conn *sqlite.Conn, s *session) (now *session, err error) {
 	return now, err
 }
 
-// readMessages returns the messages of a session, in no order, with those that were removed, and whether some
-// cannot be read.
-func readMessages(conn *sqlite.Conn, s *session) (lines []*messageLine, isDamaged bool, err error) {
-	if !s.tables.hasMessages {
+// textKind is a kind of a session's text.
+type textKind uint8
+
+const (
+	wholeText  textKind = iota
+	billedText          // has the answers for a bill
+)
+
+// read returns the messages of a session, in no order, with those that were removed, and whether some cannot be
+// read.
+func (k textKind) read(conn *sqlite.Conn, s *session) (lines []*messageLine, isDamaged bool, err error) {
+	switch {
+	case !s.tables.hasMessages:
 		return nil, false, nil
+	case k == billedText:
+		return readBilled(conn, s)
 	}
+	return readMessages(conn, s)
+}
+
+// readMessages is textKind.read for whole messages.
+func readMessages(conn *sqlite.Conn, s *session) (lines []*messageLine, isDamaged bool, err error) {
 	known := map[string]*messageLine{}
-	const messages = "SELECT id, time_created, data FROM message WHERE session_id = ?1"
-	isDamaged, err = eachIntact(conn, messages, []string{s.id}, func(row *sqlite3.Stmt) {
-		m := &messageLine{id: row.ColumnText(0), created: row.ColumnInt64(1), info: bytes.Clone(row.ColumnRawText(2))}
+	isDamaged, err = eachMessage(conn, s.id, func(m *messageLine, row *sqlite3.Stmt) {
+		m.info = bytes.Clone(row.ColumnRawText(2))
 		known[m.id] = m
 	})
 	if err != nil {
 		return nil, false, err
 	}
+	lacksParts, err := addParts(conn, s.id, known)
+	lacksRemoved := false
+	if err == nil {
+		lacksRemoved, err = addRemovedOf(conn, s, known)
+	}
+	for _, m := range known {
+		lines = append(lines, m)
+	}
+	return lines, isDamaged || lacksParts || lacksRemoved, err
+}
+
+// eachMessage calls f for each message of a session, of which the third column is the data.
+func eachMessage(conn *sqlite.Conn, id string, f func(m *messageLine, row *sqlite3.Stmt)) (isDamaged bool, err error) {
+	const messages = "SELECT id, time_created, data FROM message WHERE session_id = ?1"
+	return eachIntact(conn, messages, []string{id}, func(row *sqlite3.Stmt) {
+		f(&messageLine{id: row.ColumnText(0), created: row.ColumnInt64(1)}, row)
+	})
+}
+
+// addParts adds the parts of a session to its messages.
+func addParts(conn *sqlite.Conn, id string, known map[string]*messageLine) (isDamaged bool, err error) {
 	const parts = "SELECT message_id, id, data FROM part WHERE session_id = ?1"
-	lacksParts, err := eachIntact(conn, parts, []string{s.id}, func(row *sqlite3.Stmt) {
+	isDamaged, err = eachIntact(conn, parts, []string{id}, func(row *sqlite3.Stmt) {
 		m := known[row.ColumnText(0)]
 		if m != nil {
 			m.parts = append(m.parts, messagePart{id: row.ColumnText(1), data: bytes.Clone(row.ColumnRawText(2))})
 		}
 	})
-	if lacksParts {
-		isDamaged = true
+	if isDamaged {
 		for _, m := range known {
 			m.dropCopies()
 		}
 	}
-	if err == nil && s.tables.hasEvents {
-		err = addRemoved(conn, s.id, known)
+	return isDamaged, err
+}
+
+// addRemovedOf is addRemoved for a session of any database. Where events are damaged, it may add none.
+func addRemovedOf(conn *sqlite.Conn, s *session, known map[string]*messageLine) (isDamaged bool, err error) {
+	if !s.tables.hasEvents {
+		return false, nil
 	}
+	err = addRemoved(conn, s.id, known)
 	if sqlite.IsDamage(err) {
-		isDamaged = true
-		err = nil
+		return true, nil
 	}
-	for _, m := range known {
-		lines = append(lines, m)
-	}
-	return lines, isDamaged, err
+	return false, err
 }
 
 // dropCopies leaves one of each part.

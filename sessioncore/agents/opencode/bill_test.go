@@ -1,0 +1,112 @@
+package opencode
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/storage"
+	"sessionfs/sessioncore/storage/storagetest"
+)
+
+// billedHome returns the home of a database, and its sessions as a mount shows them.
+func (d *database) billedHome() (*home, *agents.Files) {
+	t := d.T.(*testing.T)
+	h := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	return h, agents.NewFiles(agents.Shown{Files: h, Format: h}, h, nil, t.TempDir())
+}
+
+// answer is what a bill needs of an answer.
+type answer struct {
+	ID        string
+	Timestamp string
+	Message   struct {
+		Role, Model string
+		Usage       json.RawMessage
+	}
+}
+
+// answersIn returns the answers in a session from a time on, each as one text.
+func answersIn(t *testing.T, files storage.Files, name, from string) (all []string) {
+	for line := range strings.Lines(storagetest.Read(t, files, name)) {
+		var a answer
+		_ = json.Unmarshal([]byte(line), &a) // a problem is no entry
+		if a.Message.Role == "assistant" && a.Timestamp >= from {
+			all = append(all, fmt.Sprint(a.ID, a.Timestamp, a.Message.Model, string(a.Message.Usage)))
+		}
+	}
+	return all
+}
+
+// begunAt returns the time of a session's header.
+func begunAt(t *testing.T, files storage.Files, name string) string {
+	first, _, _ := strings.Cut(storagetest.Read(t, files, name), "\n")
+	var a answer
+	require.NoError(t, json.Unmarshal([]byte(first), &a))
+	return a.Timestamp
+}
+
+// tokens are those of an answer.
+const tokens = `"modelID":"fake-1","cost":0.5,"tokens":{"input":7,"output":2,"reasoning":1,"cache":{"read":3,"write":4}}`
+
+// answer writes an answer with members of its JSON and a part.
+func (d *database) answer(session, id string, at int, members, part string) {
+	info := fmt.Sprintf(`{"role":"assistant","time":{"created":%d},%s}`, at, members)
+	d.insert("message", map[string]any{"id": id, "session_id": session, "time_created": at, "data": info})
+	d.insert("part", map[string]any{"id": "prt_" + id, "message_id": id, "session_id": session, "data": part})
+}
+
+// TestBill: the bill of a session has its answers with their ids, times, models and usages, as its text has them.
+func TestBill(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.insertSamples()
+	d.session("ses_1", "Herons", 9)
+	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
+	d.answer("ses_1", "msg_2", 1002, tokens, `{"type":"tool","tool":"task","callID":"c","state":{"status":"completed","metadata":{"usage":{"input":5}}}}`)
+	d.answer("ses_1", "msg_3", 1003, tokens, `{"type":"text","text":"Two","metadata":{"handedOver":{"id":"aa","timestamp":"2026-01-01T00:00:00.000Z"}}}`)
+	d.answer("ses_1", "msg_4", 1004, `"modelID":"fake-1"`, `{"type":"text","text":"Two","metadata":{"handedOver":{"id":"bb","timestamp":"2026-01-01T00:00:00.000Z"}}}`)
+	d.message("ses_1", "msg_5", 1005, "user", "x")
+	d.insert("part", map[string]any{"id": "prt_msg_5", "message_id": "msg_5", "session_id": "ses_1", "data": `{"type":"text","synthetic":true,"text":"` + executed + `"}`})
+	d.answer("ses_1", "msg_6", 1006, `"modelID":"fake-1"`, `{"type":"tool","tool":"bash","state":{"status":"completed","input":{"command":"ls"}}}`)
+	d.answer("ses_1", "msg_7", 1007, tokens, `{"type":"tool","tool":"bash","state":{"status":"completed","input":{"command":"ls"}}}`)
+	_, files := d.billedHome()
+	found := 0
+	for _, name := range d.Sessions("") {
+		from := begunAt(t, files, name)
+		want := answersIn(t, files, name, from)
+		require.Equal(t, want, answersIn(t, files.Facts(), name, from), name)
+		found += len(want)
+	}
+	require.Greater(t, found, 10)
+	name := "-srv-pond/ses_1.jsonl"
+	want := []string{"msg_2", "msg_3", "bb", "msg_7"}
+	got := answersIn(t, files, name, "")
+	require.Len(t, got, len(want))
+	for i, id := range want {
+		require.True(t, strings.HasPrefix(got[i], id+"1970") || strings.HasPrefix(got[i], id+"2026"), got[i])
+	}
+	require.NotContains(t, storagetest.Read(t, files, name), `"usage":{"input":5}`, "no client reports a bill in a result")
+}
+
+// TestBilledRows: the bill of a session whose answers have tokens needs no part of it.
+func TestBilledRows(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.session("ses_1", "Herons", 9)
+	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
+	d.answer("ses_1", "msg_2", 1002, tokens, `{"type":"text","text":"Two herons"}`)
+	h, _ := d.billedHome()
+	name := "-srv-pond/ses_1.jsonl"
+	text := storagetest.Read(t, h.Bill(), name)
+	require.NotContains(t, text, "herons")
+	require.Contains(t, text, `"input":7`)
+	require.Empty(t, h.sizes, "the size of a text is another one")
+	require.Contains(t, storagetest.Read(t, h, name), "Two herons")
+	d.answer("ses_1", "msg_3", 1003, `"modelID":"fake-1"`, `{"type":"text","text":"None"}`)
+	d.session("ses_1", "Herons", 10)
+	require.Contains(t, storagetest.Read(t, h.Bill(), name), "Count the herons", "as it may have been a command")
+}
