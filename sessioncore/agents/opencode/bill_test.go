@@ -110,3 +110,20 @@ func TestBilledRows(t *testing.T) {
 	d.session("ses_1", "Herons", 10)
 	require.Contains(t, storagetest.Read(t, h.Bill(), name), "Count the herons", "as it may have been a command")
 }
+
+// TestCopies: a fork's copies of answers are shown, and are no answers of its bill.
+func TestCopies(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.session("ses_1", "Herons (fork #1)", 9)
+	d.answer("ses_1", "msg_1", 900, tokens, `{"type":"text","text":"Two herons"}`)
+	d.answer("ses_1", "msg_2", 901, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
+	d.answer("ses_1", "msg_3", 1002, tokens, `{"type":"text","text":"Three herons"}`)
+	d.answer("ses_1", "msg_4", 902, `"modelID":"fake-1"`, `{"type":"text","text":"Two","metadata":{"handedOver":{"id":"aa","timestamp":"1970-01-01T00:00:00.500Z"}}}`)
+	_, files := d.billedHome()
+	name := "-srv-pond/ses_1.jsonl"
+	require.Len(t, answersIn(t, files, name, ""), 3)
+	billed := answersIn(t, files.Facts(), name, "")
+	require.Len(t, billed, 2)
+	require.Contains(t, billed[0], "aa1970", "it counts once by its id")
+	require.Contains(t, billed[1], "msg_3")
+}

@@ -95,6 +95,7 @@ func (c *converter) message(r *agents.Record) {
 	if isUser || hasNoTokens(r.Inner.Member("tokens")) {
 		entry, timeText = handedIn(r.Member("parts"))
 	}
+	isCopy := at < c.created && entry == ""
 	if entry == "" {
 		entry = id
 		timeText = agents.TimeText(at)
@@ -103,6 +104,7 @@ func (c *converter) message(r *agents.Record) {
 	switch {
 	case isUser:
 		c.user(r.Member("parts"))
+	case isCopy && c.Facts: // a bill has it in the session of which this is a fork
 	default:
 		c.answer(r, id, at)
 	}
