@@ -26,8 +26,20 @@ func (b bill) Stat(name string) (storage.Stat, error) {
 	return b.stat(l, name)
 }
 
-// Open implements storage.Files.
-func (b bill) Open(name string) (storage.Object, error) { return b.open(name, billedText) }
+// Open implements storage.Files. It looks at no file for a session whose row its text is made with, as a bill
+// opens all of them.
+func (b bill) Open(name string) (storage.Object, error) {
+	b.mu.Lock()
+	l := b.list
+	b.mu.Unlock()
+	if l != nil {
+		s := l.find(name)
+		if s != nil && s.tells() {
+			return &object{home: b.home, name: name, session: s, kind: billedText}, nil
+		}
+	}
+	return b.open(name, billedText)
+}
 
 // readBilled is textKind.read for a bill: the messages have the members that a bill needs.
 func readBilled(conn *sqlite.Conn, s *session) (lines []*messageLine, isDamaged bool, err error) {
@@ -112,7 +124,7 @@ func (m *messageLine) reduce(text []byte) (isWhole bool) {
 	}
 	m.info[0] = '{'
 	m.info = append(m.info, '}')
-	return !hasNoTokens(values[billedTokens])
+	return usageOf(values[billedTokens]) != agents.Usage{}
 }
 
 // maxReduced is the size of most answers for a bill, in bytes.

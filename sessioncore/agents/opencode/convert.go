@@ -90,9 +90,13 @@ func (c *converter) message(r *agents.Record) {
 	c.before[id] = c.At()
 	at := agents.Count(r.Inner.Member("time").Member("created"))
 	isUser := r.Inner.Member("role").Is("user")
+	usage := agents.Usage{}
+	if !isUser {
+		usage = usageOf(r.Inner.Member("tokens"))
+	}
 	entry := ""
 	var timeText rawjson.Value
-	if isUser || hasNoTokens(r.Inner.Member("tokens")) {
+	if usage == (agents.Usage{}) { // as of all that were handed over
 		entry, timeText = handedIn(r.Member("parts"))
 	}
 	isCopy := at < c.created && entry == ""
@@ -106,14 +110,10 @@ func (c *converter) message(r *agents.Record) {
 		c.user(r.Member("parts"))
 	case isCopy && c.Facts: // a bill has it in the session of which this is a fork
 	default:
-		c.answer(r, id, at)
+		c.answer(r, id, at, usage)
 	}
 	c.end[id] = c.At()
 }
-
-// hasNoTokens reports whether no model made an answer: a command of the person has no tokens, nor has one that
-// was handed over or did not begin.
-func hasNoTokens(tokens rawjson.Value) bool { return usageOf(tokens) == agents.Usage{} }
 
 // handedIn returns the id and the time of the entry that a message was in the session from which it was
 // handed over, "" for none.
@@ -171,16 +171,17 @@ func (c *converter) user(parts rawjson.Value) {
 	}
 }
 
-// answer makes the entries of an answer and of the results of its calls, of a summary, or of a command.
-func (c *converter) answer(r *agents.Record, id string, at int64) {
+// answer makes the entries of an answer and of the results of its calls, of a summary, or of a command, which has no
+// tokens.
+func (c *converter) answer(r *agents.Record, id string, at int64, usage agents.Usage) {
 	parts := r.Member("parts")
-	usage := usageOf(r.Inner.Member("tokens"))
+	hasTokens := usage != agents.Usage{}
 	prompt := usage.Input + usage.CacheRead + usage.CacheWrite
 	if at < c.created {
 		usage = agents.Usage{} // it counts in the session of which this is a fork
 	}
 	switch {
-	case c.isCommand && hasNoTokens(r.Inner.Member("tokens")) && c.command(parts):
+	case c.isCommand && !hasTokens && c.command(parts):
 		return
 	case r.Inner.Member("summary").Truthy():
 		c.summary(parts, usage, prompt)
@@ -232,15 +233,22 @@ func (c *converter) fail(a *agents.Answer, failure agents.Object) {
 
 // usageOf returns the tokens of an answer. Its input is without those of the cache, and its output without
 // the thoughts.
-func usageOf(tokens rawjson.Value) agents.Usage {
-	count := func(key string) int64 { return agents.Count(tokens.Member(key)) }
-	cache := tokens.Member("cache")
-	u := agents.Usage{
-		Input:      count("input"),
-		Output:     count("output") + count("reasoning"),
-		CacheRead:  agents.Count(cache.Member("read")),
-		CacheWrite: agents.Count(cache.Member("write")),
+func usageOf(tokens rawjson.Value) (u agents.Usage) {
+	reasoning := int64(0)
+	for m := range tokens.EachMember {
+		switch {
+		case m.KeyIs("input"):
+			u.Input = agents.Count(m.Value)
+		case m.KeyIs("output"):
+			u.Output = agents.Count(m.Value)
+		case m.KeyIs("reasoning"):
+			reasoning = agents.Count(m.Value)
+		case m.KeyIs("cache"):
+			u.CacheRead = agents.Count(m.Value.Member("read"))
+			u.CacheWrite = agents.Count(m.Value.Member("write"))
+		}
 	}
+	u.Output += reasoning
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
 	return u
 }

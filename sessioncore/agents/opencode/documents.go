@@ -37,7 +37,12 @@ func (d *documents) projects() (dirs []string) {
 
 // state returns a token that changes with the names of sessions.
 func (d *documents) state() (token storage.Token) {
-	for _, dir := range append(d.projects(), path.Join(documentsDir, sessionDir)) {
+	top, err := d.files.Stat(path.Join(documentsDir, sessionDir))
+	if err != nil {
+		return token
+	}
+	token = top.Token
+	for _, dir := range d.projects() {
 		st, err := d.files.Stat(dir)
 		if err == nil {
 			token = token.With(st.Token)

@@ -80,6 +80,9 @@ type session struct {
 // client's clock does not tell. A time to come would make each list read the session again.
 func (s *session) state() int64 { return s.updated*nanoseconds + s.count%nanoseconds }
 
+// tells reports whether the row of a session tells whether it changed.
+func (s *session) tells() bool { return s.database != nil && s.tables.hasCounts }
+
 // nanoseconds is how many ns a ms has.
 const nanoseconds = 1_000_000
 
@@ -87,7 +90,17 @@ const nanoseconds = 1_000_000
 type list struct {
 	sessions map[string]*session
 	top      map[string][]string // sessions of no other session, by the names of their directories
+	dirs     map[string]string   // the names of their directories, by session
 	below    map[string][]string // sessions of subagents, by the session that called each
+}
+
+func newList() *list {
+	return &list{
+		sessions: map[string]*session{},
+		top:      map[string][]string{},
+		dirs:     map[string]string{},
+		below:    map[string][]string{},
+	}
 }
 
 func newHome(source agents.Source, name, database string) *home {
@@ -127,7 +140,7 @@ func (h *home) sessions() (*list, error) {
 	if h.list != nil && h.state == state && !state.Racy(h.at) {
 		return h.list, nil
 	}
-	l := &list{sessions: map[string]*session{}, top: map[string][]string{}, below: map[string][]string{}}
+	l := newList()
 	for _, d := range h.databases {
 		err := readSessions(d, l)
 		if errors.Is(err, sqlite.ErrUnreadable) && h.list != nil {
@@ -165,13 +178,19 @@ func (l *list) add(s *session) {
 
 // sort makes the names of directories. A subagent whose session is gone is a session of its own.
 func (l *list) sort() {
+	dirs := map[string]string{} // by working directory, of which many sessions have the same
 	for id, s := range l.sessions {
 		if l.isCalled(s) {
 			l.below[s.parent] = append(l.below[s.parent], id)
 			continue
 		}
-		dir := nameOfDirectory(s.directory)
+		dir, isKnown := dirs[s.directory]
+		if !isKnown {
+			dir = nameOfDirectory(s.directory)
+			dirs[s.directory] = dir
+		}
 		l.top[dir] = append(l.top[dir], id)
+		l.dirs[id] = dir
 	}
 	for _, ids := range l.top {
 		slices.Sort(ids)
@@ -222,12 +241,18 @@ func (l *list) find(name string) *session {
 	}
 	owner, rest, isBelow := strings.Cut(file, "/")
 	switch {
-	case !isBelow && slices.Contains(l.top[dir], id):
+	case !isBelow && l.isIn(dir, id):
 		return s
-	case isBelow && path.Dir(rest) == agents.Subagents && slices.Contains(l.top[dir], owner) && slices.Contains(l.all(owner), id):
+	case isBelow && path.Dir(rest) == agents.Subagents && l.isIn(dir, owner) && slices.Contains(l.all(owner), id):
 		return s
 	}
 	return nil
+}
+
+// isIn reports whether a session lies in a directory.
+func (l *list) isIn(dir, id string) bool {
+	of, isTop := l.dirs[id]
+	return isTop && of == dir
 }
 
 // all returns the sessions of subagents of a session, and of those.
@@ -266,7 +291,7 @@ func (l *list) names(dir string) (items []storage.Item, ok bool) {
 			}
 		}
 		return items, l.top[dir] != nil
-	case len(l.below[parts[1]]) == 0 || !slices.Contains(l.top[parts[0]], parts[1]):
+	case len(l.below[parts[1]]) == 0 || !l.isIn(parts[0], parts[1]):
 		return nil, false
 	case len(parts) == 2:
 		add(storage.KindDir, agents.Subagents)
@@ -294,7 +319,12 @@ func (h *home) List(dir string, only []string, f func(storage.Item) bool) error 
 		return agents.Missing(dir)
 	}
 	for _, item := range items {
-		item.State = func() (storage.Stat, error) { return h.stat(l, path.Join(dir, item.Name)) }
+		item.State = func() (storage.Stat, error) {
+			if item.Kind == storage.KindFile {
+				return h.stateOf(l.sessions[strings.TrimSuffix(item.Name, ending)]), nil
+			}
+			return h.stat(l, path.Join(dir, item.Name))
+		}
 		if !f(item) {
 			break
 		}
@@ -403,7 +433,7 @@ func (h *home) open(name string, kind textKind) (storage.Object, error) {
 // textOf makes the text of a name's session, known in an earlier state s, and returns it in its own. Only
 // where the row of the session is gone, or does not tell all, the list is read before.
 func (h *home) textOf(name string, s *session, kind textKind) (*session, *budget.Text, error) {
-	if s.database != nil && s.tables.hasCounts {
+	if s.tells() {
 		now, text, err := h.makeText(s, kind)
 		if err == nil && now.directory == s.directory && now.parent == s.parent {
 			return now, text, nil

@@ -575,3 +575,38 @@ func FuzzText(f *testing.F) {
 		agentstest.Prefixes(t, converter, text.String())
 	})
 }
+
+// TestManyRemovals: messages that were removed are found in each of many sessions that are read one after another, and in one that
+// loses a message meanwhile.
+func TestManyRemovals(t *testing.T) {
+	d := newDatabase(t, tables+"CREATE INDEX event_types ON event (aggregate_id, type, seq)")
+	remove := func(id string) {
+		gone := fmt.Sprintf(`{"info":{"id":"msg_%s","role":"user","time":{"created":1001}}}`, id)
+		d.insert("event", map[string]any{"aggregate_id": id, "seq": 1, "type": "message.updated.1", "data": gone})
+		part := fmt.Sprintf(`{"part":{"id":"prt_%s","messageID":"msg_%[1]s","type":"text","text":"the lost words"}}`, id)
+		d.insert("event", map[string]any{"aggregate_id": id, "seq": 2, "type": "message.part.updated.1", "data": part})
+		d.insert("event", map[string]any{"aggregate_id": id, "seq": 3, "type": "message.removed.1", "data": fmt.Sprintf(`{"messageID":"msg_%s"}`, id)})
+	}
+	var ids []string
+	for i := range 2 * manyReads {
+		id := fmt.Sprintf("ses_%03d", i)
+		d.session(id, "Herons", 1)
+		d.message(id, "msg_"+id+"_kept", 1002, "user", "Count the herons")
+		if i%10 == 0 {
+			remove(id)
+		}
+		ids = append(ids, id)
+	}
+	h, _ := d.billedHome()
+	read := func(id string) string { return storagetest.Read(t, h, "-srv-pond/"+id+ending) }
+	require.Eventually(t, func() bool { // a state of this moment is not trusted
+		for i, id := range ids {
+			require.Equal(t, i%10 == 0, strings.Contains(read(id), "the lost words"), id)
+		}
+		l, err := h.sessions()
+		require.NoError(t, err)
+		return l.sessions[ids[0]].tables.removals.isKnown
+	}, time.Minute, time.Millisecond)
+	remove(ids[1])
+	require.Contains(t, read(ids[1]), "the lost words")
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -24,7 +25,7 @@ const (
 // Few sessions have any, so a query by the index of types comes first.
 func addRemoved(conn *sqlite.Conn, id string, known map[string]*messageLine) error {
 	h := history{removed: map[string]*messageLine{}, isSeen: map[string]bool{}}
-	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND type >= 'message.removed.' AND type < 'message.removed/'"
+	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND " + ofRemovals
 	err := conn.EachRow(removals, []string{id}, func(row *sqlite3.Stmt) error {
 		message, _ := agents.ObjectIn(row.ColumnRawText(0)).Member("messageID").Text()
 		if message != "" && known[message] == nil {
@@ -47,6 +48,63 @@ func addRemoved(conn *sqlite.Conn, id string, known map[string]*messageLine) err
 		}
 	}
 	return err
+}
+
+// removals are the sessions of which messages were removed, in the state in which the sessions were read. They
+// are found at once when many sessions are read, as a query for each takes longer than its answers.
+type removals struct {
+	isIndexed bool // a session's events have an index by type
+
+	mu       sync.Mutex // guards the fields below; held while they are found
+	reads    int        // of sessions
+	isKnown  bool
+	sessions map[string]bool
+}
+
+// manyReads is the number of sessions after which all removals are found at once.
+const manyReads = 64
+
+// ofRemovals is the condition on events that tell of a removal.
+const ofRemovals = "type >= 'message.removed.' AND type < 'message.removed/'"
+
+// mayHaveRemoved reports whether messages of a session may have been removed.
+func (t *schema) mayHaveRemoved(conn *sqlite.Conn, id string) bool {
+	r := &t.removals
+	if !r.isIndexed || !conn.Reads(t.version) {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reads++
+	if !r.isKnown && r.reads == manyReads {
+		r.find(conn)
+	}
+	return !r.isKnown || r.sessions[id]
+}
+
+// find finds the sessions. Where it fails, each is asked for. Callers must hold r.mu.
+func (r *removals) find(conn *sqlite.Conn) {
+	sessions := map[string]bool{}
+	const all = "SELECT id FROM session WHERE EXISTS (SELECT 1 FROM event WHERE aggregate_id = session.id AND " + ofRemovals + ")"
+	err := conn.EachRow(all, nil, func(row *sqlite3.Stmt) error {
+		sessions[row.ColumnText(0)] = true
+		return nil
+	})
+	r.isKnown = err == nil
+	r.sessions = sessions
+}
+
+// hasIndexOfTypes reports whether the events of a session have an index by type, unless reading failed before.
+func hasIndexOfTypes(conn *sqlite.Conn, failed error) (has bool, err error) {
+	if failed != nil {
+		return false, failed
+	}
+	const index = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'event' AND sql LIKE '%aggregate_id%type%'"
+	err = conn.EachRow(index, nil, func(*sqlite3.Stmt) error {
+		has = true
+		return nil
+	})
+	return has, err
 }
 
 // history follows the events of a session to learn which messages there were when a removed one came.

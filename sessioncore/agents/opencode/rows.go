@@ -40,9 +40,11 @@ type messagePart struct {
 type schema struct {
 	hasMessages bool // and parts
 	hasEvents   bool
-	hasCounts   bool   // the last number of each session's events
-	sessions    string // the query for all sessions
-	hasLater    bool   // messages of the coming second version of the client, which are not read
+	hasCounts   bool           // the last number of each session's events
+	sessions    string         // the query for all sessions
+	hasLater    bool           // messages of the coming second version of the client, which are not read
+	version     sqlite.Version // in which the sessions were read
+	removals    removals
 }
 
 // readSessions adds the sessions in a database to a list.
@@ -65,6 +67,7 @@ func readSessions(d *sqlite.Database, l *list) error {
 			return err
 		}
 		tables.sessions = query
+		tables.version = conn.Version()
 		isDamaged, err := eachIntact(conn, query, nil, func(row *sqlite3.Stmt) {
 			found = append(found, sessionOf(row, d, tables))
 		})
@@ -166,6 +169,7 @@ func readSchema(conn *sqlite.Conn) (tables *schema, err error) {
 	hasParts := has("part", "id", "message_id", "session_id", "data")
 	tables.hasMessages = hasMessages && hasParts
 	tables.hasEvents = has("event", "aggregate_id", "seq", "type", "data")
+	tables.removals.isIndexed, err = hasIndexOfTypes(conn, err)
 	tables.hasCounts = has("event_sequence", "aggregate_id", "seq")
 	if has(laterMessages, "session_id") {
 		err = conn.EachRow("SELECT 1 FROM "+laterMessages+" LIMIT 1", nil, func(*sqlite3.Stmt) error {
@@ -247,7 +251,7 @@ func writeRows(ctx context.Context, s *session, kind textKind, out io.Writer) (n
 		var failed error // of this transaction, not of one before
 		lines = nil
 		now = s
-		if s.tables.hasCounts && !s.isDamaged {
+		if s.tables.hasCounts && !s.isDamaged && !conn.Reads(s.tables.version) {
 			now, failed = readSession(conn, s)
 		}
 		if failed != nil || now == nil {
@@ -345,7 +349,7 @@ func addParts(conn *sqlite.Conn, id string, known map[string]*messageLine) (isDa
 
 // addRemovedOf is addRemoved for a session of any database. Where events are damaged, it may add none.
 func addRemovedOf(conn *sqlite.Conn, s *session, known map[string]*messageLine) (isDamaged bool, err error) {
-	if !s.tables.hasEvents {
+	if !s.tables.hasEvents || !s.tables.mayHaveRemoved(conn, s.id) {
 		return false, nil
 	}
 	err = addRemoved(conn, s.id, known)

@@ -13,7 +13,23 @@ const maxPrepared = 16
 // transactions, since to prepare one takes as long as to read a short session.
 type Conn struct {
 	*sqlite3.Conn
+	version  Version
 	prepared map[string]*sqlite3.Stmt // those that are not in use, by their queries
+}
+
+// Version is the state of a database that a transaction read.
+type Version struct {
+	state fileState
+	at    int64 // when it was in this state, in ns
+}
+
+// Version returns the state that the transaction reads.
+func (c *Conn) Version() Version { return c.version }
+
+// Reads reports whether the transaction reads the same state as an earlier one. It is false where a write may
+// not have changed the times of the files.
+func (c *Conn) Reads(earlier Version) bool {
+	return c.version.state == earlier.state && !earlier.state.log.Racy(earlier.at)
 }
 
 // EachRow calls f for each row of a query until f fails. arguments are the texts for its parameters.

@@ -199,7 +199,7 @@ func (d *Database) newReader(ctx context.Context) (*reader, error) {
 		files.close()
 		return nil, fmt.Errorf("%w: %s: %v", ErrUnreadable, d.Name, err)
 	}
-	rows := &Conn{Conn: c.conn, prepared: map[string]*sqlite3.Stmt{}}
+	rows := &Conn{Conn: c.conn, version: Version{state: state, at: at}, prepared: map[string]*sqlite3.Stmt{}}
 	return &reader{
 		connection: c,
 		rows:       rows,

@@ -279,3 +279,41 @@ func TestRefused(t *testing.T) {
 	d := &Database{Files: sessiontest.OpenDir(t, t.TempDir()), Name: "x.db"}
 	require.Error(t, d.Read(ctx, func(*Conn) error { return nil }))
 }
+
+// TestReads: a transaction knows that it reads the state of an earlier one, if no write can have been missed, and that a
+// later one is another.
+func TestReads(t *testing.T) {
+	dir := t.TempDir()
+	conn := writer(t, dir)
+	files := sessiontest.OpenDir(t, dir)
+	d := &Database{Files: files, Name: "x.db"}
+	t.Cleanup(d.Close)
+	version := func() (v Version) {
+		require.NoError(t, d.Read(t.Context(), func(conn *Conn) error {
+			v = conn.Version()
+			return nil
+		}))
+		return v
+	}
+	reads := func(earlier Version) (is bool) {
+		other := &Database{Files: files, Name: "x.db"}
+		defer other.Close()
+		require.NoError(t, other.Read(t.Context(), func(conn *Conn) error {
+			is = conn.Reads(earlier)
+			return nil
+		}))
+		return is
+	}
+	log, err := files.Stat("x.db-wal")
+	require.NoError(t, err)
+	early := version()
+	early.at = log.Changed
+	require.False(t, reads(early), "as a write of the same moment changes no time")
+	settled := Version{}
+	require.Eventually(t, func() bool {
+		settled = version()
+		return reads(settled)
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, conn.Exec("INSERT INTO n VALUES (2)"))
+	require.False(t, reads(settled))
+}
