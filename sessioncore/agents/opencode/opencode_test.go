@@ -576,6 +576,31 @@ func FuzzText(f *testing.F) {
 	})
 }
 
+// TestKeptHandover: the kept text of a session names the session from which it was handed over, and nothing else that the client
+// has in the same place.
+func TestKeptHandover(t *testing.T) {
+	d := newDatabase(t, strings.Replace(tables, "revert TEXT", "revert TEXT, metadata TEXT", 1))
+	d.session("ses_1", "Herons", 9)
+	origin := `{"handedOverFrom":{"session":"ses_1","sourceId":"abc"},"note":"of another program"}`
+	require.NoError(t, d.conn.Exec(`UPDATE session SET metadata = '`+origin+`'`))
+	name := "-srv-pond/ses_1.jsonl"
+	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	text := storagetest.Read(t, home, name)
+	require.NotContains(t, text, "another program")
+	about, err := home.About(name, nil, 0, false)
+	require.NoError(t, err)
+	require.Equal(t, "abc", about.Parent)
+	dir := t.TempDir()
+	file := filepath.Join(dir, textsDir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	kept := newHome(agents.Source{Files: sessiontest.OpenDir(t, dir)}, "opencode", "opencode")
+	require.Equal(t, text, storagetest.Read(t, kept, name))
+	about, err = kept.About(name, nil, 0, false)
+	require.NoError(t, err)
+	require.Equal(t, "abc", about.Parent)
+}
+
 // TestManyRemovals: messages that were removed are found in each of many sessions that are read one after another, and in one that
 // loses a message meanwhile.
 func TestManyRemovals(t *testing.T) {

@@ -411,6 +411,12 @@ func (s *session) appendFacts(dst []byte) []byte {
 	if s.isDamaged {
 		dst = append(dst, `,"damaged":true`...)
 	}
+	origin := agents.ObjectIn([]byte(s.metadata)).Member(agents.OriginKey)
+	if origin.IsObject() { // all else in it is of others
+		dst = append(dst, `,"metadata":{"`+agents.OriginKey+`":`...)
+		dst = appendOneLine(dst, origin)
+		dst = append(dst, '}')
+	}
 	return append(dst, "}}\n"...)
 }
 

@@ -105,6 +105,7 @@ func factsIn(facts agents.Object) (s session) {
 	s.title, _ = facts.Member("title").Text()
 	s.version, _ = facts.Member("version").Text()
 	s.parent, _ = facts.Member("parent").Text()
+	s.metadata = string(facts.Member("metadata"))
 	return s
 }
 
