@@ -42,7 +42,7 @@ func (b bill) Open(name string) (storage.Object, error) {
 }
 
 // readBilled is textKind.read for a bill: the messages have the members that a bill needs.
-func readBilled(conn *sqlite.Conn, s *session) (lines []*messageLine, isDamaged bool, err error) {
+func readBilled(conn *sqlite.Conn, s *session, memory *rowMemory) (lines []*messageLine, isDamaged bool, err error) {
 	known := map[string]*messageLine{}
 	needsParts := false
 	isDamaged, err = eachMessage(conn, s.id, func(m *messageLine, row *sqlite3.Stmt) {
@@ -56,7 +56,7 @@ func readBilled(conn *sqlite.Conn, s *session) (lines []*messageLine, isDamaged 
 	before := len(known)
 	lacksParts := false
 	if needsParts {
-		lacksParts, err = addParts(conn, s.id, known)
+		lacksParts, err = addParts(conn, s.id, known, memory)
 	}
 	lacksRemoved := false
 	if err == nil {

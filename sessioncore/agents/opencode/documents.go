@@ -105,7 +105,8 @@ func (d *documents) write(s *session, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return s.write(lines, out)
+	_, err = s.write(lines, nil, out)
+	return err
 }
 
 // each calls f for each document in a directory, which may be missing.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -247,9 +248,12 @@ func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
 // was in that, nil if it was removed. Where events are not counted, its row does not tell that it changed.
 func writeRows(ctx context.Context, s *session, kind textKind, out io.Writer) (now *session, err error) {
 	var lines []*messageLine
+	memory := memories.Get().(*rowMemory)
+	defer memory.release()
 	err = s.database.Read(ctx, func(conn *sqlite.Conn) error {
 		var failed error // of this transaction, not of one before
 		lines = nil
+		memory.data = memory.data[:0]
 		now = s
 		if s.tables.hasCounts && !s.isDamaged && !conn.Reads(s.tables.version) {
 			now, failed = readSession(conn, s)
@@ -258,7 +262,7 @@ func writeRows(ctx context.Context, s *session, kind textKind, out io.Writer) (n
 			return failed
 		}
 		isDamaged := false
-		lines, isDamaged, failed = kind.read(conn, now)
+		lines, isDamaged, failed = kind.read(conn, now, memory)
 		if isDamaged {
 			damaged := *now // another reader may have s
 			damaged.isDamaged = true
@@ -269,7 +273,8 @@ func writeRows(ctx context.Context, s *session, kind textKind, out io.Writer) (n
 	if err != nil || now == nil {
 		return nil, err
 	}
-	return now, now.write(lines, out)
+	memory.text, err = now.write(lines, memory.text[:0], out)
+	return now, err
 }
 
 // readSession returns a session as it is now, or nil.
@@ -290,28 +295,28 @@ const (
 )
 
 // read returns the messages of a session, in no order, with those that were removed, and whether some cannot be
-// read.
-func (k textKind) read(conn *sqlite.Conn, s *session) (lines []*messageLine, isDamaged bool, err error) {
+// read. They are in the memory.
+func (k textKind) read(conn *sqlite.Conn, s *session, memory *rowMemory) (lines []*messageLine, isDamaged bool, err error) {
 	switch {
 	case !s.tables.hasMessages:
 		return nil, false, nil
 	case k == billedText:
-		return readBilled(conn, s)
+		return readBilled(conn, s, memory)
 	}
-	return readMessages(conn, s)
+	return readMessages(conn, s, memory)
 }
 
 // readMessages is textKind.read for whole messages.
-func readMessages(conn *sqlite.Conn, s *session) (lines []*messageLine, isDamaged bool, err error) {
+func readMessages(conn *sqlite.Conn, s *session, memory *rowMemory) (lines []*messageLine, isDamaged bool, err error) {
 	known := map[string]*messageLine{}
 	isDamaged, err = eachMessage(conn, s.id, func(m *messageLine, row *sqlite3.Stmt) {
-		m.info = bytes.Clone(row.ColumnRawText(2))
+		m.info = memory.clone(row.ColumnRawText(2))
 		known[m.id] = m
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	lacksParts, err := addParts(conn, s.id, known)
+	lacksParts, err := addParts(conn, s.id, known, memory)
 	lacksRemoved := false
 	if err == nil {
 		lacksRemoved, err = addRemovedOf(conn, s, known)
@@ -331,12 +336,12 @@ func eachMessage(conn *sqlite.Conn, id string, f func(m *messageLine, row *sqlit
 }
 
 // addParts adds the parts of a session to its messages.
-func addParts(conn *sqlite.Conn, id string, known map[string]*messageLine) (isDamaged bool, err error) {
+func addParts(conn *sqlite.Conn, id string, known map[string]*messageLine, memory *rowMemory) (isDamaged bool, err error) {
 	const parts = "SELECT message_id, id, data FROM part WHERE session_id = ?1"
 	isDamaged, err = eachIntact(conn, parts, []string{id}, func(row *sqlite3.Stmt) {
-		m := known[row.ColumnText(0)]
+		m := known[string(row.ColumnRawText(0))]
 		if m != nil {
-			m.parts = append(m.parts, messagePart{id: row.ColumnText(1), data: bytes.Clone(row.ColumnRawText(2))})
+			m.parts = append(m.parts, messagePart{id: row.ColumnText(1), data: memory.clone(row.ColumnRawText(2))})
 		}
 	})
 	if isDamaged {
@@ -369,10 +374,36 @@ func (m *messageLine) dropCopies() {
 	})
 }
 
-// write writes the text of a session: a line of its facts, one of each message, and one of its last state.
-func (s *session) write(lines []*messageLine, out io.Writer) error {
+// rowMemory has memory for the text of a session, and for the rows of which it is made.
+type rowMemory struct{ data, text []byte }
+
+var memories = sync.Pool{New: func() any { return new(rowMemory) }}
+
+// clone returns a copy of a text.
+func (m *rowMemory) clone(text []byte) []byte {
+	if len(text) > cap(m.data)-len(m.data) {
+		m.data = make([]byte, 0, max(2*cap(m.data), len(text), leastRows)) // the texts before remain where they are
+	}
+	from := len(m.data)
+	m.data = append(m.data, text...)
+	return m.data[from:len(m.data):len(m.data)]
+}
+
+// leastRows is the size of the memory for the rows of a short session, in bytes.
+const leastRows = 64 << 10
+
+// release gives the memory to the next session, unless it is large.
+func (m *rowMemory) release() {
+	if cap(m.data)+cap(m.text) <= 4*inMemory {
+		memories.Put(m)
+	}
+}
+
+// write writes the text of a session, in the memory of text or more, which it returns: a line of its facts, one of
+// each message, and one of its last state.
+func (s *session) write(lines []*messageLine, text []byte, out io.Writer) ([]byte, error) {
 	slices.SortFunc(lines, byTime)
-	text := s.appendFacts(nil)
+	text = s.appendFacts(text)
 	for _, m := range lines {
 		text = m.appendTo(text)
 		if len(text) < inMemory {
@@ -380,7 +411,7 @@ func (s *session) write(lines []*messageLine, out io.Writer) error {
 		}
 		_, err := out.Write(text)
 		if err != nil {
-			return err
+			return text, err
 		}
 		text = text[:0]
 	}
@@ -391,7 +422,7 @@ func (s *session) write(lines []*messageLine, out io.Writer) error {
 		text = append(text, "}\n"...)
 	}
 	_, err := out.Write(text)
-	return err
+	return text, err
 }
 
 // appendFacts appends the line of a session's facts.
@@ -451,7 +482,16 @@ func (m *messageLine) appendTo(dst []byte) []byte {
 
 // appendOneLine appends a JSON object, in which line feeds stand between values alone.
 func appendOneLine(dst []byte, v rawjson.Value) []byte {
-	return append(dst, bytes.ReplaceAll(v, []byte{'\n'}, []byte{' '})...)
+	rest := len(dst)
+	dst = append(dst, v...)
+	for {
+		at := bytes.IndexByte(dst[rest:], '\n')
+		if at < 0 {
+			return dst
+		}
+		dst[rest+at] = ' '
+		rest += at + 1
+	}
 }
 
 // findOrigin returns the session of which another one is a fork: the one begun last before it, in its

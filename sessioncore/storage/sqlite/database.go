@@ -258,8 +258,11 @@ func (f openFiles) open(ctx context.Context, d *Database) (state fileState, err 
 // hasNewFile reports whether the database has a file now that was not opened.
 func (d *Database) hasNewFile(files openFiles) bool {
 	for _, ending := range []string{walEnding, journalEnding} {
+		if files[d.Name+ending] != nil {
+			continue
+		}
 		st, err := d.Files.Stat(d.Name + ending)
-		if err == nil && files[d.Name+ending] == nil && st.Size > 0 {
+		if err == nil && st.Size > 0 {
 			return true
 		}
 	}
