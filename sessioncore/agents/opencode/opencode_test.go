@@ -613,7 +613,7 @@ func TestManyRemovals(t *testing.T) {
 		d.insert("event", map[string]any{"aggregate_id": id, "seq": 3, "type": "message.removed.1", "data": fmt.Sprintf(`{"messageID":"msg_%s"}`, id)})
 	}
 	var ids []string
-	for i := range 2 * manyReads {
+	for i := range manyReads + 100 {
 		id := fmt.Sprintf("ses_%03d", i)
 		d.session(id, "Herons", 1)
 		d.message(id, "msg_"+id+"_kept", 1002, "user", "Count the herons")

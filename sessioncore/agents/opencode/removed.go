@@ -62,7 +62,7 @@ type removals struct {
 }
 
 // manyReads is the number of sessions after which all removals are found at once.
-const manyReads = 64
+const manyReads = 1_000
 
 // ofRemovals is the condition on events that tell of a removal.
 const ofRemovals = "type >= 'message.removed.' AND type < 'message.removed/'"
