@@ -73,6 +73,13 @@ func (a *Answer) charge() {
 // growth is read alone.
 func (o *object) Charge(ctx context.Context, to Ledger) (isWhole bool, err error) {
 	raw := o.Raw()
+	own, isOwn := raw.(Charging) // of rows
+	if isOwn && o.files.facts != nil {
+		isWhole, err = own.Charge(ctx, to)
+		if err != nil || isWhole {
+			return isWhole, err
+		}
+	}
 	st, err := raw.Stat()
 	if err != nil || o.files.facts == nil || !o.files.isBilledNow(o.name, st.Size) {
 		return false, err

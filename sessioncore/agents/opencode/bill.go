@@ -93,10 +93,8 @@ var billedKeys = [billedMembers]string{
 	billedSummary: "summary",
 }
 
-// reduce sets the members of a message's JSON that a bill needs, and reports whether it needs no parts: those of
-// an answer without tokens tell whether a person ran a command, or the answer came from another session.
-func (m *messageLine) reduce(text []byte) (isWhole bool) {
-	var values [billedMembers]rawjson.Value
+// membersIn returns the members of a message's JSON that a bill needs.
+func membersIn(text []byte) (values [billedMembers]rawjson.Value) {
 	for member := range agents.ObjectIn(text).EachMember {
 		for i, key := range billedKeys {
 			if member.KeyIs(key) {
@@ -104,6 +102,13 @@ func (m *messageLine) reduce(text []byte) (isWhole bool) {
 			}
 		}
 	}
+	return values
+}
+
+// reduce sets the members of a message's JSON that a bill needs, and reports whether it needs no parts: those of
+// an answer without tokens tell whether a person ran a command, or the answer came from another session.
+func (m *messageLine) reduce(text []byte) (isWhole bool) {
+	values := membersIn(text)
 	role := values[billedRole]
 	switch {
 	case !role.IsString():

@@ -127,3 +127,47 @@ func TestCopies(t *testing.T) {
 	require.Contains(t, billed[0], "aa1970", "it counts once by its id")
 	require.Contains(t, billed[1], "msg_3")
 }
+
+// ledger is an agents.Ledger of the ids of answers with their tokens.
+type ledger []string
+
+func (l *ledger) Begin() { *l = nil }
+
+func (l *ledger) Charge(of *agents.Charge) {
+	*l = append(*l, fmt.Sprint(of.ID, " ", of.Usage.Total, " ", string(of.Cost)))
+}
+
+// TestCharge: the rows alone tell the charges of a session, with the tokens of summaries, until an answer has no tokens.
+func TestCharge(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.session("ses_1", "Herons", 9)
+	d.answer("ses_1", "msg_1", 1001, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
+	d.answer("ses_1", "msg_2", 1002, tokens, `{"type":"text","text":"Two herons"}`)
+	d.answer("ses_1", "msg_3", 1003, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
+	h, files := d.billedHome()
+	name := "-srv-pond/ses_1.jsonl"
+	charge := func(files storage.Files) (got ledger, isWhole bool) {
+		obj, err := files.Open(name)
+		require.NoError(t, err)
+		defer obj.Close()
+		isWhole, err = obj.(agents.Charging).Charge(t.Context(), &got)
+		require.NoError(t, err)
+		return got, isWhole
+	}
+	want := ledger{`msg_2 51 "cost":{"total":0.5}`}
+	got, isWhole := charge(h.Bill())
+	require.True(t, isWhole)
+	require.Equal(t, want, got)
+	got, isWhole = charge(files.Facts())
+	require.True(t, isWhole)
+	require.Equal(t, want, got)
+	_, isWhole = charge(h)
+	require.False(t, isWhole, "a text that is shown is whole")
+	d.answer("ses_1", "msg_4", 1004, `"modelID":"fake-1"`, `{"type":"text","text":"None"}`)
+	d.session("ses_1", "Herons", 10)
+	_, isWhole = charge(h.Bill())
+	require.False(t, isWhole)
+	got, isWhole = charge(files.Facts())
+	require.True(t, isWhole, "by its text")
+	require.Equal(t, append(want, "msg_4 0 "), got)
+}

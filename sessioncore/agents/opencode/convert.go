@@ -2,7 +2,6 @@ package opencode
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
@@ -212,11 +211,10 @@ func (c *converter) answer(r *agents.Record, id string, at int64, usage agents.U
 	})
 }
 
-// cost sets the recorded cost of an answer. 0 is none: of a subscription, or of a model without a price.
+// cost sets the recorded cost of an answer.
 func (c *converter) cost(a *agents.Answer, cost rawjson.Value, at int64) {
-	dollars, err := strconv.ParseFloat(string(cost), 64)
-	if err == nil && dollars > 0 && at >= c.created {
-		a.Cost(append(append([]byte(`"cost":{"total":`), cost...), '}'))
+	if member := costMember(cost); len(member) > 0 && at >= c.created {
+		a.Cost(member)
 	}
 }
 

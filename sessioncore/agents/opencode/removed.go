@@ -82,6 +82,19 @@ func (t *schema) mayHaveRemoved(conn *sqlite.Conn, id string) bool {
 	return !r.isKnown || r.sessions[id]
 }
 
+// hasRemoved reports whether the log has a message of a session that was removed.
+func (t *schema) hasRemoved(conn *sqlite.Conn, id string) (has bool, err error) {
+	if !t.hasEvents || !t.mayHaveRemoved(conn, id) {
+		return false, nil
+	}
+	const any = "SELECT 1 FROM event WHERE aggregate_id = ?1 AND " + ofRemovals + " LIMIT 1"
+	err = conn.EachRow(any, []string{id}, func(*sqlite3.Stmt) error {
+		has = true
+		return nil
+	})
+	return has, err
+}
+
 // find finds the sessions. Where it fails, each is asked for. Callers must hold r.mu.
 func (r *removals) find(conn *sqlite.Conn) {
 	sessions := map[string]bool{}

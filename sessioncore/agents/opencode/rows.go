@@ -26,9 +26,11 @@ type messageLine struct {
 	created   int64 // ms
 	info      []byte
 	parts     []messagePart
-	isRemoved bool   // the client removed it: it is on a branch that was left
-	isBilled  bool   // it is an answer with the members for a bill alone
-	after     string // the message before a removed one, "" for none
+	isRemoved bool // the client removed it: it is on a branch that was left
+	isBilled  bool // it is an answer with the members for a bill alone
+	isSummary bool
+	charge    agents.Charge // of an answer, or the tokens of a summary
+	after     string        // the message before a removed one, "" for none
 }
 
 // messagePart is a part of a message.
@@ -254,10 +256,7 @@ func writeRows(ctx context.Context, s *session, kind textKind, out io.Writer) (n
 		var failed error // of this transaction, not of one before
 		lines = nil
 		memory.data = memory.data[:0]
-		now = s
-		if s.tables.hasCounts && !s.isDamaged && !conn.Reads(s.tables.version) {
-			now, failed = readSession(conn, s)
-		}
+		now, failed = s.in(conn)
 		if failed != nil || now == nil {
 			return failed
 		}
@@ -275,6 +274,14 @@ func writeRows(ctx context.Context, s *session, kind textKind, out io.Writer) (n
 	}
 	memory.text, err = now.write(lines, memory.text[:0], out)
 	return now, err
+}
+
+// in returns a session as a transaction reads it, or nil. Its row is read if that may have changed.
+func (s *session) in(conn *sqlite.Conn) (now *session, err error) {
+	if !s.tables.hasCounts || s.isDamaged || conn.Reads(s.tables.version) {
+		return s, nil
+	}
+	return readSession(conn, s)
 }
 
 // readSession returns a session as it is now, or nil.
