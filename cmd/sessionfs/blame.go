@@ -25,10 +25,17 @@ import (
 // maxBlamed is the largest file of which lines are told, in bytes.
 const maxBlamed = 64 << 20
 
+// blameOptions are the options of blame.
+type blameOptions struct {
+	file   string
+	lines  string   // the range of -L, "" for all lines
+	was    []string // earlier paths of the file
+	asJSON bool
+}
+
+// blameCommand is sessionfs blame.
 func blameCommand() *cobra.Command {
-	var lines string
-	var was []string
-	var asJSON bool
+	var o blameOptions
 	cmd := onSource(source.Words, &cobra.Command{
 		Use:   "blame [-s SOURCE] [-L FROM,TO] [--was PATH] [--json] FILE",
 		Short: "Tell which edit of which agent put each line of a file there",
@@ -40,41 +47,47 @@ func blameCommand() *cobra.Command {
 		Example: "  sessionfs blame -L 10,20 main.go",
 		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		text, err := readBlamed(args[0])
-		if err != nil {
-			return err
-		}
-		file := slices.Collect(strings.Lines(text))
-		from, to, err := lineRange(lines, len(file))
-		if err != nil {
-			return err
-		}
-		found, err := src.edits(cmd, args[0], was)
-		if err != nil {
-			return err
-		}
-		edits := found.list
-		of := blame.Lines(text, found.changes())
-		err = paged(cmd, func(out *view.Screen) error {
-			p := src.blamePrinter(out, edits)
-			p.JSON = asJSON
-			p.Width = max(0, terminalWidth(cmd.OutOrStdout()))
-			p.Last = to
-			for i := from - 1; i < to; i++ {
-				p.Line(i+1, strings.TrimSuffix(file[i], "\n"), of[i])
-			}
-			return nil
-		})
-		if err == nil && len(edits) == 0 {
-			src.sayUnedited(cmd, found)
-		}
-		return endSearch(cmd, err, found.unread, true)
+		o.file = args[0]
+		return runBlame(cmd.Context(), o, src, consoleOf(cmd))
 	})
-	cmd.Flags().StringVarP(&lines, "lines", "L", "", "only the lines `FROM,TO`, or the line FROM")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
-	earlierPaths(cmd, &was)
+	cmd.Flags().StringVarP(&o.lines, "lines", "L", "", "only the lines `FROM,TO`, or the line FROM")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "a line of JSON for each")
+	earlierPaths(cmd, &o.was)
 	cmd.ValidArgsFunction = nil // files of any kind
 	return cmd
+}
+
+// runBlame prints the lines of a file, each with the edit that put it there.
+func runBlame(ctx context.Context, o blameOptions, src *tree, c *console) error {
+	text, err := readBlamed(o.file)
+	if err != nil {
+		return err
+	}
+	file := slices.Collect(strings.Lines(text))
+	from, to, err := lineRange(o.lines, len(file))
+	if err != nil {
+		return err
+	}
+	found, err := src.edits(ctx, c, o.file, o.was)
+	if err != nil {
+		return err
+	}
+	edits := found.list
+	of := blame.Lines(text, found.changes())
+	err = c.paged(func(out *view.Screen) error {
+		p := src.blamePrinter(out, edits)
+		p.JSON = o.asJSON
+		p.Width = max(0, terminalWidth(c.out))
+		p.Last = to
+		for i := from - 1; i < to; i++ {
+			p.Line(i+1, strings.TrimSuffix(file[i], "\n"), of[i])
+		}
+		return nil
+	})
+	if err == nil && len(edits) == 0 {
+		src.sayUnedited(ctx, c, found)
+	}
+	return c.endSearch(err, found.unread, true)
 }
 
 // earlierPaths adds the option for the paths that a file had before.
@@ -129,8 +142,8 @@ func (src *tree) unedited(ctx context.Context, found fileEdits, advice string) e
 }
 
 // sayUnedited says on stderr why a file has no edits.
-func (src *tree) sayUnedited(cmd *cobra.Command, found fileEdits) {
-	sayError(cmd, src.unedited(cmd.Context(), found, "; --was and that path add its edits"))
+func (src *tree) sayUnedited(ctx context.Context, c *console, found fileEdits) {
+	c.sayError(src.unedited(ctx, found, "; --was and that path add its edits"))
 }
 
 // changes returns the changes of each edit.
@@ -144,20 +157,20 @@ func (found fileEdits) changes() [][]blame.Change {
 
 // edits returns the edits of a file, and those of the paths where it was before: the given ones, or those
 // that sessions tell.
-func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fileEdits, err error) {
-	found, err = src.editsAt(cmd, file)
+func (src *tree) edits(ctx context.Context, c *console, file string, was []string) (found fileEdits, err error) {
+	found, err = src.editsAt(ctx, c, file)
 	if err != nil {
 		return found, err
 	}
 	if len(was) == 0 {
-		err = withProgress(cmd, func(ctx context.Context) error {
-			return src.addEarlier(ctx, &found, noteEarlier(cmd, "the edits there count too"))
+		err = c.withProgress(ctx, func(ctx context.Context) error {
+			return src.addEarlier(ctx, &found, c.noteEarlier("the edits there count too"))
 		})
 		return found, err
 	}
 	seen := map[string]bool{found.touched.Path(): true}
 	for _, earlier := range was {
-		before, err := src.editsAt(cmd, earlier)
+		before, err := src.editsAt(ctx, c, earlier)
 		if err != nil {
 			return found, err
 		}
@@ -166,7 +179,7 @@ func (src *tree) edits(cmd *cobra.Command, file string, was []string) (found fil
 		}
 		seen[before.touched.Path()] = true
 		if before.named == 0 {
-			sayError(cmd, src.unnamed(cmd.Context(), before.touched, ""))
+			c.sayError(src.unnamed(ctx, before.touched, ""))
 		}
 		found.add(before)
 	}
@@ -193,8 +206,8 @@ func (src *tree) addEarlier(ctx context.Context, found *fileEdits, note func(*bl
 }
 
 // noteEarlier returns a function that says where a file was before, with a remark.
-func noteEarlier(cmd *cobra.Command, remark string) func(*blame.Earlier) {
-	return func(e *blame.Earlier) { sayError(cmd, earlierNote(e, e.By.Path(), remark)) }
+func (c *console) noteEarlier(remark string) func(*blame.Earlier) {
+	return func(e *blame.Earlier) { c.sayError(earlierNote(e, e.By.Path(), remark)) }
 }
 
 // earlierNote returns a note that a file was elsewhere before the entry by, with a remark.
@@ -255,8 +268,8 @@ func (found *fileEdits) add(before fileEdits) {
 }
 
 // editsAt returns the edits of the file at a path, and shows the progress.
-func (src *tree) editsAt(cmd *cobra.Command, file string) (found fileEdits, err error) {
-	err = withProgress(cmd, func(ctx context.Context) (err error) {
+func (src *tree) editsAt(ctx context.Context, c *console, file string) (found fileEdits, err error) {
+	err = c.withProgress(ctx, func(ctx context.Context) (err error) {
 		found, err = src.findEdits(ctx, file)
 		return err
 	})
@@ -307,17 +320,17 @@ func (src *tree) agentOf(dir string) string {
 }
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.
-func (src *tree) printEdits(cmd *cobra.Command, name string, was []string) error {
-	found, err := src.edits(cmd, name, was)
+func (src *tree) printEdits(ctx context.Context, c *console, name string, was []string) error {
+	found, err := src.edits(ctx, c, name, was)
 	if err != nil {
 		return err
 	}
-	err = paged(cmd, func(out *view.Screen) error {
+	err = c.paged(func(out *view.Screen) error {
 		src.blamePrinter(out, found.list).Diffs(name)
 		return nil
 	})
 	if err == nil && len(found.list) == 0 {
-		src.sayUnedited(cmd, found)
+		src.sayUnedited(ctx, c, found)
 	}
-	return endSearch(cmd, err, found.unread, len(found.list) > 0)
+	return c.endSearch(err, found.unread, len(found.list) > 0)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +18,15 @@ import (
 	"sessionfs/source"
 )
 
+// checkOptions are the options of check.
+type checkOptions struct {
+	paths  []string // none for all sessions
+	asJSON bool
+}
+
 // checkCommand is sessionfs check.
 func checkCommand() *cobra.Command {
-	var asJSON bool
+	var o checkOptions
 	cmd := onSource(source.Paths, &cobra.Command{
 		Use:   "check [--json] [-s SOURCE] [PATH...]",
 		Short: "Tell what is broken in the sessions, and what to do about it",
@@ -27,54 +34,56 @@ func checkCommand() *cobra.Command {
 			"changed. Exit status: 0 nothing is broken, 1 something is, 2 something could not be looked at.",
 		Example: "  sessionfs check || sessionfs check | mail -s sessions me",
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		return runCheck(cmd, src, args, asJSON)
+		o.paths = args
+		return runCheck(cmd.Context(), o, src, consoleOf(cmd))
 	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each session")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "a line of JSON for each session")
 	endsWithTwo(cmd)
 	return cmd
 }
 
 // runCheck checks the sessions below paths of the tree, and tells of each.
-func runCheck(cmd *cobra.Command, src *tree, args []string, asJSON bool) error {
+func runCheck(ctx context.Context, o checkOptions, src *tree, c *console) error {
+	paths := o.paths
 	unseen := false
-	if len(args) == 0 {
-		args = []string{"sessions"}
+	if len(paths) == 0 {
+		paths = []string{"sessions"}
 		leftOut := len(src.Refused())
 		if src.Mountpoint == "" { // otherwise last-error of the mount names more of them
 			leftOut += len(src.Options.LeftOut)
 		}
 		unseen = leftOut > 0 // a warning named them
 	}
-	out := bufio.NewWriter(cmd.OutOrStdout())
+	out := bufio.NewWriter(c.out)
 	depth := 2 // sessions/PROJECT/
 	if len(src.Agents) > 0 {
 		depth = 3 // sessions/AGENT/PROJECT/
 	}
-	c := &reports.SessionChecker{
+	checker := &reports.SessionChecker{
 		Tree:         src,
 		IsUnderstood: agents.IsUnderstood,
 		Depth:        depth,
 		Found: func(found *reports.CheckedSession) {
-			if asJSON {
+			if o.asJSON {
 				_ = names.WriteJSON(out, found)
 			} else {
 				found.WriteText(out)
 			}
 		},
 		Fail: func(err error) error {
-			if cmd.Context().Err() == nil {
-				sayError(cmd, err)
+			if ctx.Err() == nil {
+				c.sayError(err)
 				unseen = true
 				err = nil
 			}
 			return err
 		},
 	}
-	err := checkBelow(c, src, args)
+	err := checkBelow(checker, src, paths)
 	if err != nil {
 		return err
 	}
-	sayChecked(out, c, asJSON)
+	sayChecked(out, checker, o.asJSON)
 	err = out.Flush()
 	if err != nil {
 		return err
@@ -82,7 +91,7 @@ func runCheck(cmd *cobra.Command, src *tree, args []string, asJSON bool) error {
 	switch {
 	case unseen:
 		return ended(exitNotDone)
-	case c.Broken > 0, c.Strangers > 0:
+	case checker.Broken > 0, checker.Strangers > 0:
 		return ended(exitNothing)
 	}
 	return nil

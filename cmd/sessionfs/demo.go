@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,11 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/source"
 )
+
+// demoOptions are the options of demo.
+type demoOptions struct {
+	dir string
+}
 
 // demoCommand is sessionfs demo.
 func demoCommand() *cobra.Command {
@@ -24,18 +30,24 @@ func demoCommand() *cobra.Command {
 		Example: "  sessionfs demo ~/try-sessions",
 		Args:    oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, err := filepath.Abs(args[0])
-			if err == nil {
-				err = source.LayOut(dir)
-			}
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The sample store is in %s. To try commands on it, type:\n  %s\n",
-				dir, shellIn(dir, os.Getenv))
-			return err
+			return runDemo(demoOptions{dir: args[0]}, cmd.OutOrStdout())
 		},
 	}
+}
+
+// runDemo lays out the sample store, and prints the command that starts a shell there.
+func runDemo(o demoOptions, out io.Writer) error {
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return err
+	}
+	err = source.LayOut(dir)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "The sample store is in %s. To try commands on it, type:\n  %s\n",
+		dir, shellIn(dir, os.Getenv))
+	return err
 }
 
 // shellIn returns the command line that starts a shell with a directory as its home. Variables that

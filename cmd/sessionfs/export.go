@@ -22,10 +22,17 @@ import (
 	"sessionfs/source"
 )
 
+// exportOptions are the options of export.
+type exportOptions struct {
+	session    string
+	site       string // the directory of --all
+	since      string
+	ownGarbage bool // GOGC is not set by the user
+}
+
 // exportCommand is sessionfs export.
 func exportCommand() *cobra.Command {
-	var site, since string
-	var ownGarbage bool // GOGC is not set by the user
+	var o exportOptions
 	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "export [-s SOURCE] [--redact] SESSION > FILE.html | --all DIR",
 		Short: "Write a session as one HTML page, or all of them as a site",
@@ -39,32 +46,23 @@ func exportCommand() *cobra.Command {
 			"which leads to them. Later it writes changed ones anew.",
 		Example: "  sessionfs export 019d3d9 > page.html\n  sessionfs export --all ~/sessions-site",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if site != "" {
+			if o.site != "" {
 				return noArgs(cmd, args)
 			}
 			return oneArg(cmd, args)
 		},
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		if site != "" {
-			from, err := spanOf(cmd, "since", since)
-			if err != nil {
-				return err
-			}
-			return src.exportAll(cmd, site, from.Begin)
-		}
-		if since != "" {
-			return refuse(exitUsage, "export: --since needs --all DIR")
-		}
-		return src.exportPage(cmd, args[0], ownGarbage)
+		o.session = strings.Join(args, "")
+		return runExport(cmd.Context(), o, src, consoleOf(cmd))
 	})
-	cmd.Flags().StringVar(&site, "all", "", "write a page for each session into `DIR`")
+	cmd.Flags().StringVar(&o.site, "all", "", "write a page for each session into `DIR`")
 	_ = cmd.MarkFlagDirname("all") // the flag exists
-	cmd.Flags().StringVar(&since, "since", "", "with --all, of sessions that changed since `WHEN`: 2026-01-31, 30d")
+	cmd.Flags().StringVar(&o.since, "since", "", "with --all, of sessions that changed since `WHEN`: 2026-01-31, 30d")
 	masks(cmd)
 	masked := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		ownGarbage = site == "" && os.Getenv("GOGC") == ""
-		if ownGarbage {
+		o.ownGarbage = o.site == "" && os.Getenv("GOGC") == ""
+		if o.ownGarbage {
 			_ = os.Setenv("GOGC", strconv.Itoa(indexGarbage)) // the budget then leaves the percent as it is
 		}
 		return masked(cmd, args)
@@ -72,28 +70,39 @@ func exportCommand() *cobra.Command {
 	return cmd
 }
 
-// exportPage writes the page of the session that a user names. ownGarbage says that it sets how much
-// garbage there may be.
-func (src *tree) exportPage(cmd *cobra.Command, name string, ownGarbage bool) error {
-	at, err := src.Named(name)
+// runExport writes the page of a session, or a site of all sessions.
+func runExport(ctx context.Context, o exportOptions, src *tree, c *console) error {
+	switch {
+	case o.site != "":
+		return exportSite(ctx, o, src, c)
+	case o.since != "":
+		return refuse(exitUsage, "export: --since needs --all DIR")
+	}
+	return exportPage(ctx, o, src, c)
+}
+
+// exportPage writes the page of the session that a user names. It sets how much garbage there may be, unless the
+// user has.
+func exportPage(ctx context.Context, o exportOptions, src *tree, c *console) error {
+	at, err := src.Named(o.session)
 	if err != nil {
 		return err
 	}
-	if ownGarbage { // not before: to find the session may take a list
+	if o.ownGarbage { // not before: to find the session may take a list
 		debug.SetGCPercent(indexGarbage)
 	}
-	snap, of, err := src.subject(cmd.Context(), at)
+	snap, of, err := src.subject(ctx, at)
 	if err != nil {
 		return err
 	}
 	defer snap.Release()
-	if ownGarbage {
+	if o.ownGarbage {
 		debug.SetGCPercent(pageGarbage)
 	}
-	err = view.Page(cmd.Context(), cmd.OutOrStdout(), of)
+	err = view.Page(ctx, c.out, of)
 	masked := transfer.MaskedIn(snap.File())
 	if err == nil && masked != nil {
-		sayMasked(cmd, "masked in the whole session", masked, "")
+		c.sayMasked("masked in the whole session", masked, "")
 	}
 	return err
 }

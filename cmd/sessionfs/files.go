@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	iofs "io/fs"
@@ -19,29 +20,35 @@ import (
 	"sessionfs/source"
 )
 
-// lsFlags are those of ls(1) that are used with sessions.
-type lsFlags struct {
-	long, all, dir, byTime, reverse, recursive bool
+// lsOptions are the options of ls, those of ls(1) that are used with sessions.
+type lsOptions struct {
+	paths     []string
+	long      bool
+	all       bool
+	dir       bool
+	byTime    bool
+	reverse   bool
+	recursive bool
 }
 
 // lsCommand is sessionfs ls.
 func lsCommand() *cobra.Command {
-	var f lsFlags
+	var o lsOptions
 	cmd := onSource(source.Paths, &cobra.Command{
 		Use:     "ls [-ladtrR1] [-s SOURCE] [PATH...]",
 		Short:   "List directories of what a mount would show",
 		Example: "  sessionfs ls -l recent",
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		defer src.sayLeftOut(cmd)
-		return f.run(cmd, src, args)
+		o.paths = args
+		return runLs(cmd.Context(), o, src, consoleOf(cmd))
 	})
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.long, "long", "l", false, "mode, owner, size, time, and where a link leads")
-	flags.BoolVarP(&f.all, "all", "a", false, "names that begin with a dot too")
-	flags.BoolVarP(&f.dir, "directory", "d", false, "directories themselves, not what is in them")
-	flags.BoolVarP(&f.byTime, "time", "t", false, "newest first")
-	flags.BoolVarP(&f.reverse, "reverse", "r", false, "in reverse order")
-	flags.BoolVarP(&f.recursive, "recursive", "R", false, "directories with all that is below them; "+
+	flags.BoolVarP(&o.long, "long", "l", false, "mode, owner, size, time, and where a link leads")
+	flags.BoolVarP(&o.all, "all", "a", false, "names that begin with a dot too")
+	flags.BoolVarP(&o.dir, "directory", "d", false, "directories themselves, not what is in them")
+	flags.BoolVarP(&o.byTime, "time", "t", false, "newest first")
+	flags.BoolVarP(&o.reverse, "reverse", "r", false, "in reverse order")
+	flags.BoolVarP(&o.recursive, "recursive", "R", false, "directories with all that is below them; "+
 		"links are not followed there")
 	flags.BoolP("one", "1", false, "a name a line, as in any case")
 	return cmd
@@ -54,71 +61,98 @@ type listed struct {
 	info       iofs.FileInfo // nil if it is not needed
 }
 
-// run lists files first, then each directory, with its name if there are several. A link to a
+// runLs lists files first, then each directory, with its name if there are several. A link to a
 // directory counts as the directory.
-func (f *lsFlags) run(cmd *cobra.Command, src *tree, args []string) error {
+func runLs(ctx context.Context, o lsOptions, src *tree, c *console) error {
+	defer src.sayLeftOut(c)
+	l := &lister{lsOptions: o, src: src, console: c}
 	var single, dirs []listed
-	given := 0
-	err := src.eachPath(cmd, args, func(name string) error {
-		given++
-		info, err := src.Lstat(name)
-		if err != nil {
+	err := src.eachPath(ctx, c, o.paths, func(name string) error {
+		l.named++
+		it, isDir, err := l.lookUp(name)
+		switch {
+		case err != nil:
 			return err
-		}
-		it := listed{
-			name:  name,
-			path:  name,
-			isDir: info.IsDir(),
-			info:  info,
-		}
-		to, err := src.Stat(name)
-		if err == nil && to.IsDir() && !f.dir {
+		case isDir:
 			dirs = append(dirs, it)
-		} else {
+		default:
 			single = append(single, it)
 		}
 		return nil
 	})
-	failed := f.print(cmd.OutOrStdout(), src, single)
+	failed := l.print(single)
 	if failed != nil {
 		return failed
 	}
-	shown := len(single)
-	var show func(listed) error
-	show = func(dir listed) error {
-		items, err := f.list(src, dir.path)
-		if err != nil {
-			return err
-		}
-		if given > 1 || f.recursive {
-			between := "\n"
-			shown++
-			if shown == 1 {
-				between = ""
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s%s:\n", between, names.Visible(dir.path))
-		}
-		err = f.print(cmd.OutOrStdout(), src, items)
-		if err != nil || !f.recursive {
-			return err
-		}
-		return each(cmd, slices.DeleteFunc(items, func(it listed) bool {
-			return !it.isDir
-		}), show)
-	}
-	failed = each(cmd, dirs, show)
+	l.shown = len(single)
+	failed = l.printDirs(ctx, dirs)
 	if failed != nil {
 		return failed
 	}
 	return err
 }
 
+// lister prints names and directories as ls does.
+type lister struct {
+	lsOptions
+	src     *tree
+	console *console
+	named   int // the paths that the arguments stand for
+	shown   int // the names and directories that are printed
+}
+
+// lookUp returns a path that an argument stands for, and whether the names in it are to be listed.
+func (l *lister) lookUp(name string) (it listed, isDir bool, err error) {
+	info, err := l.src.Lstat(name)
+	if err != nil {
+		return it, false, err
+	}
+	it = listed{
+		name:  name,
+		path:  name,
+		isDir: info.IsDir(),
+		info:  info,
+	}
+	to, err := l.src.Stat(name)
+	isDir = err == nil && to.IsDir() && !l.dir
+	return it, isDir, nil
+}
+
+// printDirs prints directories.
+func (l *lister) printDirs(ctx context.Context, dirs []listed) error {
+	return each(ctx, l.console, dirs, func(dir listed) error {
+		return l.printDir(ctx, dir.path)
+	})
+}
+
+// printDir prints a directory, and with -R those in it.
+func (l *lister) printDir(ctx context.Context, dir string) error {
+	items, err := l.list(dir)
+	if err != nil {
+		return err
+	}
+	if l.named > 1 || l.recursive {
+		between := "\n"
+		l.shown++
+		if l.shown == 1 {
+			between = ""
+		}
+		fmt.Fprintf(l.console.out, "%s%s:\n", between, names.Visible(dir))
+	}
+	err = l.print(items)
+	if err != nil || !l.recursive {
+		return err
+	}
+	isFile := func(it listed) bool { return !it.isDir }
+	return l.printDirs(ctx, slices.DeleteFunc(items, isFile))
+}
+
 // list returns the items of a directory. It looks names up only where that is needed: else a
 // listing is enough.
-func (f *lsFlags) list(src *tree, dir string) (items []listed, err error) {
-	names, err := src.ReadDir(dir)
+func (l *lister) list(dir string) (items []listed, err error) {
+	names, err := l.src.ReadDir(dir)
 	for _, n := range names {
-		if n.Name()[0] == '.' && !f.all {
+		if n.Name()[0] == '.' && !l.all {
 			continue
 		}
 		it := listed{
@@ -126,7 +160,7 @@ func (f *lsFlags) list(src *tree, dir string) (items []listed, err error) {
 			path:  path.Join(dir, n.Name()),
 			isDir: n.IsDir(),
 		}
-		if f.long || f.byTime {
+		if l.long || l.byTime {
 			info, err := n.Info()
 			if storage.IsGone(err) { // between the listing and the look
 				continue
@@ -141,9 +175,10 @@ func (f *lsFlags) list(src *tree, dir string) (items []listed, err error) {
 }
 
 // print prints names sorted, a name a line, or as ls -l.
-func (f *lsFlags) print(w io.Writer, src *tree, items []listed) error {
+func (l *lister) print(items []listed) error {
+	out := l.console.out
 	slices.SortStableFunc(items, func(a, b listed) int {
-		if f.byTime {
+		if l.byTime {
 			order := b.info.ModTime().Compare(a.info.ModTime())
 			if order != 0 {
 				return order
@@ -151,22 +186,22 @@ func (f *lsFlags) print(w io.Writer, src *tree, items []listed) error {
 		}
 		return strings.Compare(a.name, b.name)
 	})
-	if f.reverse {
+	if l.reverse {
 		slices.Reverse(items)
 	}
-	if !f.long {
+	if !l.long {
 		var text strings.Builder
 		for _, it := range items {
 			name := it.name
-			if isTerminal(w) {
+			if isTerminal(out) {
 				name = names.Visible(name)
 			}
 			text.WriteString(name + "\n")
 		}
-		_, err := io.WriteString(w, text.String())
+		_, err := io.WriteString(out, text.String())
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	for _, it := range items {
 		h, err := tar.FileInfoHeader(it.info, "") // which looks up the names of the owner
 		if err != nil {
@@ -174,7 +209,7 @@ func (f *lsFlags) print(w io.Writer, src *tree, items []listed) error {
 		}
 		name := names.Visible(it.name)
 		if it.info.Mode()&iofs.ModeSymlink != 0 {
-			target, err := src.ReadLink(it.path)
+			target, err := l.src.ReadLink(it.path)
 			if err != nil && !storage.IsGone(err) {
 				return err
 			}
@@ -195,7 +230,12 @@ func (f *lsFlags) print(w io.Writer, src *tree, items []listed) error {
 	return table.Flush()
 }
 
-// catCommand is sessionfs cat: it prints files of the tree, through links, as cat does in a mount.
+// catOptions are the options of cat.
+type catOptions struct {
+	paths []string
+}
+
+// catCommand is sessionfs cat.
 func catCommand() *cobra.Command {
 	return onSource(source.Paths, &cobra.Command{
 		Use:     "cat [-s SOURCE] PATH...",
@@ -203,15 +243,20 @@ func catCommand() *cobra.Command {
 		Example: "  sessionfs cat 'recent/01-*/transcript.md'",
 		Args:    someArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		return src.eachPath(cmd, args, func(path string) error {
-			f, err := src.Open(path)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = io.CopyBuffer(struct{ io.Writer }{cmd.OutOrStdout()}, f, make([]byte, copySize))
+		return runCat(cmd.Context(), catOptions{paths: args}, src, consoleOf(cmd))
+	})
+}
+
+// runCat prints files of the tree, through links, as cat does in a mount.
+func runCat(ctx context.Context, o catOptions, src *tree, c *console) error {
+	return src.eachPath(ctx, c, o.paths, func(path string) error {
+		f, err := src.Open(path)
+		if err != nil {
 			return err
-		})
+		}
+		defer f.Close()
+		_, err = io.CopyBuffer(struct{ io.Writer }{c.out}, f, make([]byte, copySize))
+		return err
 	})
 }
 
@@ -232,7 +277,12 @@ func treeCommand() *cobra.Command {
 	}
 }
 
-// tarCommand is sessionfs tar: it writes the archive that tar would make of a mount.
+// tarOptions are the options of tar.
+type tarOptions struct {
+	paths []string
+}
+
+// tarCommand is sessionfs tar.
 func tarCommand() *cobra.Command {
 	return onSource(source.Paths, &cobra.Command{
 		Use:   "tar [-s SOURCE] [PATH...]",
@@ -241,31 +291,36 @@ func tarCommand() *cobra.Command {
 			"A PATH that is a link to a directory stands for the directory; links in it stay links.",
 		Example: "  sessionfs tar by-id/019d3d | ssh host tar x",
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		if isTerminal(cmd.OutOrStdout()) {
-			return refuse(exitUsage, "tar: the archive would go to the terminal; redirect it: sessionfs tar PATH > FILE")
-		}
-		buffered := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
-		out := tar.NewWriter(buffered)
-		failed, err := src.writeArchive(cmd, out, args)
-		closed := out.Close()
-		flushed := buffered.Flush()
-		if err == nil {
-			err = closed
-		}
-		if err == nil {
-			err = flushed
-		}
-		if err == nil && failed {
-			err = ended(exitFailure)
-		}
-		return err
+		return runTar(cmd.Context(), tarOptions{paths: args}, src, consoleOf(cmd))
 	})
+}
+
+// runTar writes the archive that tar would make of a mount.
+func runTar(ctx context.Context, o tarOptions, src *tree, c *console) error {
+	if isTerminal(c.out) {
+		return refuse(exitUsage, "tar: the archive would go to the terminal; redirect it: sessionfs tar PATH > FILE")
+	}
+	buffered := bufio.NewWriterSize(c.out, copySize)
+	out := tar.NewWriter(buffered)
+	failed, err := src.writeArchive(ctx, c, out, o.paths)
+	closed := out.Close()
+	flushed := buffered.Flush()
+	if err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = flushed
+	}
+	if err == nil && failed {
+		err = ended(exitFailure)
+	}
+	return err
 }
 
 // writeArchive archives what a mount would show at paths. tar.Writer.AddFS gives up at an unreadable
 // file. Here it is reported, and the archive goes on, as with tar: then failed is set.
-func (src *tree) writeArchive(cmd *cobra.Command, out *tar.Writer, args []string) (failed bool, err error) {
-	err = src.eachPath(cmd, args, func(top string) error {
+func (src *tree) writeArchive(ctx context.Context, c *console, out *tar.Writer, paths []string) (failed bool, err error) {
+	err = src.eachPath(ctx, c, paths, func(top string) error {
 		return iofs.WalkDir(src, top, func(name string, it iofs.DirEntry, err error) error {
 			if it == nil { // there is no top
 				return err
@@ -276,11 +331,11 @@ func (src *tree) writeArchive(cmd *cobra.Command, out *tar.Writer, args []string
 				h, content, err = src.archived(name, it)
 			}
 			switch {
-			case err != nil && cmd.Context().Err() != nil:
+			case err != nil && ctx.Err() != nil:
 				return err
 			case err != nil:
 				if !storage.IsGone(err) {
-					sayError(cmd, err)
+					c.sayError(err)
 					failed = true
 				}
 				return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -15,9 +16,15 @@ import (
 	"sessionfs/source"
 )
 
+// forkOptions are the options of fork.
+type forkOptions struct {
+	session string // with #ENTRY, or without
+	title   string
+}
+
 // forkCommand is sessionfs fork.
 func forkCommand() *cobra.Command {
-	var title string
+	var o forkOptions
 	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "fork [--name NAME] [-s SOURCE] SESSION[#ENTRY]",
 		Short: "Make a new session up to an entry, and print the command that goes on with it",
@@ -27,28 +34,34 @@ func forkCommand() *cobra.Command {
 		Example: "  sessionfs fork 019d3d9#6ab2fbe0",
 		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		if src.Demo && src.Mountpoint == "" {
-			return refuse(exitUsage, "fork: the sample store of --demo is gone when the command ends; mount it, and write to fork")
-		}
-		at, err := src.Named(args[0])
-		if err != nil {
-			return err
-		}
-		p := &picker{cmd: cmd, src: src}
-		forked, err := p.fork(at, title)
-		if err != nil {
-			return err
-		}
-		r, err := p.resumption(forked)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), names.VisibleLine(r.String()))
-		p.warnOfLoss(forked)
-		return err
+		o.session = args[0]
+		return runFork(cmd.Context(), o, src, consoleOf(cmd))
 	})
-	cmd.Flags().StringVar(&title, "name", "", "the new session's `NAME`, where the agent keeps it in the file")
+	cmd.Flags().StringVar(&o.title, "name", "", "the new session's `NAME`, where the agent keeps it in the file")
 	return cmd
+}
+
+// runFork makes a fork of a session, and prints the command line that goes on with it.
+func runFork(ctx context.Context, o forkOptions, src *tree, c *console) error {
+	if src.Demo && src.Mountpoint == "" {
+		return refuse(exitUsage, "fork: the sample store of --demo is gone when the command ends; mount it, and write to fork")
+	}
+	at, err := src.Named(o.session)
+	if err != nil {
+		return err
+	}
+	p := &picker{console: c, src: src}
+	forked, err := p.fork(ctx, at, o.title)
+	if err != nil {
+		return err
+	}
+	r, err := p.resumption(ctx, forked)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.out, names.VisibleLine(r.String()))
+	p.warnOfLoss(forked)
+	return err
 }
 
 // warnOfLoss says that the agent will delete a session once it was resumed, where it does.
@@ -57,7 +70,7 @@ func (p *picker) warnOfLoss(session string) {
 	if agent == nil || !agent.DeletesResumed {
 		return
 	}
-	fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: warning: %s deletes a session that was resumed, at its next start; "+
+	fmt.Fprintf(p.console.err, "sessionfs: warning: %s deletes a session that was resumed, at its next start; "+
 		"'sessionfs keep' before then keeps a copy\n", agent.Title)
 }
 
@@ -67,19 +80,19 @@ const forkGarbage = 120
 
 // fork makes a session that ends at an entry of another one, the leaf if none is named, and returns
 // its path in the tree.
-func (p *picker) fork(at source.NamedSession, title string) (string, error) {
+func (p *picker) fork(ctx context.Context, at source.NamedSession, title string) (string, error) {
 	p.src.LimitGarbage(forkGarbage)
-	err := p.mayImport(at)
+	err := p.mayImport(ctx, at)
 	if err != nil {
 		return "", err
 	}
-	id, err := p.entryID(at)
+	id, err := p.entryID(ctx, at)
 	if err != nil {
 		return "", err
 	}
 	line := labelField(id) + "\t" + labelField(title) + "\n"
 	var answer bytes.Buffer
-	err = p.src.WriteLines(p.cmd.Context(), path.Join(at.Dir, "fork"), strings.NewReader(line), &answer)
+	err = p.src.WriteLines(ctx, path.Join(at.Dir, "fork"), strings.NewReader(line), &answer)
 	if err != nil {
 		return "", err
 	}
@@ -88,34 +101,34 @@ func (p *picker) fork(at source.NamedSession, title string) (string, error) {
 
 // mayImport returns an error unless a program that takes forks may be started in the directory of a session,
 // where the agent has one.
-func (p *picker) mayImport(at source.NamedSession) error {
+func (p *picker) mayImport(ctx context.Context, at source.NamedSession) error {
 	if !agents.ByCommand(p.agent(at.Dir).Name) {
 		return nil
 	}
-	r, err := p.startable(at.Dir)
+	r, err := p.startable(ctx, at.Dir)
 	if err != nil {
 		return err
 	}
-	return p.mayStart(r)
+	return p.mayStart(ctx, r)
 }
 
 // entryID returns the id of an entry, or of the leaf if none is named.
-func (p *picker) entryID(at source.NamedSession) (string, error) {
-	snap, end, err := p.endOf(at)
+func (p *picker) entryID(ctx context.Context, at source.NamedSession) (string, error) {
+	snap, end, err := p.endOf(ctx, at)
 	if err != nil {
 		return "", err
 	}
 	defer snap.Release()
 	id, ok := snap.ID(end)
 	if !ok {
-		return "", refuse(exitFailure, "%s: %s has no entry yet", p.cmd.Name(), names.Visible(at.Dir))
+		return "", refuse(exitFailure, "%s: %s has no entry yet", p.console.name, names.Visible(at.Dir))
 	}
 	return id, nil
 }
 
 // endOf returns a session and an entry of it, the leaf if none is named. Callers must release the session.
-func (p *picker) endOf(at source.NamedSession) (*sessioncore.Snapshot, sessioncore.Entry, error) {
-	snap, err := p.src.Snapshot(p.cmd.Context(), at.Dir)
+func (p *picker) endOf(ctx context.Context, at source.NamedSession) (*sessioncore.Snapshot, sessioncore.Entry, error) {
+	snap, err := p.src.Snapshot(ctx, at.Dir)
 	if err != nil {
 		return nil, sessioncore.NoEntry, err
 	}
@@ -130,10 +143,16 @@ func (p *picker) endOf(at source.NamedSession) (*sessioncore.Snapshot, sessionco
 // labelField returns a text as a field of a line, with the escapes of the file labels.
 func labelField(text string) string { return string(names.TitleLine(text)) }
 
+// resumeOptions are the options of resume.
+type resumeOptions struct {
+	session string // with #ENTRY, or without
+	in      string // another agent, "" for the session's own
+}
+
 // resumeSessionCommand is sessionfs resume.
 func resumeSessionCommand() *cobra.Command {
-	p := &picker{}
-	in := ""
+	var o resumeOptions
+	var next *resumption
 	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "resume [--in AGENT] [-s SOURCE] SESSION[#ENTRY]",
 		Short: "Go on with a session in its agent, from any entry",
@@ -143,62 +162,65 @@ func resumeSessionCommand() *cobra.Command {
 			"that agent is made, with what was said, all calls and their results, and the images. " + sessionArgument,
 		Example: "  sessionfs resume 019d3d9#6ab2fbe0\n  sessionfs resume --in " + fs.Receivers()[0] + " 019d3d9",
 		Args:    oneArg,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		p.cmd = cmd
-		p.src = src
-		at, err := src.Named(args[0])
-		if err != nil {
-			return err
-		}
-		if in == "" || in == p.agent(at.Dir).Name {
-			return p.goOnFrom(at)
-		}
-		return p.goOnIn(in, at)
+	}, func(cmd *cobra.Command, src *tree, args []string) (err error) {
+		o.session = args[0]
+		next, err = runResume(cmd.Context(), o, src, consoleOf(cmd))
+		return err
 	})
-	cmd.Flags().StringVar(&in, "in", "", "the `AGENT` that goes on with it in a new session: "+agents.OneOf(fs.Receivers()))
-	cmd.PostRunE = func(*cobra.Command, []string) error { // SOURCE is closed
-		if p.then == nil {
-			return nil
-		}
-		return p.then()
+	cmd.Flags().StringVar(&o.in, "in", "", "the `AGENT` that goes on with it in a new session: "+agents.OneOf(fs.Receivers()))
+	cmd.PostRunE = func(cmd *cobra.Command, _ []string) error { // SOURCE is closed
+		return next.exec(cmd.Name())
 	}
 	return cmd
 }
 
-// goOnFrom has the agent started with a session, in its working directory, in the place of this
-// process: from an entry, if one is named. If the session stands elsewhere, that is the end of a fork.
-func (p *picker) goOnFrom(at source.NamedSession) error {
-	r, err := p.startable(at.Dir)
+// runResume returns the command line of the agent that is to go on with a session.
+func runResume(ctx context.Context, o resumeOptions, src *tree, c *console) (*resumption, error) {
+	at, err := src.Named(o.session)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = p.mayStart(r)
+	p := &picker{console: c, src: src}
+	if o.in == "" || o.in == p.agent(at.Dir).Name {
+		return p.goOnFrom(ctx, at)
+	}
+	return p.goOnIn(ctx, o.in, at)
+}
+
+// goOnFrom returns the command line of the agent that goes on with a session, in its working directory: from an entry,
+// if one is named. If the session stands elsewhere, that is the end of a fork.
+func (p *picker) goOnFrom(ctx context.Context, at source.NamedSession) (*resumption, error) {
+	r, err := p.startable(ctx, at.Dir)
+	if err != nil {
+		return nil, err
+	}
+	err = p.mayStart(ctx, r)
 	if err != nil { // before a session is made in vain
-		return err
+		return nil, err
 	}
-	stands, err := p.standsAt(at)
+	stands, err := p.standsAt(ctx, at)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if stands {
-		return p.start(at.Dir)
+		return p.next(ctx, at.Dir)
 	}
-	forked, err := p.fork(at, "")
+	forked, err := p.fork(ctx, at, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.start(forked)
+	return p.next(ctx, forked)
 }
 
 // standsAt reports whether a session stands at the named entry. It does where none is named.
-func (p *picker) standsAt(at source.NamedSession) (bool, error) {
+func (p *picker) standsAt(ctx context.Context, at source.NamedSession) (bool, error) {
 	if at.Entry == "" {
 		return true, nil
 	}
-	wanted, err := p.entryID(at)
+	wanted, err := p.entryID(ctx, at)
 	if err != nil {
 		return false, err
 	}
-	leaf, err := p.entryID(source.NamedSession{Dir: at.Dir})
+	leaf, err := p.entryID(ctx, source.NamedSession{Dir: at.Dir})
 	return wanted == leaf, err
 }

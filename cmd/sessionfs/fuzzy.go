@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -11,28 +12,30 @@ import (
 
 	fzf "github.com/junegunn/fzf/src"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"sessionfs/sessioncore/storage"
 	"sessionfs/source"
 )
 
-// A lister sends the lines of a list as they become known, many at once: the value to return,
+// A lineSource sends the lines of a list as they become known, many at once: the value to return,
 // columns to show and search, and the id, with tabs between them. An error of send ends it.
-type lister func(send func(lines ...string) error) error
+type lineSource func(ctx context.Context, send sender) error
+
+// A sender takes lines of a list.
+type sender func(lines ...string) error
 
 // fuzzy lets the user choose one of the lines that list sends, and returns its value. Off a
 // terminal the query must find exactly one.
-func (p *picker) fuzzy(what, query string, list lister) (string, error) {
+func (p *picker) fuzzy(ctx context.Context, what, query string, list lineSource) (string, error) {
 	find := p.atTerminal
-	if !isTerminal(p.cmd.ErrOrStderr()) {
+	if !isTerminal(p.console.err) {
 		find = withWords
 		if query == "" {
 			return "", refuse(exitUsage, "pick: there is no terminal to choose a %s in; "+
 				"give a QUERY that finds one alone", what)
 		}
 	}
-	found, err := find(what, query, list)
+	found, err := find(ctx, what, query, list)
 	if err != nil {
 		return "", err
 	}
@@ -55,9 +58,9 @@ func (p *picker) fuzzy(what, query string, list lister) (string, error) {
 }
 
 // withWords returns the lines that have all words of a query.
-func withWords(_, query string, list lister) (found []string, err error) {
+func withWords(ctx context.Context, _, query string, list lineSource) (found []string, err error) {
 	words := strings.Fields(strings.ToLower(query))
-	err = list(func(lines ...string) error {
+	err = list(ctx, func(lines ...string) error {
 		found = append(found, slices.DeleteFunc(lines, func(line string) bool {
 			shown := strings.ToLower(strings.Split(line, "\t")[1])
 			return slices.ContainsFunc(words, func(word string) bool {
@@ -77,14 +80,14 @@ const window = "right,50%,wrap,follow,~3,<60(down,50%,wrap,follow,~3)"
 var errChosen = errors.New("one is chosen")
 
 // atTerminal has fzf show the lines: the one that is installed, or the one in this program.
-func (p *picker) atTerminal(what, query string, list lister) (found []string, err error) {
+func (p *picker) atTerminal(ctx context.Context, what, query string, list lineSource) (found []string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	args := []string{"--delimiter=\t", "--with-nth=2..", "--nth=1", "--exact", "--no-hscroll", "--tiebreak=index", "--no-multi",
 		"--query=" + query, "--layout=reverse", "--prompt=" + what + "> ", "--preview-window=" + window,
-		"--preview=" + quoted(self) + " pick" + p.given() + " --preview {1}"}
+		"--preview=" + quoted(self) + " pick" + p.src.flags.given() + " --preview {1}"}
 	if query != "" {
 		args = append(args, "--select-1", "--exit-0")
 	}
@@ -93,7 +96,7 @@ func (p *picker) atTerminal(what, query string, list lister) (found []string, er
 		name = self
 		args = append([]string{fzfWord}, args...)
 	}
-	cmd := exec.CommandContext(p.src.Context(), name, args...)
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "SHELL=/bin/sh") // for the preview
 	cmd.Stderr = os.Stderr                          // where it draws
 	in, err := cmd.StdinPipe()
@@ -110,7 +113,7 @@ func (p *picker) atTerminal(what, query string, list lister) (found []string, er
 	listed := make(chan error, 1)
 	go storage.Guarded(func() {
 		defer in.Close()
-		listed <- list(func(lines ...string) error {
+		listed <- list(ctx, func(lines ...string) error {
 			_, err := io.WriteString(in, strings.Join(append(lines, ""), "\n"))
 			if err != nil {
 				return errChosen
@@ -133,17 +136,17 @@ func (p *picker) atTerminal(what, query string, list lister) (found []string, er
 }
 
 // given returns the flags about SOURCE that were given, as a shell reads them.
-func (p *picker) given() (flags string) {
-	p.cmd.Flags().Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "source", "demo":
-			flags += " --" + f.Name + "=" + quoted(f.Value.String())
-		case "options":
-			for _, o := range p.src.flags.options {
-				flags += " -o " + quoted(o)
-			}
-		}
-	})
+func (f *sourceFlags) given() string {
+	flags := ""
+	if f.demo {
+		flags += " --demo"
+	}
+	for _, options := range f.options {
+		flags += " -o " + quoted(options)
+	}
+	if f.source != "" {
+		flags += " --source=" + quoted(f.source)
+	}
 	return flags
 }
 
@@ -153,6 +156,12 @@ func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\
 // fzfWord is the command that is fzf.
 const fzfWord = "__fzf"
 
+// fzfOptions are the options of fzf, as it reads them.
+type fzfOptions struct {
+	words []string
+}
+
+// fzfCommand is the command that is fzf.
 func fzfCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                fzfWord,
@@ -161,15 +170,20 @@ func fzfCommand() *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			o, err := fzf.ParseOptions(true, append(args, "--no-tmux"))
-			if err != nil {
-				return err
-			}
-			status, err := fzf.Run(o)
-			if err == nil && status != fzf.ExitOk {
-				err = ended(status)
-			}
-			return err
+			return runFzf(fzfOptions{words: args})
 		},
 	}
+}
+
+// runFzf is fzf.
+func runFzf(o fzfOptions) error {
+	options, err := fzf.ParseOptions(true, append(o.words, "--no-tmux"))
+	if err != nil {
+		return err
+	}
+	status, err := fzf.Run(options)
+	if err == nil && status != fzf.ExitOk {
+		err = ended(status)
+	}
+	return err
 }

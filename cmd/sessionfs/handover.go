@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	iofs "io/fs"
@@ -17,16 +18,16 @@ import (
 	"sessionfs/source"
 )
 
-// goOnIn has another agent started with a new session, which has the conversation of a session up to an
+// goOnIn returns the command line of another agent, with a new session that has the conversation of a session up to an
 // entry, the leaf if none is named.
-func (p *picker) goOnIn(agent string, at source.NamedSession) error {
+func (p *picker) goOnIn(ctx context.Context, agent string, at source.NamedSession) (*resumption, error) {
 	to, err := p.receiver(agent)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h, err := p.header(at.Dir)
+	h, err := p.header(ctx, at.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := &resumption{agent: agent, id: h.ID, isUnmade: true, cwd: h.CWD, command: resumeProgram(agent)}
 	err = p.findProgram(r)
@@ -34,32 +35,31 @@ func (p *picker) goOnIn(agent string, at source.NamedSession) error {
 		err = p.checkCWD(r)
 	}
 	if err == nil { // before a session is made in vain
-		err = p.mayStart(r)
+		err = p.mayStart(ctx, r)
 	}
 	if err == nil {
-		err = p.mayTell(agent, at)
+		err = p.mayTell(ctx, agent, at)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	id, err := p.handOver(to, at, r.cwd)
+	id, err := p.handOver(ctx, to, at, r.cwd)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	made, err := p.resumptionBy(to, id, r.cwd)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	made.program = r.program
-	p.then = func() error { return made.exec(p.cmd.Name()) }
-	return nil
+	return made, nil
 }
 
 // receiver returns an agent that goes on with conversations of others, and its directory.
 func (p *picker) receiver(agent string) (mountopts.AgentDir, error) {
 	if !slices.Contains(fs.Receivers(), agent) {
 		return mountopts.AgentDir{}, refuse(exitUsage, "%s: --in %s: only %s can go on with sessions of other agents",
-			p.cmd.Name(), names.Visible(agent), agents.OneOf(fs.Receivers()))
+			p.console.name, names.Visible(agent), agents.OneOf(fs.Receivers()))
 	}
 	to := source.Usual(agent, os.Getenv)
 	isTo := func(a mountopts.AgentDir) bool { return a.Name == agent }
@@ -69,43 +69,43 @@ func (p *picker) receiver(agent string) (mountopts.AgentDir, error) {
 	}
 	if to.Source == "" || !source.IsDir(to.Source) {
 		return to, refuse(exitFailure, "%s: %s has no directory here yet (%s): start it once",
-			p.cmd.Name(), agent, names.Visible(to.Source))
+			p.console.name, agent, names.Visible(to.Source))
 	}
 	return to, nil
 }
 
 // handOver makes the session of another agent, and returns its id.
-func (p *picker) handOver(to mountopts.AgentDir, at source.NamedSession, cwd string) (id string, err error) {
+func (p *picker) handOver(ctx context.Context, to mountopts.AgentDir, at source.NamedSession, cwd string) (id string, err error) {
 	cwd, err = filepath.EvalSymlinks(cwd)
 	if err != nil {
 		return "", err
 	}
-	snap, end, err := p.endOf(at)
+	snap, end, err := p.endOf(ctx, at)
 	if err != nil {
 		return "", err
 	}
 	defer snap.Release()
-	id, notes, err := p.src.HandOver(p.cmd.Context(), &fs.HandoverRequest{Dir: at.Dir, Snapshot: snap, Entry: end, CWD: cwd, To: to})
+	id, notes, err := p.src.HandOver(ctx, &fs.HandoverRequest{Dir: at.Dir, Snapshot: snap, Entry: end, CWD: cwd, To: to})
 	switch {
 	case errors.Is(err, sessioncore.ErrReadOnly):
-		return "", refuse(exitFailure, "%s: %s", p.cmd.Name(), syscall.EROFS)
+		return "", refuse(exitFailure, "%s: %s", p.console.name, syscall.EROFS)
 	case err != nil:
-		return "", refuse(exitFailure, "%s: %s", p.cmd.Name(), reasonOf(err))
+		return "", refuse(exitFailure, "%s: %s", p.console.name, reasonOf(err))
 	}
 	for _, note := range notes {
-		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %s\n", p.cmd.Name(), names.Visible(note))
+		fmt.Fprintf(p.console.err, "sessionfs: %s: %s\n", p.console.name, names.Visible(note))
 	}
 	return id, nil
 }
 
 // mayTell returns an error unless another agent may be sent the words of a session as its own
 // conversation. Where another person may have written them, the user is asked, at a terminal.
-func (p *picker) mayTell(agent string, at source.NamedSession) error {
+func (p *picker) mayTell(ctx context.Context, agent string, at source.NamedSession) error {
 	why := p.strangeness(at)
 	if why == "" {
 		return nil
 	}
-	return p.ask(&question{
+	return p.ask(ctx, &question{
 		said:     fmt.Sprintf("%s, and %s is sent all that it says as its own conversation", names.Visible(why), agent),
 		question: "Hand it over?",
 		unasked:  "it is not handed over; read it first, and put its file among the sessions of its agent",

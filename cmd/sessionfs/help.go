@@ -22,6 +22,12 @@ import (
 	"sessionfs/sessioncore/storage/postgres"
 )
 
+// helpOptions are the options of help.
+type helpOptions struct {
+	root  *cobra.Command // of all commands
+	topic []string       // a word, or none
+}
+
 // helpCommand is sessionfs help, about the commands that root has.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	var topics []cobra.Completion
@@ -30,29 +36,36 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			topics = append(topics, cobra.CompletionWithDesc(c.Name(), c.Short))
 		}
 	}
+	o := helpOptions{root: root}
 	return &cobra.Command{
 		Use:       "help [COMMAND]",
 		Short:     "Tell about a command, or with 'mount' all options of a mount",
 		Example:   "  sessionfs help search",
 		Args:      atMostOneArg,
 		ValidArgs: append(topics, cobra.CompletionWithDesc("mount", "all options of a mount")),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			switch {
-			case len(args) == 0:
-				_, err = io.WriteString(cmd.OutOrStdout(), summary())
-				return err
-			case args[0] == "mount":
-				_, err = io.WriteString(cmd.OutOrStdout(), usage())
-				return err
-			}
-			about, _, err := root.Find(args)
-			if err != nil || about == root {
-				return refuse(exitFailure, "there is no command %q%s ('sessionfs help' lists all)",
-					args[0], wayFrom(root, args[0]))
-			}
-			return about.Help()
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.topic = args
+			return runHelp(o, cmd.OutOrStdout())
 		},
 	}
+}
+
+// runHelp prints the help of a mount or a command, or the summary.
+func runHelp(o helpOptions, out io.Writer) error {
+	if len(o.topic) == 0 {
+		_, err := io.WriteString(out, summary())
+		return err
+	}
+	topic := o.topic[0]
+	if topic == "mount" {
+		_, err := io.WriteString(out, usage())
+		return err
+	}
+	about, _, err := o.root.Find(o.topic)
+	if err != nil || about == o.root {
+		return refuse(exitFailure, "there is no command %q%s ('sessionfs help' lists all)", topic, wayFrom(o.root, topic))
+	}
+	return about.Help()
 }
 
 // versionCommand is sessionfs version.
@@ -64,10 +77,15 @@ func versionCommand() *cobra.Command {
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "sessionfs", version())
-			return err
+			return runVersion(cmd.OutOrStdout())
 		},
 	}
+}
+
+// runVersion prints the version.
+func runVersion(out io.Writer) error {
+	_, err := fmt.Fprintln(out, "sessionfs", version())
+	return err
 }
 
 // printHelp prints the help of a command, which fits a terminal of 24 lines.
@@ -299,14 +317,19 @@ func addCompletions(root *cobra.Command) {
 		"  sessionfs completion fish > ~/.config/fish/completions/sessionfs.fish"
 	fish, _, _ := completion.Find([]string{"fish"})
 	fish.RunE = func(cmd *cobra.Command, _ []string) error {
-		var script bytes.Buffer
-		err := root.GenFishCompletion(&script, true)
-		if err != nil {
-			return err
-		}
-		_, err = io.WriteString(cmd.OutOrStdout(), fishWords.Replace(script.String()))
+		return runFishCompletion(root, cmd.OutOrStdout())
+	}
+}
+
+// runFishCompletion prints the completions of fish.
+func runFishCompletion(root *cobra.Command, out io.Writer) error {
+	var script bytes.Buffer
+	err := root.GenFishCompletion(&script, true)
+	if err != nil {
 		return err
 	}
+	_, err = io.WriteString(out, fishWords.Replace(script.String()))
+	return err
 }
 
 // fishWords makes the completions of fish pass on the words that are typed as the shell would:
@@ -341,9 +364,16 @@ end
 `,
 }
 
+// shellInitOptions are the options of shell-init.
+type shellInitOptions struct {
+	shell string
+}
+
+// posixShells are the shells that read the function of sh.
+var posixShells = []string{"bash", "zsh", "dash", "sh", "ksh"}
+
 // shellInitCommand is sessionfs shell-init.
 func shellInitCommand() *cobra.Command {
-	posix := []string{"bash", "zsh", "dash", "sh", "ksh"}
 	return &cobra.Command{
 		Use:   "shell-init bash|zsh|fish|dash|sh",
 		Short: "Print the function s for a shell, which goes to a session",
@@ -354,24 +384,35 @@ func shellInitCommand() *cobra.Command {
 			"sessionfs shell-init fish | source",
 		Example:   "  eval \"$(sessionfs shell-init bash)\"",
 		Args:      oneArg,
-		ValidArgs: append(posix, "fish"),
+		ValidArgs: append(slices.Clone(posixShells), "fish"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			shell := args[0]
-			if slices.Contains(posix, shell) {
-				shell = "sh"
-			}
-			text, ok := goTo[shell]
-			if !ok {
-				return refuse(exitFailure, "shell-init: nothing for %q; there is something for %s, fish",
-					shell, strings.Join(posix, ", "))
-			}
-			self, err := os.Executable()
-			if err == nil {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), text, quoted(self))
-			}
-			return err
+			return runShellInit(shellInitOptions{shell: args[0]}, cmd.OutOrStdout())
 		},
 	}
+}
+
+// runShellInit prints the function s for a shell.
+func runShellInit(o shellInitOptions, out io.Writer) error {
+	shell := o.shell
+	if slices.Contains(posixShells, shell) {
+		shell = "sh"
+	}
+	text, ok := goTo[shell]
+	if !ok {
+		return refuse(exitFailure, "shell-init: nothing for %q; there is something for %s, fish",
+			shell, strings.Join(posixShells, ", "))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, text, quoted(self))
+	return err
+}
+
+// sqlTriggerOptions are the options of sql-trigger.
+type sqlTriggerOptions struct {
+	source string
 }
 
 // sqlTriggerCommand is sessionfs sql-trigger.
@@ -386,24 +427,30 @@ func sqlTriggerCommand() *cobra.Command {
 		Args:              atMostOneArg,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := mountopts.Options{Source: "postgres:///"} // its table has the default name
+			o := sqlTriggerOptions{source: "postgres:///"} // its table has the default name
 			if len(args) > 0 {
-				o.Source = args[0]
+				o.source = args[0]
 			}
-			if !mountopts.IsDatabase(o.Source) {
-				return refuse(exitUsage, "sql-trigger: SOURCE is not the URL of a database: "+
-					"postgres://user@host/database?table=TABLE")
-			}
-			err := o.CheckSource()
-			if err != nil {
-				return refuse(exitUsage, "sql-trigger: %s", err)
-			}
-			src, err := postgres.ParseSource(o.Source)
-			if err != nil {
-				return refuse(exitUsage, "sql-trigger: %s", err)
-			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), src.Trigger())
-			return err
+			return runSQLTrigger(o, cmd.OutOrStdout())
 		},
 	}
+}
+
+// runSQLTrigger prints the trigger for a table.
+func runSQLTrigger(o sqlTriggerOptions, out io.Writer) error {
+	if !mountopts.IsDatabase(o.source) {
+		return refuse(exitUsage, "sql-trigger: SOURCE is not the URL of a database: "+
+			"postgres://user@host/database?table=TABLE")
+	}
+	mount := mountopts.Options{Source: o.source}
+	err := mount.CheckSource()
+	if err != nil {
+		return refuse(exitUsage, "sql-trigger: %s", err)
+	}
+	src, err := postgres.ParseSource(mount.Source)
+	if err != nil {
+		return refuse(exitUsage, "sql-trigger: %s", err)
+	}
+	_, err = fmt.Fprint(out, src.Trigger())
+	return err
 }

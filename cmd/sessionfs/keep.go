@@ -41,7 +41,9 @@ func keepCommand() *cobra.Command {
 			"--timer has systemd do all that each day; elsewhere it prints a line for cron.",
 		Example: "  sessionfs keep --timer",
 		Args:    noArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runKeep(cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runKeep(cmd.Context(), o, consoleOf(cmd))
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.to, "to", "", "copy them to `DIR`")
@@ -55,7 +57,7 @@ func keepCommand() *cobra.Command {
 }
 
 // runKeep keeps sessions, or sets or removes the timer that does.
-func runKeep(cmd *cobra.Command, o keepOptions) error {
+func runKeep(ctx context.Context, o keepOptions, c *console) error {
 	switch {
 	case o.imports:
 		return refuse(exitUsage, "keep: --import is gone; type sessionfs import and the directories of your agents, such as %s",
@@ -64,7 +66,7 @@ func runKeep(cmd *cobra.Command, o keepOptions) error {
 		return refuse(exitUsage, "keep: --to takes no database any more; "+
 			"sessionfs import -s URL puts the sessions of directories there (docs/team.md)")
 	case o.noTimer:
-		return removeTimer(cmd.OutOrStdout())
+		return removeTimer(c.out)
 	}
 	to := o.to
 	if to != "" {
@@ -75,9 +77,9 @@ func runKeep(cmd *cobra.Command, o keepOptions) error {
 		}
 	}
 	if o.timer {
-		return installTimer(cmd.OutOrStdout(), to)
+		return installTimer(c.out, to)
 	}
-	return keep(cmd, to)
+	return keep(ctx, c, to)
 }
 
 // keptHomes returns the directories of the agents of this user whose sessions are kept.
@@ -95,8 +97,7 @@ func keptHomes() (homes []mountopts.AgentDir, err error) {
 }
 
 // keep copies the sessions of the agents of this user, to their usual place where to is "".
-func keep(cmd *cobra.Command, to string) error {
-	out := cmd.OutOrStdout()
+func keep(ctx context.Context, c *console, to string) error {
 	homes, failed := keptHomes()
 	if to == "" && failed == nil {
 		to, failed = fs.KeptDir()
@@ -117,7 +118,7 @@ func keep(cmd *cobra.Command, to string) error {
 		from, err := filepath.EvalSymlinks(home.Source)
 		var k transfer.Kept
 		if err == nil {
-			err = withProgress(cmd, func(ctx context.Context) (err error) {
+			err = c.withProgress(ctx, func(ctx context.Context) (err error) {
 				k, err = transfer.Keep(ctx, from, agent, to)
 				return err
 			})
@@ -128,14 +129,14 @@ func keep(cmd *cobra.Command, to string) error {
 		if k.Dir == "" {
 			continue
 		}
-		fmt.Fprintf(out, "%s: %d files are copied (%.1f MB), %d were kept before, in %s\n",
+		fmt.Fprintf(c.out, "%s: %d files are copied (%.1f MB), %d were kept before, in %s\n",
 			agent.Name, k.Copied, float64(k.Bytes)/1e6, k.Unchanged, k.Dir)
 		if k.Beside > 0 {
-			fmt.Fprintf(out, "  %d of them became shorter or were written anew, and are kept beside their copies\n",
+			fmt.Fprintf(c.out, "  %d of them became shorter or were written anew, and are kept beside their copies\n",
 				k.Beside)
 		}
 		if k.Soon > 0 {
-			fmt.Fprintf(out, "  %s\n", willDelete(agent, k.Soon, "these"))
+			fmt.Fprintf(c.out, "  %s\n", willDelete(agent, k.Soon, "these"))
 		}
 	}
 	return failed

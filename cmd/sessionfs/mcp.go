@@ -21,9 +21,17 @@ import (
 	"sessionfs/source"
 )
 
+// mcpOptions are the options of mcp.
+type mcpOptions struct {
+	install    bool
+	uninstall  bool
+	everywhere bool // the sessions of all directories
+	unmasked   bool
+}
+
 // mcpCommand is sessionfs mcp.
 func mcpCommand() *cobra.Command {
-	var install, uninstall, everywhere, unmasked bool
+	var o mcpOptions
 	cmd := &cobra.Command{
 		Use:   "mcp [--everywhere] [--no-redact] [--install | --uninstall]",
 		Short: "Let an agent search its own past by the Model Context Protocol",
@@ -35,27 +43,31 @@ func mcpCommand() *cobra.Command {
 		Example: "  sessionfs mcp --install",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options := serverOptions(everywhere, unmasked)
-			switch {
-			case install:
-				return installServer(cmd, options)
-			case uninstall:
-				return uninstallServer(cmd)
-			}
-			door, err := newAgentDoor(everywhere, unmasked, cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			return door.server().Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			return runMCP(cmd.Context(), o, consoleOf(cmd))
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&everywhere, "everywhere", false, "the sessions of all directories")
-	flags.BoolVar(&unmasked, "no-redact", false, "mask no secrets")
-	flags.BoolVar(&install, "install", false, "add it to the agents that are there, with these options")
-	flags.BoolVar(&uninstall, "uninstall", false, "remove it from them")
+	flags.BoolVar(&o.everywhere, "everywhere", false, "the sessions of all directories")
+	flags.BoolVar(&o.unmasked, "no-redact", false, "mask no secrets")
+	flags.BoolVar(&o.install, "install", false, "add it to the agents that are there, with these options")
+	flags.BoolVar(&o.uninstall, "uninstall", false, "remove it from them")
 	exclusive(cmd, "install", "uninstall")
 	return cmd
+}
+
+// runMCP serves the tools, or adds this program to the agents as a server, or removes it there.
+func runMCP(ctx context.Context, o mcpOptions, c *console) error {
+	switch {
+	case o.install:
+		return installServer(ctx, o, c)
+	case o.uninstall:
+		return uninstallServer(ctx, c)
+	}
+	door, err := newAgentDoor(o, c.err)
+	if err != nil {
+		return err
+	}
+	return door.server().Serve(ctx, c.in, c.out)
 }
 
 // agentDoor answers the calls of an agent. Each call opens the sessions as a command does, so that it has
@@ -69,12 +81,12 @@ type agentDoor struct {
 }
 
 // newAgentDoor returns the door for the working directory.
-func newAgentDoor(everywhere, unmasked bool, stderr io.Writer) (*agentDoor, error) {
+func newAgentDoor(o mcpOptions, stderr io.Writer) (*agentDoor, error) {
 	dir, err := unix.Getwd() // without links
 	if err != nil {
 		return nil, err
 	}
-	if dir == "/" && !everywhere {
+	if dir == "/" && !o.everywhere {
 		return nil, refuse(exitUsage, "mcp: the working directory is /, and all sessions are below it: "+
 			"start it in the directory of a project, or with --everywhere")
 	}
@@ -85,10 +97,10 @@ func newAgentDoor(everywhere, unmasked bool, stderr io.Writer) (*agentDoor, erro
 	d := &agentDoor{
 		dir:      dir,
 		named:    named,
-		unmasked: unmasked,
+		unmasked: o.unmasked,
 		stderr:   stderr,
 	}
-	if !everywhere {
+	if !o.everywhere {
 		d.within = []string{dir, named}
 	}
 	return d, nil

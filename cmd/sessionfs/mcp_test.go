@@ -47,7 +47,7 @@ type asked struct {
 // asker returns a function that calls the tools of a server in the working directory.
 func asker(t *testing.T, everywhere, unmasked bool) func(tool, arguments string) asked {
 	t.Helper()
-	door, err := newAgentDoor(everywhere, unmasked, io.Discard)
+	door, err := newAgentDoor(mcpOptions{everywhere: everywhere, unmasked: unmasked}, io.Discard)
 	require.NoError(t, err)
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
@@ -204,7 +204,7 @@ func TestAgentPaths(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile("in/deep/x", []byte("x\n"), 0o600))
 	for _, everywhere := range []bool{false, true} {
-		door, err := newAgentDoor(everywhere, false, io.Discard)
+		door, err := newAgentDoor(mcpOptions{everywhere: everywhere}, io.Discard)
 		require.NoError(t, err)
 		for _, path := range []string{
 			"..", "../x", "in/../../x", "/", "/etc/passwd", outside + "/x", project + "x", project + "/../x", "out", "out/x", "out/gone/y", "file",
@@ -405,8 +405,8 @@ func TestAgentHostile(t *testing.T) {
 // TestAgentRoot: below / are all sessions, so that --everywhere must say that this is meant.
 func TestAgentRoot(t *testing.T) {
 	t.Chdir("/")
-	_, err := newAgentDoor(false, false, io.Discard)
+	_, err := newAgentDoor(mcpOptions{}, io.Discard)
 	require.ErrorContains(t, err, "all sessions are below it")
-	_, err = newAgentDoor(true, false, io.Discard)
+	_, err = newAgentDoor(mcpOptions{everywhere: true}, io.Discard)
 	require.NoError(t, err)
 }

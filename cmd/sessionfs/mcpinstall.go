@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"sessionfs/mountopts"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/names"
@@ -21,12 +19,12 @@ import (
 // clientLimit is how long an agent's command may take that changes its list of servers.
 const clientLimit = time.Minute
 
-// serverOptions returns the options of mcp as words.
-func serverOptions(everywhere, unmasked bool) (words []string) {
-	if everywhere {
+// serverWords returns the options of the server as words.
+func (o mcpOptions) serverWords() (words []string) {
+	if o.everywhere {
 		words = append(words, "--everywhere")
 	}
-	if unmasked {
+	if o.unmasked {
 		words = append(words, "--no-redact")
 	}
 	return words
@@ -34,37 +32,37 @@ func serverOptions(everywhere, unmasked bool) (words []string) {
 
 // installServer adds this program with options to each agent that is there, by the agent's own command, or
 // prints the advice for it.
-func installServer(cmd *cobra.Command, options []string) error {
+func installServer(ctx context.Context, o mcpOptions, c *console) error {
 	self, err := lastingSelf("mcp")
 	if err != nil {
 		return err
 	}
-	words := append([]string{self, "mcp"}, options...)
-	return eachClient(cmd, func(name string, agent *agents.Agent) error {
+	words := append([]string{self, "mcp"}, o.serverWords()...)
+	return eachClient(ctx, c, func(name string, agent *agents.Agent) error {
 		if agent == nil || agent.AddServer == nil {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: no command of it is known that adds a server. If it has servers of tools, "+
+			_, err := fmt.Fprintf(c.out, "%s: no command of it is known that adds a server. If it has servers of tools, "+
 				"add one named sessionfs with the command: %s\n", name, quotedWords(words))
 			return err
 		}
 		line := slices.Clone(agent.AddServer)
 		line[slices.Index(line, agents.Program)] = self
-		return runClient(cmd, name, append(line, words[1:]...))
+		return runClient(ctx, c, name, append(line, words[1:]...))
 	})
 }
 
 // uninstallServer removes this program from each agent that is there.
-func uninstallServer(cmd *cobra.Command) error {
-	return eachClient(cmd, func(name string, agent *agents.Agent) error {
+func uninstallServer(ctx context.Context, c *console) error {
+	return eachClient(ctx, c, func(name string, agent *agents.Agent) error {
 		if agent == nil || agent.RemoveServer == nil {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: if you have added the server sessionfs to it, remove that there\n", name)
+			_, err := fmt.Fprintf(c.out, "%s: if you have added the server sessionfs to it, remove that there\n", name)
 			return err
 		}
-		return runClient(cmd, name, agent.RemoveServer)
+		return runClient(ctx, c, name, agent.RemoveServer)
 	})
 }
 
 // eachClient calls do for each agent that is there. An agent that writes our own form is nil.
-func eachClient(cmd *cobra.Command, do func(name string, agent *agents.Agent) error) error {
+func eachClient(ctx context.Context, c *console, do func(name string, agent *agents.Agent) error) error {
 	isGone := func(dir mountopts.AgentDir) bool {
 		return transfer.HasKept(dir.Source)
 	}
@@ -72,19 +70,19 @@ func eachClient(cmd *cobra.Command, do func(name string, agent *agents.Agent) er
 	if len(dirs) == 0 {
 		return refuse(exitFailure, "mcp: there is no agent")
 	}
-	return each(cmd, dirs, func(dir mountopts.AgentDir) error {
+	return each(ctx, c, dirs, func(dir mountopts.AgentDir) error {
 		return do(dir.Name, agents.Find(dir.Name))
 	})
 }
 
 // runClient runs an agent's command and prints its output. Without the command it prints the line to type.
-func runClient(cmd *cobra.Command, name string, line []string) error {
+func runClient(ctx context.Context, c *console, name string, line []string) error {
 	_, err := exec.LookPath(line[0])
 	if err != nil {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: its command is not found; type where it is: %s\n", name, quotedWords(line))
+		_, err := fmt.Fprintf(c.out, "%s: its command is not found; type where it is: %s\n", name, quotedWords(line))
 		return err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), clientLimit)
+	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
 	client := exec.CommandContext(ctx, line[0], line[1:]...)
 	client.WaitDelay = time.Second // a child of it may keep our pipe open
@@ -93,7 +91,7 @@ func runClient(cmd *cobra.Command, name string, line []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w: %s", name, quotedWords(line), err, text)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, text)
+	_, err = fmt.Fprintf(c.out, "%s: %s\n", name, text)
 	return err
 }
 

@@ -60,16 +60,22 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	return nil
 }
 
+// statusCommand is sessionfs status.
 func statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "List the mounts",
 		Args:  noArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			for _, m := range fs.OurMountpoints() {
-				fmt.Fprintln(cmd.OutOrStdout(), m)
-			}
+			runStatus(cmd.OutOrStdout())
 		},
+	}
+}
+
+// runStatus prints where the mounts are.
+func runStatus(out io.Writer) {
+	for _, mountpoint := range fs.OurMountpoints() {
+		fmt.Fprintln(out, mountpoint)
 	}
 }
 

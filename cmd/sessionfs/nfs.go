@@ -21,9 +21,16 @@ import (
 // maxPort is the greatest number of a TCP port.
 const maxPort = 1<<16 - 1
 
+// nfsOptions are the options of nfs.
+type nfsOptions struct {
+	source  string
+	options []string // of a mount
+	port    int
+}
+
+// nfsCommand is sessionfs nfs.
 func nfsCommand() *cobra.Command {
-	var options []string
-	var port int
+	var o nfsOptions
 	cmd := &cobra.Command{
 		Use:   "nfs [-o OPTIONS] [--port N] [SOURCE]",
 		Short: "Serve the sessions by NFS on this machine, without FUSE",
@@ -35,37 +42,38 @@ func nfsCommand() *cobra.Command {
 		Example: "  sessionfs nfs\n  sessionfs nfs --port 20490 all",
 		Args:    atMostOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if port < 0 || port > maxPort {
-				return refuse(exitUsage, "nfs: --port needs a number from 0 to %d, not %d", maxPort, port)
-			}
-			at, err := source.Find(source.Request{Name: strings.Join(args, "")})
-			if err != nil {
-				return err
-			}
-			at.Options, err = mountopts.ParseOptions(at.Options, options, false)
-			if err != nil {
-				return refuse(exitUsage, "nfs: %s", err)
-			}
-			return serveNFS(cmd.Context(), at, port, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			o.source = strings.Join(args, "")
+			return runNFS(cmd.Context(), o, consoleOf(cmd))
 		},
 	}
-	cmd.Flags().StringArrayVarP(&options, "options", "o", nil, "mount `OPTIONS`, as for a mount")
-	cmd.Flags().IntVar(&port, "port", 0, "listen at port `N`; 0 is any")
+	cmd.Flags().StringArrayVarP(&o.options, "options", "o", nil, "mount `OPTIONS`, as for a mount")
+	cmd.Flags().IntVar(&o.port, "port", 0, "listen at port `N`; 0 is any")
 	return cmd
 }
 
-// serveNFS serves a place until ctx is done.
-func serveNFS(ctx context.Context, at *source.Place, port int, out, stderr io.Writer) error {
+// runNFS serves a place until ctx is done.
+func runNFS(ctx context.Context, o nfsOptions, c *console) error {
+	if o.port < 0 || o.port > maxPort {
+		return refuse(exitUsage, "nfs: --port needs a number from 0 to %d, not %d", maxPort, o.port)
+	}
+	at, err := source.Find(source.Request{Name: o.source})
+	if err != nil {
+		return err
+	}
 	defer at.Discard()
+	at.Options, err = mountopts.ParseOptions(at.Options, o.options, false)
+	if err != nil {
+		return refuse(exitUsage, "nfs: %s", err)
+	}
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, unix.SIGUSR1)
 	defer signal.Stop(again)
-	server, err := openNFS(at, port, stderr)
+	server, err := openNFS(at, o.port, c.err)
 	if err != nil {
 		return err
 	}
 	say := func() error {
-		_, err := fmt.Fprintln(out, mountNFS(server), "MOUNTPOINT")
+		_, err := fmt.Fprintln(c.out, mountNFS(server), "MOUNTPOINT")
 		return err
 	}
 	err = say()

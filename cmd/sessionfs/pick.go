@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,21 +25,28 @@ import (
 	"sessionfs/source"
 )
 
-// picker is sessionfs pick.
-type picker struct {
-	resume, branch, here, mounted bool
-	preview                       string // a session that is shown beside the list; set by ourselves
+// pickOptions are the options of pick.
+type pickOptions struct {
+	query   string
+	resume  bool // start the agent
+	branch  bool // choose a branch too
+	here    bool
+	mounted bool
+	preview string // a session that is shown beside the list; set by ourselves
+}
 
-	cmd    *cobra.Command
-	src    *tree
-	mounts []mountopts.Options
-	agents []mountopts.AgentDir // whose sessions these are, the first where the path does not tell
-	then   func() error         // what goes on in the place of this process
+// picker finds a session that a user names or chooses, and the agent that goes on with it.
+type picker struct {
+	console *console
+	src     *tree
+	mounts  []mountopts.Options
+	agents  []mountopts.AgentDir // whose sessions these are, the first where the path does not tell
 }
 
 // pickCommand is sessionfs pick.
 func pickCommand() *cobra.Command {
-	p := &picker{}
+	var o pickOptions
+	var next *resumption
 	cmd := onSource(source.AnyWords, &cobra.Command{
 		Use:   "pick [--resume] [--branch] [-s SOURCE] [--here | QUERY...]",
 		Short: "Choose a session in the terminal, and go on with it",
@@ -49,78 +57,83 @@ func pickCommand() *cobra.Command {
 			"and no terminal is needed.\n\n" +
 			"Exit status: 0 one is chosen, 1 none is, 2 there is no terminal to choose in.",
 		Example: "  cd \"$(sessionfs pick tide sheets)\"\n  sessionfs pick --resume",
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		p.cmd = cmd
-		p.src = src
-		return p.run(strings.Join(args, " "))
+	}, func(cmd *cobra.Command, src *tree, args []string) (err error) {
+		o.query = strings.Join(args, " ")
+		next, err = runPick(cmd.Context(), o, src, consoleOf(cmd))
+		return err
 	})
 	flags := cmd.Flags()
-	flags.BoolVar(&p.resume, "resume", false, "start the agent with it, in its working directory")
-	flags.BoolVar(&p.branch, "branch", false, "choose one of its branches too, and print its path, or ID#ENTRY")
-	flags.BoolVar(&p.here, "here", false, "the last session of this directory, or of the nearest one above")
-	flags.BoolVar(&p.mounted, "mounted", false, "only where it is mounted")
-	flags.StringVar(&p.preview, "preview", "", "")
+	flags.BoolVar(&o.resume, "resume", false, "start the agent with it, in its working directory")
+	flags.BoolVar(&o.branch, "branch", false, "choose one of its branches too, and print its path, or ID#ENTRY")
+	flags.BoolVar(&o.here, "here", false, "the last session of this directory, or of the nearest one above")
+	flags.BoolVar(&o.mounted, "mounted", false, "only where it is mounted")
+	flags.StringVar(&o.preview, "preview", "", "")
 	_ = flags.MarkHidden("preview") // the flags exist
 	_ = flags.MarkHidden("mounted")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	cmd.PostRunE = func(*cobra.Command, []string) error { // SOURCE is closed
-		if p.then != nil {
-			return p.then()
-		}
-		return nil
+	cmd.PostRunE = func(cmd *cobra.Command, _ []string) error { // SOURCE is closed
+		return next.exec(cmd.Name())
 	}
 	return cmd
 }
 
-func (p *picker) run(query string) (err error) {
-	if p.preview != "" {
-		return p.show(p.preview)
+// runPick has a session chosen, and prints where it is. With --resume it returns the command line of the agent, which
+// is to go on with it.
+func runPick(ctx context.Context, o pickOptions, src *tree, c *console) (*resumption, error) {
+	p := &picker{console: c, src: src}
+	if o.preview != "" {
+		return nil, p.show(ctx, o.preview)
 	}
-	if !p.resume {
+	if !o.resume {
 		p.mounts = fs.ShownMounts()
 	}
-	if p.mounted && p.inMount(".") == "" {
-		return refuse(exitFailure, "%s is not mounted: mkdir -p ~/agent-sessions && sessionfs ~/agent-sessions",
-			p.src.TableSource())
+	if o.mounted && p.inMount(".") == "" {
+		return nil, refuse(exitFailure, "%s is not mounted: mkdir -p ~/agent-sessions && sessionfs ~/agent-sessions",
+			src.TableSource())
 	}
-	chosen := source.NamedSession{}
+	chosen, err := p.choose(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.resume {
+		return p.goOnFrom(ctx, chosen)
+	}
+	return nil, p.print(ctx, chosen)
+}
+
+// choose returns the session that the options name, or else the one that the user chooses.
+func (p *picker) choose(ctx context.Context, o pickOptions) (chosen source.NamedSession, err error) {
 	switch {
-	case p.here && query != "":
-		return refuse(exitUsage, "pick: --here or QUERY, not both")
-	case p.here:
-		chosen.Dir, err = p.lastHere()
-	case query != "" && (!strings.Contains(query, " ") || strings.Contains(query, "/")): // an id has no blanks
-		name, err := p.src.Named(query)
+	case o.here && o.query != "":
+		return chosen, refuse(exitUsage, "pick: --here or QUERY, not both")
+	case o.here:
+		chosen.Dir, err = p.lastHere(ctx)
+	case o.query != "" && (!strings.Contains(o.query, " ") || strings.Contains(o.query, "/")): // an id has no blanks
+		named, err := p.src.Named(o.query)
 		if err == nil {
-			chosen = name
+			chosen = named
 		}
 	}
 	if err == nil && chosen.Dir == "" {
-		chosen.Dir, err = p.fuzzy("session", query, p.list)
+		chosen.Dir, err = p.fuzzy(ctx, "session", o.query, p.list)
 		if err == nil {
 			chosen.Dir, err = p.src.Resolve(chosen.Dir)
 		}
 	}
-	if err == nil && p.branch && chosen.Entry == "" {
-		chosen.Entry, err = p.chooseBranch(chosen.Dir)
+	if err == nil && o.branch && chosen.Entry == "" {
+		chosen.Entry, err = p.chooseBranch(ctx, chosen.Dir)
 	}
-	if err != nil {
-		return err
-	}
-	if p.resume {
-		return p.goOnFrom(chosen)
-	}
-	return p.print(chosen)
+	return chosen, err
 }
 
 // print prints where the session is in a mount, else its id.
-func (p *picker) print(chosen source.NamedSession) error {
+func (p *picker) print(ctx context.Context, chosen source.NamedSession) error {
 	at := p.inMount(chosen.Dir)
 	if at != "" && chosen.Entry != "" {
 		at = filepath.Join(at, "branches", chosen.Entry)
 	}
 	if at == "" {
-		h, err := p.header(chosen.Dir)
+		h, err := p.header(ctx, chosen.Dir)
 		if err != nil {
 			return err
 		}
@@ -132,7 +145,7 @@ func (p *picker) print(chosen source.NamedSession) error {
 			at += "#" + chosen.Entry
 		}
 	}
-	_, err := fmt.Fprintln(p.cmd.OutOrStdout(), at)
+	_, err := fmt.Fprintln(p.console.out, at)
 	return err
 }
 
@@ -140,8 +153,8 @@ func (p *picker) print(chosen source.NamedSession) error {
 type header struct{ Type, ID, CWD string }
 
 // header reads the header of a session, which is not converted for it.
-func (p *picker) header(session string) (h header, err error) {
-	text, err := p.src.Header(p.cmd.Context(), session)
+func (p *picker) header(ctx context.Context, session string) (h header, err error) {
+	text, err := p.src.Header(ctx, session)
 	if err == nil {
 		err = json.Unmarshal(text, &h)
 	}
@@ -150,13 +163,13 @@ func (p *picker) header(session string) (h header, err error) {
 
 // lastHere returns the session that was modified last of those of the working directory, or of the
 // nearest directory above it that has some.
-func (p *picker) lastHere() (string, error) {
+func (p *picker) lastHere(ctx context.Context) (string, error) {
 	here, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	last := map[string]string{}
-	for i, err := range p.src.NewestNamed(p.src.Context()) {
+	for i, err := range p.src.NewestNamed(ctx) {
 		if err != nil {
 			return "", err
 		}
@@ -183,11 +196,11 @@ func (p *picker) lastHere() (string, error) {
 }
 
 // list sends the lines of all sessions.
-func (p *picker) list(send func(lines ...string) error) error {
+func (p *picker) list(ctx context.Context, send sender) error {
 	home, _ := os.UserHomeDir()
 	now := time.Now()
 	var lines []string
-	for info, err := range p.src.NewestNamed(p.src.Context()) {
+	for info, err := range p.src.NewestNamed(ctx) {
 		if err != nil {
 			return err
 		}
@@ -211,16 +224,16 @@ const sentTogether = 64
 
 // meant returns the session of an id or a path, else the newest one that has all words of a text;
 // of none, the last one here.
-func (p *picker) meant(text string) (source.NamedSession, error) {
+func (p *picker) meant(ctx context.Context, text string) (source.NamedSession, error) {
 	if text == "" {
-		dir, err := p.lastHere()
+		dir, err := p.lastHere(ctx)
 		return source.NamedSession{Dir: dir}, err
 	}
 	_, err := p.src.FindNamed(text)
 	if !storage.IsGone(err) || strings.Contains(text, "/") {
 		return p.src.Named(text)
 	}
-	found, err := withWords("", text, p.list)
+	found, err := withWords(ctx, "", text, p.list)
 	if err != nil {
 		return source.NamedSession{}, err
 	}
@@ -229,8 +242,8 @@ func (p *picker) meant(text string) (source.NamedSession, error) {
 	}
 	n := len(found) - 1
 	if n > 0 {
-		fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n",
-			p.cmd.Name(), n, names.Visible(text))
+		fmt.Fprintf(p.console.err, "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n",
+			p.console.name, n, names.Visible(text))
 	}
 	dir, _, _ := strings.Cut(found[0], "\t")
 	dir, err = p.src.Resolve(dir)
@@ -292,7 +305,7 @@ func sizeOf(n int64) string {
 }
 
 // chooseBranch lets the user choose among the tips of a session, the newest first.
-func (p *picker) chooseBranch(session string) (entry string, err error) {
+func (p *picker) chooseBranch(ctx context.Context, session string) (entry string, err error) {
 	table, err := iofs.ReadFile(p.src, path.Join(session, "branches.tsv"))
 	if err != nil {
 		return "", err
@@ -310,7 +323,7 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 		rows[i] = fmt.Sprintf("%s#%s\t%s  %5s  %-8s  %-12s  %s\t%s",
 			session, id, shownTime, entries, current, label, said, id)
 	}
-	chosen, err := p.fuzzy("branch", "", func(send func(lines ...string) error) error {
+	chosen, err := p.fuzzy(ctx, "branch", "", func(_ context.Context, send sender) error {
 		return send(rows...)
 	})
 	return chosen[strings.LastIndexByte(chosen, '#')+1:], err
@@ -318,12 +331,12 @@ func (p *picker) chooseBranch(session string) (entry string, err error) {
 
 // show prints the preview beside the list: a summary of a session or a branch, and the end of the
 // transcript.
-func (p *picker) show(arg string) error {
+func (p *picker) show(ctx context.Context, arg string) error {
 	at, err := p.src.Named(arg)
 	if err != nil {
 		return err
 	}
-	h, err := p.header(at.Dir)
+	h, err := p.header(ctx, at.Dir)
 	if err != nil {
 		return err
 	}
@@ -361,7 +374,7 @@ func (p *picker) show(arg string) error {
 	for _, line := range lines[max(0, len(lines)-previewLines):] {
 		fmt.Fprintln(&out, names.VisibleLine(line))
 	}
-	_, written := out.WriteTo(p.cmd.OutOrStdout())
+	_, written := out.WriteTo(p.console.out)
 	if err != nil {
 		return err
 	}

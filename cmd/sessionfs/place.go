@@ -129,16 +129,11 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*tree, error) {
 var ofOneAgent = []string{"bundle", "tar", "write"}
 
 // sayLeftOut says on stderr which files a list left out.
-func (src *tree) sayLeftOut(cmd *cobra.Command) {
+func (src *tree) sayLeftOut(c *console) {
 	left := src.LeftOut()
 	if left != "" {
-		fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: warning:", names.Visible(left))
+		fmt.Fprintln(c.err, "sessionfs: warning:", names.Visible(left))
 	}
-}
-
-// sayError prints an error and goes on.
-func sayError(cmd *cobra.Command, err error) {
-	fmt.Fprintln(cmd.ErrOrStderr(), "sessionfs: "+cmd.Name()+": "+reasonOf(err))
 }
 
 // reasonOf words an error as people know it from ls and cat: the path, then the reason. An
@@ -152,27 +147,27 @@ func reasonOf(err error) string {
 }
 
 // eachPath calls do for each path that arguments stand for.
-func (src *tree) eachPath(cmd *cobra.Command, args []string, do func(path string) error) error {
+func (src *tree) eachPath(ctx context.Context, c *console, args []string, do func(path string) error) error {
 	paths, err := src.Expand(args...)
 	if err != nil {
 		return err
 	}
-	return each(cmd, paths, do)
+	return each(ctx, c, paths, do)
 }
 
 // each calls do for each of all. One that fails is reported and the others are still done; the
 // status is then 1. An end of the output or an interrupt ends all.
-func each[T any](cmd *cobra.Command, all []T, do func(T) error) error {
+func each[T any](ctx context.Context, c *console, all []T, do func(T) error) error {
 	failed := false
 	for _, it := range all {
 		err := do(it)
 		switch {
 		case err == nil:
 			continue
-		case errors.Is(err, syscall.EPIPE), cmd.Context().Err() != nil:
+		case errors.Is(err, syscall.EPIPE), ctx.Err() != nil:
 			return err
 		}
-		sayError(cmd, err)
+		c.sayError(err)
 		failed = true
 	}
 	if failed {

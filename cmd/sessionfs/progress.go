@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"sessionfs/sessioncore/storage"
 )
 
@@ -24,13 +22,13 @@ const (
 
 // withProgress runs work, which calls storage.Progress. After a second a line on the terminal of the
 // standard error shows the progress, until work ends.
-func withProgress(cmd *cobra.Command, work func(ctx context.Context) error) error {
-	out := cmd.ErrOrStderr()
+func (c *console) withProgress(ctx context.Context, work func(ctx context.Context) error) error {
+	out := c.err
 	if !isTerminal(out) {
-		return work(cmd.Context())
+		return work(ctx)
 	}
 	var latest atomic.Pointer[string]
-	ctx := storage.WithProgress(cmd.Context(), func(done, of int) {
+	ctx = storage.WithProgress(ctx, func(done, of int) {
 		text := progressText(done, of)
 		latest.Store(&text)
 	})

@@ -24,6 +24,11 @@ import (
 const sessionArgument = "SESSION is an id or its beginning, a path in a mount, or a .jsonl file; " +
 	"#ENTRY behind it is the branch to that entry.\n"
 
+// showOptions are the options of show.
+type showOptions struct {
+	words []string // the arguments
+}
+
 // showCommand is sessionfs show.
 func showCommand() *cobra.Command {
 	return onSource(source.Sessions, &cobra.Command{
@@ -37,21 +42,27 @@ func showCommand() *cobra.Command {
 			"argument it is the last session of this directory, or of the nearest one above.",
 		Example: "  sessionfs show tide sheets\n  sessionfs show 019d3d9#6ab2fbe0 > branch.md",
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		at, err := (&picker{cmd: cmd, src: src}).meant(strings.Join(args, " "))
-		if err != nil {
-			return err
-		}
-		if at.Entry != "" && (isTerminal(cmd.OutOrStdout()) || isEntryFile(args)) {
-			return src.showAround(cmd, at)
-		}
-		f, err := src.Open(path.Join(at.Branch(), "transcript.md"))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return paged(cmd, func(out *view.Screen) error {
-			return out.WriteTranscript(f)
-		})
+		return runShow(cmd.Context(), showOptions{words: args}, src, consoleOf(cmd))
+	})
+}
+
+// runShow prints the transcript of a session, or an entry with those around it.
+func runShow(ctx context.Context, o showOptions, src *tree, c *console) error {
+	p := &picker{console: c, src: src}
+	at, err := p.meant(ctx, strings.Join(o.words, " "))
+	if err != nil {
+		return err
+	}
+	if at.Entry != "" && (isTerminal(c.out) || isEntryFile(o.words)) {
+		return src.showAround(ctx, c, at)
+	}
+	f, err := src.Open(path.Join(at.Branch(), "transcript.md"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return c.paged(func(out *view.Screen) error {
+		return out.WriteTranscript(f)
 	})
 }
 
@@ -65,19 +76,19 @@ func isEntryFile(args []string) bool {
 
 // showAround shows a branch with an entry: on a terminal all of it, in a pager at the entry, elsewhere
 // the entry with some around it.
-func (src *tree) showAround(cmd *cobra.Command, at source.NamedSession) error {
-	snap, err := src.Snapshot(cmd.Context(), at.Dir)
+func (src *tree) showAround(ctx context.Context, c *console, at source.NamedSession) error {
+	snap, err := src.Snapshot(ctx, at.Dir)
 	if err != nil {
 		return err
 	}
 	defer snap.Release()
-	passage, err := passageOf(cmd.Context(), snap, at, shownAround)
+	passage, err := passageOf(ctx, snap, at, shownAround)
 	if err != nil {
 		return err
 	}
 	defer passage.Document.Close()
 	line := 0
-	if isTerminal(cmd.OutOrStdout()) {
+	if isTerminal(c.out) {
 		passage.From = 0
 		passage.To = passage.Document.Size()
 		line, err = passage.Lines(passage.At)
@@ -85,7 +96,7 @@ func (src *tree) showAround(cmd *cobra.Command, at source.NamedSession) error {
 			return err
 		}
 	}
-	return pagedAt(cmd, line, func(out *view.Screen) error {
+	return c.pagedAt(line, func(out *view.Screen) error {
 		return out.WriteTranscript(passage.Text())
 	})
 }
@@ -102,10 +113,17 @@ func passageOf(ctx context.Context, snap *sessioncore.Snapshot, at source.NamedS
 	return view.Around(ctx, snap, entry, around, links)
 }
 
+// logOptions are the options of log.
+type logOptions struct {
+	session string
+	most    uint // entries; 0 for all
+	all     bool // every entry, of any kind
+	asJSON  bool
+}
+
 // logCommand is sessionfs log.
 func logCommand() *cobra.Command {
-	var log view.Log
-	var asJSON bool
+	var o logOptions
 	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "log [-a] [-n N] [--json] [-s SOURCE] SESSION",
 		Short: "Show the tree of a session, as git log --graph does",
@@ -117,35 +135,51 @@ func logCommand() *cobra.Command {
 		Example: "  sessionfs log 019d3d9 | grep lost",
 		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		snap, _, err := src.Branch(args[0])
-		if err != nil {
-			return err
-		}
-		defer snap.Release()
-		log.Session = snap
-		if asJSON {
-			out := bufio.NewWriter(cmd.OutOrStdout())
-			err := log.WriteJSON(cmd.Context(), out)
-			flushed := out.Flush()
-			if err == nil {
-				err = flushed
-			}
-			return err
-		}
-		width := terminalWidth(cmd.OutOrStdout())
-		return paged(cmd, func(out *view.Screen) error {
-			return log.WriteText(cmd.Context(), out, width)
-		})
+		o.session = args[0]
+		return runLog(cmd.Context(), o, src, consoleOf(cmd))
 	})
-	cmd.Flags().UintVarP(&log.Most, "max-count", "n", 0, "the first `N` entries only; 0: all")
-	cmd.Flags().BoolVarP(&log.All, "all", "a", false, "every entry, also results of tools and changes of settings")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
+	cmd.Flags().UintVarP(&o.most, "max-count", "n", 0, "the first `N` entries only; 0: all")
+	cmd.Flags().BoolVarP(&o.all, "all", "a", false, "every entry, also results of tools and changes of settings")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "a line of JSON for each")
 	return cmd
+}
+
+// runLog prints the tree of a session.
+func runLog(ctx context.Context, o logOptions, src *tree, c *console) error {
+	snap, _, err := src.Branch(o.session)
+	if err != nil {
+		return err
+	}
+	defer snap.Release()
+	log := view.Log{
+		Session: snap,
+		Most:    o.most,
+		All:     o.all,
+	}
+	if o.asJSON {
+		out := bufio.NewWriter(c.out)
+		err := log.WriteJSON(ctx, out)
+		flushed := out.Flush()
+		if err == nil {
+			err = flushed
+		}
+		return err
+	}
+	width := terminalWidth(c.out)
+	return c.paged(func(out *view.Screen) error {
+		return log.WriteText(ctx, out, width)
+	})
+}
+
+// diffOptions are the options of diff.
+type diffOptions struct {
+	sessions [2]string
+	asJSON   bool
 }
 
 // diffCommand is sessionfs diff.
 func diffCommand() *cobra.Command {
-	var asJSON bool
+	var o diffOptions
 	cmd := onSource(source.Sessions, &cobra.Command{
 		Use:   "diff [--json] [-s SOURCE] SESSION SESSION",
 		Short: "Compare two branches of a session, or two sessions, turn by turn",
@@ -156,42 +190,48 @@ func diffCommand() *cobra.Command {
 		Example: "  sessionfs diff 019d3d9 019d3d9#6ab2fbe0",
 		Args:    twoArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		var branches [2]view.ShownBranch
-		for i, arg := range args {
-			snap, end, err := src.Branch(arg)
-			if err != nil {
-				return err
-			}
-			defer snap.Release()
-			branches[i] = view.ShownBranch{Session: snap, End: end}
-		}
-		differ := false
-		err := paged(cmd, func(out *view.Screen) (err error) {
-			differ, err = out.WriteDiff(cmd.Context(), [2]string(args), branches, asJSON)
-			return err
-		})
-		if err == nil && differ {
-			err = ended(exitNothing)
-		}
-		return err
+		o.sessions = [2]string(args)
+		return runDiff(cmd.Context(), o, src, consoleOf(cmd))
 	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "a line of JSON for each")
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// runDiff prints the difference of two branches.
+func runDiff(ctx context.Context, o diffOptions, src *tree, c *console) error {
+	var branches [2]view.ShownBranch
+	for i, name := range o.sessions {
+		snap, end, err := src.Branch(name)
+		if err != nil {
+			return err
+		}
+		defer snap.Release()
+		branches[i] = view.ShownBranch{Session: snap, End: end}
+	}
+	differ := false
+	err := c.paged(func(out *view.Screen) (err error) {
+		differ, err = out.WriteDiff(ctx, o.sessions, branches, o.asJSON)
+		return err
+	})
+	if err == nil && differ {
+		err = ended(exitNothing)
+	}
+	return err
 }
 
 // paged runs write. On a terminal the output of write goes through a pager: $PAGER, else less,
 // which ends by itself where all fits on the screen. The pager starts with the first byte, so that
 // an empty output starts none. A reader who leaves the pager early has read enough: that is no
 // error, and write gets EPIPE.
-func paged(cmd *cobra.Command, write func(out *view.Screen) error) error {
-	return pagedAt(cmd, 0, write)
+func (c *console) paged(write func(out *view.Screen) error) error {
+	return c.pagedAt(0, write)
 }
 
 // pagedAt is paged with a pager that begins behind so many lines, where it is less.
-func pagedAt(cmd *cobra.Command, lines int, write func(out *view.Screen) error) error {
-	people := isTerminal(cmd.OutOrStdout())
-	p := &pager{out: cmd.OutOrStdout(), cmd: cmd}
+func (c *console) pagedAt(lines int, write func(out *view.Screen) error) error {
+	people := isTerminal(c.out)
+	p := &pager{out: c.out, console: c, stderr: c.err}
 	to := p.out
 	if people {
 		p.words = atLine(pagerWords(os.LookupEnv, exec.LookPath), lines)
@@ -263,11 +303,12 @@ func atLine(words []string, lines int) []string {
 
 // pager is the input of a pager that starts with the first write.
 type pager struct {
-	words []string  // nil for no pager
-	out   io.Writer // the terminal
-	cmd   *cobra.Command
-	child *exec.Cmd
-	in    io.WriteCloser
+	words   []string  // nil for no pager
+	out     io.Writer // the terminal
+	console *console
+	stderr  io.Writer // the console's own
+	child   *exec.Cmd
+	in      io.WriteCloser
 }
 
 // Write implements io.Writer.
@@ -284,7 +325,7 @@ func (p *pager) Write(text []byte) (int, error) {
 func (p *pager) start() (err error) {
 	p.child = exec.Command(p.words[0], p.words[1:]...)
 	p.child.Stdout = p.out
-	p.child.Stderr = p.cmd.ErrOrStderr()
+	p.child.Stderr = p.stderr
 	// less needs these for colours, unless the user has set others.
 	options := os.Getenv("LESS")
 	if options == "" {
@@ -300,8 +341,8 @@ func (p *pager) start() (err error) {
 		return err
 	}
 	p.in = in
-	if isTerminal(p.cmd.ErrOrStderr()) { // a warning would be written over
-		p.cmd.SetErr(in)
+	if isTerminal(p.stderr) { // a warning would be written over
+		p.console.err = in
 	}
 	return nil
 }
@@ -311,11 +352,11 @@ func (p *pager) start() (err error) {
 func (p *pager) end() error {
 	_ = p.in.Close()
 	_ = p.child.Wait()
-	p.cmd.SetErr(nil) // the root's again
+	p.console.err = p.stderr
 	status := p.child.ProcessState.ExitCode()
 	if status > 0 {
 		return refuse(exitFailure, "%s: the pager %q ended with status %d: set PAGER to one that is installed, or to cat for none",
-			p.cmd.Name(), os.Getenv("PAGER"), status)
+			p.console.name, os.Getenv("PAGER"), status)
 	}
 	return nil
 }

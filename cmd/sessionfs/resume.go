@@ -116,14 +116,14 @@ func quoteWord(word string) string {
 }
 
 // resumption returns the command line that goes on with a session.
-func (p *picker) resumption(session string) (*resumption, error) {
-	h, err := p.header(session)
+func (p *picker) resumption(ctx context.Context, session string) (*resumption, error) {
+	h, err := p.header(ctx, session)
 	if err != nil {
 		return nil, err
 	}
 	if h.Type != "session" {
 		return nil, refuse(exitFailure, "%s: how the agent of %s is started is not known: its id is %s",
-			p.cmd.Name(), names.Visible(session), names.Visible(h.ID))
+			p.console.name, names.Visible(session), names.Visible(h.ID))
 	}
 	return p.resumptionBy(p.agent(session), h.ID, h.CWD)
 }
@@ -133,7 +133,7 @@ func (p *picker) resumptionBy(of mountopts.AgentDir, id, cwd string) (*resumptio
 	command, ok := resumeCommand(of.Name, id)
 	if !ok {
 		return nil, refuse(exitFailure, "%s: %s cannot be started with the id %q: it makes no such id; "+
-			"read the session before you go on with it", p.cmd.Name(), of.Name, id)
+			"read the session before you go on with it", p.console.name, of.Name, id)
 	}
 	r := &resumption{agent: of.Name, id: id, cwd: cwd, command: command}
 	usual := func(a mountopts.AgentDir) bool { return a.Name == of.Name && source.IsSame(a.Source, of.Source) }
@@ -150,19 +150,19 @@ func (p *picker) resumptionBy(of mountopts.AgentDir, id, cwd string) (*resumptio
 func (p *picker) checkCWD(r *resumption) error {
 	switch {
 	case strings.ContainsFunc(r.cwd, names.IsControl):
-		return refuse(exitFailure, "%s: the working directory of %s has a control character: %q", p.cmd.Name(), r.id, r.cwd)
+		return refuse(exitFailure, "%s: the working directory of %s has a control character: %q", p.console.name, r.id, r.cwd)
 	case !path.IsAbs(r.cwd):
-		return refuse(exitFailure, "%s: the working directory of %s is no absolute path: %q", p.cmd.Name(), r.id, r.cwd)
+		return refuse(exitFailure, "%s: the working directory of %s is no absolute path: %q", p.console.name, r.id, r.cwd)
 	case !source.IsDir(r.cwd):
 		return refuse(exitFailure, "%s: the working directory of %s is not there any more: %s. Write another one to its cwd: "+
-			"echo /DIR | sessionfs write %[2]s/cwd", p.cmd.Name(), r.id, r.cwd)
+			"echo /DIR | sessionfs write %[2]s/cwd", p.console.name, r.id, r.cwd)
 	}
 	return nil
 }
 
 // startable returns the command line of a session whose agent can be started here.
-func (p *picker) startable(session string) (*resumption, error) {
-	r, err := p.resumption(session)
+func (p *picker) startable(ctx context.Context, session string) (*resumption, error) {
+	r, err := p.resumption(ctx, session)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (p *picker) startable(session string) (*resumption, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(session, layout.Sessions+"/") {
-		return nil, refuse(exitFailure, "%s: %s is archived; its agent puts it back", p.cmd.Name(), r.id)
+		return nil, refuse(exitFailure, "%s: %s is archived; its agent puts it back", p.console.name, r.id)
 	}
 	return r, p.checkCWD(r)
 }
@@ -179,31 +179,30 @@ func (p *picker) startable(session string) (*resumption, error) {
 func (p *picker) findProgram(r *resumption) error {
 	program, err := exec.LookPath(r.command[0])
 	if err != nil {
-		return refuse(exitFailure, "%s: %s cannot be started: %s is not in PATH", p.cmd.Name(), r.agent, r.command[0])
+		return refuse(exitFailure, "%s: %s cannot be started: %s is not in PATH", p.console.name, r.agent, r.command[0])
 	}
 	r.program = program
 	return nil
 }
 
-// start has the agent started with a session in the place of this process.
-func (p *picker) start(session string) error {
-	r, err := p.startable(session)
+// next returns the command line of a session that no running agent has open.
+func (p *picker) next(ctx context.Context, session string) (*resumption, error) {
+	r, err := p.startable(ctx, session)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	owner, err := iofs.ReadFile(p.src, path.Join(session, "owner"))
 	if err == nil && len(owner) > 0 {
 		text := names.Visible(strings.TrimSpace(string(owner)))
-		return refuse(exitFailure, "%s: a running agent has %s open: %s", p.cmd.Name(), r.id, text)
+		return nil, refuse(exitFailure, "%s: a running agent has %s open: %s", p.console.name, r.id, text)
 	}
 	p.warnOfLoss(session)
-	p.then = func() error { return r.exec(p.cmd.Name()) }
-	return nil
+	return r, nil
 }
 
 // mayStart returns an error unless the agent may be started in the directory that the session names.
 // An agent obeys files there; where others can change them, the user is asked, at a terminal.
-func (p *picker) mayStart(r *resumption) error {
+func (p *picker) mayStart(ctx context.Context, r *resumption) error {
 	why := source.CheckOwn(r.cwd)
 	if why == nil {
 		return nil
@@ -213,7 +212,7 @@ func (p *picker) mayStart(r *resumption) error {
 	if !r.isUnmade {
 		hint = ". If you trust them, type: " + names.VisibleLine(r.String())
 	}
-	return p.ask(&question{
+	return p.ask(ctx, &question{
 		said:     fmt.Sprintf("%s, and %s obeys files in %s", names.Visible(why.Error()), agent, names.Visible(r.cwd)),
 		question: fmt.Sprintf("Start %s there?", agent),
 		unasked:  "it is not started there" + hint,
@@ -230,18 +229,18 @@ type question struct {
 }
 
 // ask returns an error unless the user says yes.
-func (p *picker) ask(q *question) error {
-	in, _ := p.cmd.InOrStdin().(io.Writer)
-	if !isTerminal(in) || !isTerminal(p.cmd.ErrOrStderr()) {
-		return refuse(exitFailure, "%s: %s; without a terminal to ask, %s", p.cmd.Name(), q.said, q.unasked)
+func (p *picker) ask(ctx context.Context, q *question) error {
+	in, _ := p.console.in.(io.Writer)
+	if !isTerminal(in) || !isTerminal(p.console.err) {
+		return refuse(exitFailure, "%s: %s; without a terminal to ask, %s", p.console.name, q.said, q.unasked)
 	}
-	fmt.Fprintf(p.cmd.ErrOrStderr(), "sessionfs: %s.\n%s [y/N] ", q.said, q.question)
-	answer, err := readAnswer(p.cmd.Context(), p.cmd.InOrStdin())
+	fmt.Fprintf(p.console.err, "sessionfs: %s.\n%s [y/N] ", q.said, q.question)
+	answer, err := readAnswer(ctx, p.console.in)
 	if err != nil {
 		return err
 	}
 	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return refuse(exitFailure, "%s: %s", p.cmd.Name(), q.refused)
+		return refuse(exitFailure, "%s: %s", p.console.name, q.refused)
 	}
 	return nil
 }
@@ -272,8 +271,11 @@ func readAnswer(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// exec replaces this process by the agent.
+// exec replaces this process, a command of a name, by the agent. For nil it does nothing.
 func (r *resumption) exec(name string) error {
+	if r == nil {
+		return nil
+	}
 	if err := os.Chdir(r.cwd); err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -84,10 +83,8 @@ func readTo(t *testing.T, in io.Reader, end string) (text string) {
 func TestProgress(t *testing.T) {
 	terminal, output := openTerminal(t)
 	run := func(out io.Writer, takes time.Duration) {
-		cmd := &cobra.Command{}
-		cmd.SetContext(t.Context())
-		cmd.SetErr(out)
-		err := withProgress(cmd, func(ctx context.Context) error {
+		c := &console{streams: streams{err: out}}
+		err := c.withProgress(t.Context(), func(ctx context.Context) error {
 			storage.Progress(ctx, 3, 6)
 			time.Sleep(takes)
 			return io.ErrUnexpectedEOF
@@ -119,11 +116,9 @@ func TestPaged(t *testing.T) {
 		"less ( 2> " + dir + "/read": "ended with status",
 	} {
 		t.Setenv("PAGER", pager)
-		cmd := &cobra.Command{Use: "show"}
-		cmd.SetOut(terminal)
-		cmd.SetErr(io.Discard)
+		c := &console{streams: streams{out: terminal, err: io.Discard}, name: "show"}
 		for _, lines := range []int{0, 100_000} {
-			err := paged(cmd, func(out *view.Screen) error {
+			err := c.paged(func(out *view.Screen) error {
 				require.True(t, out.People)
 				for range lines {
 					if _, err := io.WriteString(out, "a line\n"); err != nil {
@@ -147,5 +142,6 @@ func TestPaged(t *testing.T) {
 	}
 	t.Setenv("PAGER", "")
 	failed := errors.New("failed")
-	require.ErrorIs(t, paged(&cobra.Command{}, func(_ *view.Screen) error { return failed }), failed)
+	c := &console{streams: streams{out: io.Discard}}
+	require.ErrorIs(t, c.paged(func(_ *view.Screen) error { return failed }), failed)
 }

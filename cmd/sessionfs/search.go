@@ -23,10 +23,36 @@ import (
 	"sessionfs/source"
 )
 
+// hitOptions are the options of the commands that print hits.
+type hitOptions struct {
+	count  bool
+	list   bool
+	asJSON bool
+	max    int
+	hasMax bool // max is given
+}
+
+// add adds the options to a command.
+func (o *hitOptions) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.count, "count", "c", false, "only PATHs of sessions, and how many hits each has")
+	flags.BoolVarP(&o.list, "sessions", "l", false, "only PATHs of sessions")
+	flags.IntVarP(&o.max, "max-count", "m", search.DefaultLimit, "at most `N` hits, or sessions; 0: all")
+	flags.BoolVar(&o.asJSON, "json", false, "a line of JSON for each")
+}
+
+// searchOptions are the options of search.
+type searchOptions struct {
+	hitOptions
+	query      string
+	pattern    string
+	hasPattern bool // pattern is given
+	around     uint // how many entries before and after each hit
+}
+
 // searchCommand is sessionfs search.
 func searchCommand() *cobra.Command {
-	f := &finding{}
-	var pattern string
+	var o searchOptions
 	cmd := onSource(source.Words, &cobra.Command{
 		Use:   "search [-s SOURCE] [-c | -l | -C N] [-m N] [-E REGEX] QUERY...",
 		Short: "Find what was said in any session",
@@ -44,31 +70,44 @@ func searchCommand() *cobra.Command {
 			}
 			return someArgs(cmd, args)
 		},
-	}, func(cmd *cobra.Command, src *tree, args []string) (err error) {
-		text := strings.Join(args, " ")
-		parser := queryParser()
-		query, err := parser.Query(text)
-		if cmd.Flags().Changed("regexp") {
-			query, err = parser.Regexp(pattern, text)
-		}
-		if err != nil {
-			return err
-		}
-		f.marks = query.Marks()
-		return f.run(cmd, src, query, query)
+	}, func(cmd *cobra.Command, src *tree, args []string) error {
+		o.query = strings.Join(args, " ")
+		o.hasPattern = cmd.Flags().Changed("regexp")
+		o.hasMax = cmd.Flags().Changed("max-count")
+		return runSearch(cmd.Context(), o, src, consoleOf(cmd))
 	})
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageErrorWith(cmd, err, "see 'sessionfs help search'; -- stands before words that begin with -")
 	})
-	f.flags(cmd)
-	cmd.Flags().UintVarP(&f.around, "context", "C", 0, "`N` entries before and after each hit too")
+	o.add(cmd)
+	cmd.Flags().UintVarP(&o.around, "context", "C", 0, "`N` entries before and after each hit too")
 	for _, other := range []string{"count", "sessions", "json"} {
 		exclusive(cmd, "context", other)
 	}
-	cmd.Flags().StringVarP(&pattern, "regexp", "E", "", "entries that match `REGEX` too, in Go's syntax")
+	cmd.Flags().StringVarP(&o.pattern, "regexp", "E", "", "entries that match `REGEX` too, in Go's syntax")
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// runSearch prints the entries that a query finds.
+func runSearch(ctx context.Context, o searchOptions, src *tree, c *console) error {
+	parser := queryParser()
+	query, err := parser.Query(o.query)
+	if o.hasPattern {
+		query, err = parser.Regexp(o.pattern, o.query)
+	}
+	if err != nil {
+		return err
+	}
+	f := &finding{
+		hitOptions: o.hitOptions,
+		src:        src,
+		console:    c,
+		around:     o.around,
+		marks:      query.Marks(),
+	}
+	return f.run(ctx, query, query)
 }
 
 // queryParser returns the parser of queries for this user in the working directory.
@@ -78,11 +117,17 @@ func queryParser() search.Parser {
 	return search.Parser{Dir: dir, Home: home}
 }
 
+// touchedOptions are the options of touched.
+type touchedOptions struct {
+	hitOptions
+	path  string
+	patch bool
+	was   []string // earlier paths of the file
+}
+
 // touchedCommand is sessionfs touched.
 func touchedCommand() *cobra.Command {
-	f := &finding{prompts: true}
-	patch := false
-	var was []string
+	var o touchedOptions
 	cmd := onSource(source.Words, &cobra.Command{
 		Use:   "touched [-s SOURCE] [-c | -l | -p [--was PATH]] [-m N] PATH",
 		Short: "Find which sessions read or changed a file",
@@ -94,36 +139,49 @@ func touchedCommand() *cobra.Command {
 		Example: "  sessionfs touched main.go",
 		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		if patch {
-			return src.printEdits(cmd, args[0], was)
-		}
-		if len(was) > 0 {
-			return refuse(exitUsage, "touched: --was needs -p; without -p, type: sessionfs touched %s", quoteWord(was[0]))
-		}
-		touched, err := touchedBy(args[0])
-		if err != nil {
-			return err
-		}
-		f.marks = touched.Marks()
-		f.widen = func(ctx context.Context, by *search.Searcher, hits []search.Hit) (search.Matcher, error) {
-			return src.withEarlier(ctx, touched, by, hits, noteEarlier(cmd, "the calls that name that count too"))
-		}
-		err = f.run(cmd, src, nil, touched)
-		code, ok := errors.AsType[status](err)
-		if ok && code == exitNothing {
-			sayError(cmd, src.unnamed(cmd.Context(), touched, ""))
-		}
-		return err
+		o.path = args[0]
+		o.hasMax = cmd.Flags().Changed("max-count")
+		return runTouched(cmd.Context(), o, src, consoleOf(cmd))
 	})
-	f.flags(cmd)
-	cmd.Flags().BoolVarP(&patch, "patch", "p", false, "each edit of the file as a diff below its prompt")
-	earlierPaths(cmd, &was)
+	o.add(cmd)
+	cmd.Flags().BoolVarP(&o.patch, "patch", "p", false, "each edit of the file as a diff below its prompt")
+	earlierPaths(cmd, &o.was)
 	for _, other := range []string{"count", "sessions", "max-count", "json"} {
 		exclusive(cmd, "patch", other)
 	}
 	cmd.ValidArgsFunction = nil // files of any kind
 	endsWithTwo(cmd)
 	return cmd
+}
+
+// runTouched prints the calls that name a file, or its edits.
+func runTouched(ctx context.Context, o touchedOptions, src *tree, c *console) error {
+	if o.patch {
+		return src.printEdits(ctx, c, o.path, o.was)
+	}
+	if len(o.was) > 0 {
+		return refuse(exitUsage, "touched: --was needs -p; without -p, type: sessionfs touched %s", quoteWord(o.was[0]))
+	}
+	touched, err := touchedBy(o.path)
+	if err != nil {
+		return err
+	}
+	f := &finding{
+		hitOptions: o.hitOptions,
+		src:        src,
+		console:    c,
+		prompts:    true,
+		marks:      touched.Marks(),
+		widen: func(ctx context.Context, by *search.Searcher, hits []search.Hit) (search.Matcher, error) {
+			return src.withEarlier(ctx, touched, by, hits, c.noteEarlier("the calls that name that count too"))
+		},
+	}
+	err = f.run(ctx, nil, touched)
+	code, ok := errors.AsType[status](err)
+	if ok && code == exitNothing {
+		c.sayError(src.unnamed(ctx, touched, ""))
+	}
+	return err
 }
 
 // withEarlier returns a matcher of the calls that name a file or a path where sessions say that it was
@@ -190,56 +248,49 @@ func touchedBy(file string) (*search.Touched, error) {
 
 // finding collects and prints the hits of a command.
 type finding struct {
-	count, list, json bool
-	prompts           bool // are printed on a terminal
-	max               int
-	around            uint           // how many entries before and after each hit
-	marks             *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
-	widen             widening       // nil for none
+	hitOptions
+	src     *tree
+	console *console
+	prompts bool           // are printed on a terminal
+	around  uint           // how many entries before and after each hit
+	marks   *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
+	widen   widening       // nil for none
 }
 
 // widening returns, after a search by a searcher, a matcher that finds more, nil for none. hits are those of
 // the search, nil where they were counted.
 type widening func(ctx context.Context, by *search.Searcher, hits []search.Hit) (search.Matcher, error)
 
-func (f *finding) flags(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.BoolVarP(&f.count, "count", "c", false, "only PATHs of sessions, and how many hits each has")
-	flags.BoolVarP(&f.list, "sessions", "l", false, "only PATHs of sessions")
-	flags.IntVarP(&f.max, "max-count", "m", search.DefaultLimit, "at most `N` hits, or sessions; 0: all")
-	flags.BoolVar(&f.json, "json", false, "a line of JSON for each")
-}
-
 // run prints the hits of a Matcher among the sessions of a query, or among all sessions if it is
 // nil.
-func (f *finding) run(cmd *cobra.Command, src *tree, query *search.Query, m search.Matcher) error {
+func (f *finding) run(ctx context.Context, query *search.Query, m search.Matcher) error {
 	if f.max < 0 {
 		return fmt.Errorf("-m: needs a number, or 0 for all, not %d", f.max)
 	}
-	searcher, err := src.searcher(query, f.max)
+	searcher, err := f.src.searcher(query, f.max)
 	if err != nil {
 		return err
 	}
 	var unread []*search.FileHits
 	found := 0
-	err = paged(cmd, func(out *view.Screen) (err error) {
-		p := f.printer(cmd, src, out)
+	err = f.console.paged(func(out *view.Screen) (err error) {
+		p := f.printer(ctx, out)
 		if f.count || f.list {
-			found, unread, err = f.printCounts(cmd, searcher, m, p)
+			found, unread, err = f.printCounts(ctx, searcher, m, p)
 			return err
 		}
-		found, unread, err = f.printHits(cmd, searcher, m, p, out)
+		found, unread, err = f.printHits(ctx, searcher, m, p)
 		return err
 	})
-	return endSearch(cmd, err, unread, found > 0)
+	return f.console.endSearch(err, unread, found > 0)
 }
 
 // printCounts prints the sessions with hits. It returns how many there are, and those that could not be searched.
 func (f *finding) printCounts(
-	cmd *cobra.Command, by *search.Searcher, m search.Matcher, p *search.Printer,
+	ctx context.Context, by *search.Searcher, m search.Matcher, p *search.Printer,
 ) (found int, unread []*search.FileHits, err error) {
 	var sessions []*search.FileHits
-	err = withProgress(cmd, func(ctx context.Context) error {
+	err = f.console.withProgress(ctx, func(ctx context.Context) error {
 		sessions, unread, err = f.counts(ctx, by, m)
 		return err
 	})
@@ -247,34 +298,34 @@ func (f *finding) printCounts(
 		return 0, unread, err
 	}
 	found = len(sessions)
-	if cmd.Flags().Changed("max-count") && f.max > 0 {
+	if f.hasMax && f.max > 0 {
 		sessions = sessions[:min(found, f.max)]
 	}
 	p.Sessions(sessions)
 	return found, unread, nil
 }
 
-// printHits prints the hits with a printer on a screen. It returns how many there are, and the sessions that could not be searched.
+// printHits prints the hits with a printer. It returns how many there are, and the sessions that could not be searched.
 func (f *finding) printHits(
-	cmd *cobra.Command, by *search.Searcher, m search.Matcher, p *search.Printer, out *view.Screen,
+	ctx context.Context, by *search.Searcher, m search.Matcher, p *search.Printer,
 ) (found int, unread []*search.FileHits, err error) {
 	var result *search.Result
-	err = withProgress(cmd, func(ctx context.Context) error {
+	err = f.console.withProgress(ctx, func(ctx context.Context) error {
 		result, m, err = f.hits(ctx, by, m)
 		return err
 	})
 	if err != nil {
 		return 0, nil, err
 	}
-	p.Whole = func(h *search.Hit) (search.Hit, error) { return by.Whole(cmd.Context(), m, h) }
+	p.Whole = func(h *search.Hit) (search.Hit, error) { return by.Whole(ctx, m, h) }
 	found = len(result.Hits)
 	err = p.Hits(result.Hits)
-	flushed := out.Flush()
+	flushed := p.Out.Flush()
 	if err == nil {
 		err = flushed
 	}
-	if err == nil && result.More && !cmd.Flags().Changed("max-count") { // grep's -m is silent too
-		sayError(cmd, fmt.Errorf("there are more than these %d: %s, or -m 0 for all", found, result.Advice()))
+	if err == nil && result.More && !f.hasMax { // grep's -m is silent too
+		f.console.sayError(fmt.Errorf("there are more than these %d: %s, or -m 0 for all", found, result.Advice()))
 	}
 	return found, result.Unread, err
 }
@@ -309,19 +360,19 @@ func (f *finding) counts(ctx context.Context, by *search.Searcher, m search.Matc
 }
 
 // printer returns the printer of the hits.
-func (f *finding) printer(cmd *cobra.Command, src *tree, out *view.Screen) *search.Printer {
+func (f *finding) printer(ctx context.Context, out *view.Screen) *search.Printer {
 	p := &search.Printer{
 		Out:     out,
-		Width:   max(0, terminalWidth(cmd.OutOrStdout())),
-		JSON:    f.json,
+		Width:   max(0, terminalWidth(f.console.out)),
+		JSON:    f.asJSON,
 		Count:   f.count,
 		Prompts: f.prompts,
 		Marks:   f.marks,
-		Agent:   func(found *search.FileHits) string { return src.agentOf(found.Directory()) },
+		Agent:   func(found *search.FileHits) string { return f.src.agentOf(found.Directory()) },
 	}
 	if f.around > 0 {
 		p.Around = func(h *search.Hit) (before, after []search.Hit, err error) {
-			return src.around(cmd.Context(), h, int(min(f.around, maxAround)))
+			return f.src.around(ctx, h, int(min(f.around, maxAround)))
 		}
 	}
 	return p
@@ -386,10 +437,10 @@ func (src *tree) around(ctx context.Context, h *search.Hit, count int) (before, 
 
 // endSearch prints the sessions that could not be searched. Where there are any, it ends a command
 // without an error with exitNotDone, else with exitNothing where nothing is found.
-func endSearch(cmd *cobra.Command, err error, unread []*search.FileHits, found bool) error {
+func (c *console) endSearch(err error, unread []*search.FileHits, found bool) error {
 	for _, u := range unread {
 		reason := names.Visible(u.Err.Error())
-		sayError(cmd, errors.New(names.Visible(u.Path())+" could not be searched: "+reason))
+		c.sayError(errors.New(names.Visible(u.Path()) + " could not be searched: " + reason))
 	}
 	switch {
 	case err != nil:

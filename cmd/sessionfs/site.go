@@ -5,9 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"time"
-
-	"github.com/spf13/cobra"
 
 	"sessionfs/fs"
 	"sessionfs/mountopts"
@@ -25,7 +22,7 @@ import (
 // siteSource is SOURCE for the pages of a site.
 type siteSource struct {
 	*tree
-	cmd *cobra.Command
+	console *console
 }
 
 // Subject implements view.SiteSource.
@@ -34,41 +31,45 @@ func (s siteSource) Subject(ctx context.Context, info *listing.Info) (*sessionco
 }
 
 // EachCost implements view.SiteSource.
-func (s siteSource) EachCost(_ context.Context, each func(reports.Row)) error {
-	showProgress(s.cmd.ErrOrStderr(), "")
-	return withProgress(s.cmd, func(ctx context.Context) error {
+func (s siteSource) EachCost(ctx context.Context, each func(reports.Row)) error {
+	showProgress(s.console.err, "")
+	return s.console.withProgress(ctx, func(ctx context.Context) error {
 		return s.Costs(ctx, fs.Count{}, func(r reports.Row, _ string) {
 			each(r)
 		})
 	})
 }
 
-// exportAll writes the pages of all sessions into a directory, new ones only of those that changed since a time.
-func (src *tree) exportAll(cmd *cobra.Command, path string, since time.Time) (err error) {
-	s, err := view.OpenSite(siteSource{src, cmd}, path, src.Redact)
+// exportSite writes the pages of all sessions into a directory, new ones only of those that changed since a time.
+func exportSite(ctx context.Context, o exportOptions, src *tree, c *console) error {
+	since, err := c.spanOf("since", o.since)
+	if err != nil {
+		return err
+	}
+	s, err := view.OpenSite(siteSource{tree: src, console: c}, o.site, src.Redact)
 	if err != nil {
 		return refuse(exitUsage, "export: %s", err)
 	}
 	defer s.Close()
-	s.Since = since
+	s.Since = since.Begin
 	masked := map[string]int{}
 	s.Done = func(done, of int) {
-		showProgress(cmd.ErrOrStderr(), progressText(done, of))
+		showProgress(c.err, progressText(done, of))
 	}
 	s.Fail = func(err error) {
-		showProgress(cmd.ErrOrStderr(), "")
-		sayError(cmd, err)
+		showProgress(c.err, "")
+		c.sayError(err)
 	}
 	s.Wrote = func(snap *sessioncore.Snapshot) {
 		kinds := transfer.MaskedIn(snap.File())
 		if !src.Redact {
-			kinds = secretsIn(cmd.Context(), snap)
+			kinds = secretsIn(ctx, snap)
 		}
 		for rule, n := range kinds {
 			masked[rule] += n
 		}
 	}
-	sessions, err := src.Sessions(cmd.Context())
+	sessions, err := src.Sessions(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,19 +77,19 @@ func (src *tree) exportAll(cmd *cobra.Command, path string, since time.Time) (er
 	if err != nil {
 		return err
 	}
-	err = s.Write(cmd.Context(), sessions, key)
-	showProgress(cmd.ErrOrStderr(), "")
-	src.sayLeftOut(cmd)
+	err = s.Write(ctx, sessions, key)
+	showProgress(c.err, "")
+	src.sayLeftOut(c)
 	if err != nil {
 		return err
 	}
 	if src.Redact {
-		sayMasked(cmd, "masked in the pages that were written", masked, "")
+		c.sayMasked("masked in the pages that were written", masked, "")
 	} else if len(masked) > 0 {
-		sayMasked(cmd, "not masked in the pages that were written", masked, "; --redact masks those that are known")
+		c.sayMasked("not masked in the pages that were written", masked, "; --redact masks those that are known")
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d pages written, %d as they were, %d removed: %s\n",
-		s.Written, s.Unchanged, s.Removed, names.Visible(path+"/"+view.SiteIndex))
+	_, err = fmt.Fprintf(c.out, "%d pages written, %d as they were, %d removed: %s\n",
+		s.Written, s.Unchanged, s.Removed, names.Visible(o.site+"/"+view.SiteIndex))
 	if err == nil && s.Failed > 0 {
 		err = ended(exitFailure)
 	}

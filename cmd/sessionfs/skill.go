@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -18,8 +19,15 @@ import (
 //go:embed skill/SKILL.md
 var skillText string
 
+// skillOptions are the options of skill.
+type skillOptions struct {
+	install   bool
+	uninstall bool
+}
+
+// skillCommand is sessionfs skill.
 func skillCommand() *cobra.Command {
-	var install, uninstall bool
+	var o skillOptions
 	cmd := &cobra.Command{
 		Use:   "skill [--install | --uninstall]",
 		Short: "Teach an agent to search its own past",
@@ -30,40 +38,45 @@ func skillCommand() *cobra.Command {
 		Example: "  sessionfs skill --install",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !install && !uninstall {
-				_, err := fmt.Fprint(cmd.OutOrStdout(), skillText)
-				return err
-			}
-			var failed error
-			dirs := skillDirs(os.Getenv)
-			if len(dirs) == 0 {
-				return refuse(exitFailure, "skill: there is no agent, and HOME is not set")
-			}
-			for _, dir := range dirs {
-				file := filepath.Join(dir, "skills", "sessionfs", "SKILL.md")
-				change := "removed"
-				var err error
-				if install {
-					change = "written"
-					err = agents.InstallSkill(file, skillText)
-				} else {
-					err = agents.UninstallSkill(file)
-				}
-				switch {
-				case !install && errors.Is(err, iofs.ErrNotExist): // it was not there
-				case err != nil:
-					failed = errors.Join(failed, err)
-				default:
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", file, change)
-				}
-			}
-			return failed
+			return runSkill(o, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().BoolVar(&install, "install", false, "write it where agents look for skills, and say where")
-	cmd.Flags().BoolVar(&uninstall, "uninstall", false, "remove it there")
+	cmd.Flags().BoolVar(&o.install, "install", false, "write it where agents look for skills, and say where")
+	cmd.Flags().BoolVar(&o.uninstall, "uninstall", false, "remove it there")
 	exclusive(cmd, "install", "uninstall")
 	return cmd
+}
+
+// runSkill prints the skill, or writes or removes the file of it for each agent.
+func runSkill(o skillOptions, out io.Writer) error {
+	if !o.install && !o.uninstall {
+		_, err := fmt.Fprint(out, skillText)
+		return err
+	}
+	dirs := skillDirs(os.Getenv)
+	if len(dirs) == 0 {
+		return refuse(exitFailure, "skill: there is no agent, and HOME is not set")
+	}
+	var failed error
+	for _, dir := range dirs {
+		file := filepath.Join(dir, "skills", "sessionfs", "SKILL.md")
+		change := "removed"
+		var err error
+		if o.install {
+			change = "written"
+			err = agents.InstallSkill(file, skillText)
+		} else {
+			err = agents.UninstallSkill(file)
+		}
+		switch {
+		case !o.install && errors.Is(err, iofs.ErrNotExist): // it was not there
+		case err != nil:
+			failed = errors.Join(failed, err)
+		default:
+			fmt.Fprintf(out, "%s: %s\n", file, change)
+		}
+	}
+	return failed
 }
 
 // skillDirs returns the directories with skills: that of each agent that is there, else ~/.agents.

@@ -19,20 +19,19 @@ import (
 	"sessionfs/source"
 )
 
-// statsFlags are the options of stats.
-type statsFlags struct {
+// statsOptions are the options of stats.
+type statsOptions struct {
 	by     string
 	since  string
 	until  string
 	svg    string
 	today  bool
 	asJSON bool
-	stats  *reports.Stats // empty sums by the keys of by
 }
 
 // statsCommand is sessionfs stats.
 func statsCommand() *cobra.Command {
-	var f statsFlags
+	var o statsOptions
 	cmd := onSource(source.Words, &cobra.Command{
 		Use:   "stats [--by WHAT] [--since WHEN] [--until WHEN] [SOURCE]",
 		Short: "Tell what all sessions cost, with bars",
@@ -42,90 +41,98 @@ func statsCommand() *cobra.Command {
 			"prices=none leaves them out.",
 		Example: "  sessionfs stats --by model,cwd --since 30d\n  sessionfs stats --by week --svg weeks.svg",
 		Args:    maybeSource,
-	}, f.run)
+	}, func(cmd *cobra.Command, src *tree, _ []string) error {
+		return runStats(cmd.Context(), o, src, consoleOf(cmd))
+	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.by, "by", reports.ByDay, "a line for each `WHAT`, or two (model,cwd): "+strings.Join(reports.Keys, ", "))
-	flags.StringVar(&f.since, "since", "", "count from `WHEN` on: 2026-01-31, 2026-01, today, monday, 30d, 4w")
-	flags.StringVar(&f.until, "until", "", "count until `WHEN`, the day, week or month included")
-	flags.BoolVar(&f.today, "today", false, "only this day; with --json one line, for a status bar")
-	flags.BoolVar(&f.asJSON, "json", false, "print a JSON object a line, with the keys of usage.jsonl")
-	flags.StringVar(&f.svg, "svg", "", "draw the bars into `FILE`")
-	cmd.PreRunE = f.check
+	flags.StringVar(&o.by, "by", reports.ByDay, "a line for each `WHAT`, or two (model,cwd): "+strings.Join(reports.Keys, ", "))
+	flags.StringVar(&o.since, "since", "", "count from `WHEN` on: 2026-01-31, 2026-01, today, monday, 30d, 4w")
+	flags.StringVar(&o.until, "until", "", "count until `WHEN`, the day, week or month included")
+	flags.BoolVar(&o.today, "today", false, "only this day; with --json one line, for a status bar")
+	flags.BoolVar(&o.asJSON, "json", false, "print a JSON object a line, with the keys of usage.jsonl")
+	flags.StringVar(&o.svg, "svg", "", "draw the bars into `FILE`")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		return o.check()
+	}
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(reports.Keys, cobra.ShellCompDirectiveNoFileComp))
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
 
 // check refuses options that are wrong or do not go together.
-func (f *statsFlags) check(*cobra.Command, []string) error {
-	var err error
-	f.stats, err = reports.NewStats(f.by)
+func (o *statsOptions) check() error {
+	_, err := reports.NewStats(o.by)
 	switch {
 	case err != nil:
 		return refuse(exitUsage, "stats: %s", err)
-	case f.today && f.since+f.until != "":
+	case o.today && o.since+o.until != "":
 		return refuse(exitUsage, "stats: --today, or --since and --until, not both")
-	case f.asJSON && f.svg != "":
+	case o.asJSON && o.svg != "":
 		return refuse(exitUsage, "stats: --json or --svg, not both")
 	}
 	return nil
 }
 
-func (f *statsFlags) run(cmd *cobra.Command, src *tree, _ []string) error {
-	count, err := f.count(cmd)
+// runStats prints what sessions cost.
+func runStats(ctx context.Context, o statsOptions, src *tree, c *console) error {
+	if o.today {
+		o.since = "today"
+		o.until = "today"
+	}
+	sums, err := reports.NewStats(o.by)
 	if err != nil {
 		return err
 	}
-	f.stats.Prices = src.Prices()
-	err = withProgress(cmd, func(ctx context.Context) error {
+	count, err := o.count(c, sums)
+	if err != nil {
+		return err
+	}
+	sums.Prices = src.Prices()
+	err = c.withProgress(ctx, func(ctx context.Context) error {
 		return src.Costs(ctx, count, func(r reports.Row, agent string) {
-			f.stats.Add(&r, agent)
+			sums.Add(&r, agent)
 		})
 	})
-	src.sayLeftOut(cmd)
+	src.sayLeftOut(c)
 	if err != nil {
 		return err
 	}
-	return f.write(cmd.OutOrStdout())
+	return o.write(c.out, sums)
 }
 
-// count returns which costs are counted.
-func (f *statsFlags) count(cmd *cobra.Command) (fs.Count, error) {
-	if f.today {
-		f.since = "today"
-		f.until = "today"
-	}
-	from, err := spanOf(cmd, "since", f.since)
+// count returns which costs are counted in sums.
+func (o *statsOptions) count(c *console, sums *reports.Stats) (fs.Count, error) {
+	from, err := c.spanOf("since", o.since)
 	if err != nil {
 		return fs.Count{}, err
 	}
-	to, err := spanOf(cmd, "until", f.until)
+	to, err := c.spanOf("until", o.until)
 	if err != nil {
 		return fs.Count{}, err
 	}
 	count := fs.Count{
-		Tools: f.stats.OfTools(),
-		Hours: f.stats.ByHours(),
+		Tools: sums.OfTools(),
+		Hours: sums.ByHours(),
 		From:  from.Begin,
 		Until: to.End,
 	}
-	if f.since != "" { // an older file has nothing since then
+	if o.since != "" { // an older file has nothing since then
 		count.Written = from.Begin.Add(-storage.ClockMargin)
 	}
-	if f.today { // asked for each few seconds
+	if o.today { // asked for each few seconds
 		count.Written = from.Begin
-		f.stats.Empty = from.Begin.Format(time.DateOnly)
+		sums.Empty = from.Begin.Format(time.DateOnly)
 	}
 	return count, nil
 }
 
 // write writes the sums as a picture, as JSON or as a table.
-func (f *statsFlags) write(out io.Writer) error {
+func (o *statsOptions) write(out io.Writer, sums *reports.Stats) error {
 	switch {
-	case f.svg != "":
-		return os.WriteFile(f.svg, f.stats.SVG(), 0o666)
-	case f.asJSON:
-		return f.stats.WriteJSON(out)
+	case o.svg != "":
+		return os.WriteFile(o.svg, sums.SVG(), 0o666)
+	case o.asJSON:
+		return sums.WriteJSON(out)
 	}
 	width := terminalWidth(out)
 	switch {
@@ -134,18 +141,18 @@ func (f *statsFlags) write(out io.Writer) error {
 	case width == 0:
 		width = reports.TableWidth
 	}
-	_, err := out.Write(f.stats.Table(width, blocksIn(os.Getenv), f.since == "" && isTerminal(out)))
+	_, err := out.Write(sums.Table(width, blocksIn(os.Getenv), o.since == "" && isTerminal(out)))
 	return err
 }
 
 // spanOf returns the span of time that an option names, the zero Span for an empty one.
-func spanOf(cmd *cobra.Command, option, text string) (search.Span, error) {
+func (c *console) spanOf(option, text string) (search.Span, error) {
 	if text == "" {
 		return search.Span{}, nil
 	}
 	s, err := search.ParseSpan(text, time.Now())
 	if err != nil {
-		err = refuse(exitUsage, "%s: --%s is %v", cmd.Name(), option, err)
+		err = refuse(exitUsage, "%s: --%s is %v", c.name, option, err)
 	}
 	return s, err
 }

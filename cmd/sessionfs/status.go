@@ -18,9 +18,15 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
+// statusOptions are the options of status.
+type statusOptions struct {
+	mountpoints []string // one, or none for all mounts
+	asJSON      bool
+}
+
 // statusCommand is sessionfs status.
 func statusCommand() *cobra.Command {
-	var asJSON bool
+	var o statusOptions
 	cmd := &cobra.Command{
 		Use:   "status [--json] [MOUNTPOINT]",
 		Short: "List this user's mounts, and what they have done",
@@ -33,29 +39,35 @@ func statusCommand() *cobra.Command {
 		Args:              atMostOneArg,
 		ValidArgsFunction: completeMountpoints,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			mounts, err := chosenMounts(args)
-			if err != nil {
-				return err
-			}
-			all := fs.StatusOf(mounts, fs.AnswerLimit)
-			if asJSON {
-				err = names.WriteJSON(cmd.OutOrStdout(), all)
-			} else {
-				err = printStatus(cmd.OutOrStdout(), all, time.Now(), max(0, terminalWidth(cmd.OutOrStdout())))
-			}
-			if err == nil && !asJSON && len(args) == 0 {
-				err = writeAgents(cmd.OutOrStdout())
-			}
-			for _, s := range all {
-				if s.State != fs.StateOK && err == nil {
-					return ended(exitFailure)
-				}
-			}
-			return err
+			o.mountpoints = args
+			return runStatus(o, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON array, with times and bytes as they are")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "as a JSON array, with times and bytes as they are")
 	return cmd
+}
+
+// runStatus prints the states of mounts.
+func runStatus(o statusOptions, out io.Writer) error {
+	mounts, err := chosenMounts(o.mountpoints)
+	if err != nil {
+		return err
+	}
+	all := fs.StatusOf(mounts, fs.AnswerLimit)
+	if o.asJSON {
+		err = names.WriteJSON(out, all)
+	} else {
+		err = printStatus(out, all, time.Now(), max(0, terminalWidth(out)))
+	}
+	if err == nil && !o.asJSON && len(o.mountpoints) == 0 {
+		err = writeAgents(out)
+	}
+	for _, s := range all {
+		if s.State != fs.StateOK && err == nil {
+			return ended(exitFailure)
+		}
+	}
+	return err
 }
 
 // ourMounts returns the mounts of this user, for root those of all users.
@@ -74,13 +86,13 @@ func ourMountpoints() (paths []string) {
 }
 
 // chosenMounts returns the mounts that are asked for.
-func chosenMounts(args []string) ([]fs.MountEntry, error) {
-	if len(args) == 0 {
+func chosenMounts(mountpoints []string) ([]fs.MountEntry, error) {
+	if len(mountpoints) == 0 {
 		return ourMounts(), nil
 	}
-	path, err := fs.ResolveMountpoint(args[0])
+	path, err := fs.ResolveMountpoint(mountpoints[0])
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be resolved: %w", args[0], err)
+		return nil, fmt.Errorf("%s cannot be resolved: %w", mountpoints[0], err)
 	}
 	e, ok := fs.MountAt(path)
 	if !ok || !e.IsSessionfs() {
@@ -92,9 +104,15 @@ func chosenMounts(args []string) ([]fs.MountEntry, error) {
 	return []fs.MountEntry{e}, nil
 }
 
+// umountOptions are the options of umount.
+type umountOptions struct {
+	mountpoint string
+	lazy       bool
+}
+
 // umountCommand is -u by the name that people know.
 func umountCommand() *cobra.Command {
-	lazy := false
+	var o umountOptions
 	cmd := &cobra.Command{
 		Use:               "umount [-z] MOUNTPOINT",
 		Aliases:           []string{"unmount"},
@@ -103,11 +121,17 @@ func umountCommand() *cobra.Command {
 		Hidden:            true, // there is -u
 		Args:              oneArg,
 		ValidArgsFunction: completeMountpoints,
-		RunE:              func(_ *cobra.Command, args []string) error { return fs.Unmount(args[0], lazy) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.mountpoint = args[0]
+			return runUmount(o)
+		},
 	}
-	cmd.Flags().BoolVarP(&lazy, "lazy", "z", false, "also while it is in use")
+	cmd.Flags().BoolVarP(&o.lazy, "lazy", "z", false, "also while it is in use")
 	return cmd
 }
+
+// runUmount unmounts.
+func runUmount(o umountOptions) error { return fs.Unmount(o.mountpoint, o.lazy) }
 
 func completeMountpoints(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return ourMountpoints(), cobra.ShellCompDirectiveNoFileComp

@@ -26,7 +26,7 @@ import (
 
 // sayMasked tells how many secrets there are, masked or not, by the rules that found them. hint is
 // told where there are any.
-func sayMasked(cmd *cobra.Command, where string, masked map[string]int, hint string) {
+func (c *console) sayMasked(where string, masked map[string]int, hint string) {
 	total := 0
 	kinds := ""
 	for _, kind := range slices.Sorted(maps.Keys(masked)) {
@@ -36,7 +36,12 @@ func sayMasked(cmd *cobra.Command, where string, masked map[string]int, hint str
 	if total > 0 {
 		kinds = " (" + kinds[2:] + ")" + hint
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: %s: secrets %s: %d%s\n", cmd.Name(), where, total, kinds)
+	fmt.Fprintf(c.err, "sessionfs: %s: secrets %s: %d%s\n", c.name, where, total, kinds)
+}
+
+// bundleOptions are the options of bundle.
+type bundleOptions struct {
+	sessions []string
 }
 
 // bundleCommand is sessionfs bundle.
@@ -53,44 +58,57 @@ func bundleCommand() *cobra.Command {
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    someArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		if isTerminal(cmd.OutOrStdout()) {
-			return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: "+
-				"sessionfs bundle SESSION > FILE.tar")
-		}
-		var dirs []string
-		for _, arg := range args {
-			found, err := src.AllNamed(arg)
-			if err != nil {
-				return err
-			}
-			for _, f := range found {
-				if f.Entry != "" {
-					return refuse(exitUsage, "bundle: %s names an entry; whole sessions are bundled", arg)
-				}
-				dirs = append(dirs, f.Dir)
-			}
-		}
-		out := bufio.NewWriterSize(cmd.OutOrStdout(), copySize)
-		b := src.Bundler(out, func(what string, err error) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "sessionfs: bundle: %s left out: %s\n", names.Visible(what), reasonOf(err))
-		})
-		for _, session := range dirs {
-			err := src.Bundle(cmd.Context(), b, session)
-			if err != nil {
-				return fmt.Errorf("bundle: %s: %w; the archive is of no use", session, err)
-			}
-		}
-		err := errors.Join(b.Close(), out.Flush())
-		if err != nil {
-			return err
-		}
-		if b.Redacted {
-			sayMasked(cmd, "masked in the bundle", b.Masked, "")
-		}
-		return nil
+		return runBundle(cmd.Context(), bundleOptions{sessions: args}, src, consoleOf(cmd))
 	})
 	masks(cmd)
 	return cmd
+}
+
+// runBundle writes an archive of sessions.
+func runBundle(ctx context.Context, o bundleOptions, src *tree, c *console) error {
+	if isTerminal(c.out) {
+		return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: "+
+			"sessionfs bundle SESSION > FILE.tar")
+	}
+	dirs, err := src.bundledDirs(o.sessions)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(c.out, copySize)
+	b := src.Bundler(out, func(what string, err error) {
+		fmt.Fprintf(c.err, "sessionfs: bundle: %s left out: %s\n", names.Visible(what), reasonOf(err))
+	})
+	for _, session := range dirs {
+		err := src.Bundle(ctx, b, session)
+		if err != nil {
+			return fmt.Errorf("bundle: %s: %w; the archive is of no use", session, err)
+		}
+	}
+	err = errors.Join(b.Close(), out.Flush())
+	if err != nil {
+		return err
+	}
+	if b.Redacted {
+		c.sayMasked("masked in the bundle", b.Masked, "")
+	}
+	return nil
+}
+
+// bundledDirs returns the directories of the sessions that arguments name.
+func (src *tree) bundledDirs(sessions []string) (dirs []string, err error) {
+	for _, name := range sessions {
+		found, err := src.AllNamed(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			if f.Entry != "" {
+				return nil, refuse(exitUsage, "bundle: %s names an entry; whole sessions are bundled", name)
+			}
+			dirs = append(dirs, f.Dir)
+		}
+	}
+	return dirs, nil
 }
 
 // masks gives a command the flag --redact.
@@ -104,10 +122,17 @@ func masks(cmd *cobra.Command) {
 	}
 }
 
+// importOptions are the options of import.
+type importOptions struct {
+	paths    []string // or ids of sessions
+	to       string
+	isMasked bool
+	asJSON   bool
+}
+
 // importCommand is sessionfs import.
 func importCommand() *cobra.Command {
-	var to string
-	var asJSON, masked bool
+	var o importOptions
 	cmd := onSource(source.Elsewhere, &cobra.Command{
 		Use:   "import [-s SOURCE] [--to DIR] [--redact] [--json] PATH...",
 		Short: "Put sessions from elsewhere into SOURCE: files, archives, agent directories, bundles, other agents'",
@@ -124,43 +149,28 @@ func importCommand() *cobra.Command {
 		Example: "  sessionfs import ~/old-laptop/.omp/agent " + agents.All()[0].InHome() + "\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
 		Args:    someArgs,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		i := &importing{
-			cmd:      cmd,
-			src:      src,
-			to:       to,
-			isMasked: masked,
-			asJSON:   asJSON,
-		}
-		return i.run(args)
+		o.paths = args
+		return runImport(cmd.Context(), o, src, consoleOf(cmd))
 	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "a line of JSON for each session")
-	cmd.Flags().BoolVar(&masked, "redact", false, "mask keys, tokens and passwords that are known")
-	cmd.Flags().StringVar(&to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "a line of JSON for each session")
+	cmd.Flags().BoolVar(&o.isMasked, "redact", false, "mask keys, tokens and passwords that are known")
+	cmd.Flags().StringVar(&o.to, "to", "", "the `DIR` in sessions/, or the working directory, to which all of them go")
 	cmd.ValidArgsFunction = nil // PATH is a file of the machine
 	return cmd
 }
 
-// importing is a run of sessionfs import.
-type importing struct {
-	cmd      *cobra.Command
-	src      *tree
-	to       string
-	isMasked bool
-	asJSON   bool
-}
-
-// run imports what the arguments name.
-func (i *importing) run(args []string) error {
-	handing, err := i.src.HandoverImporter(i.to)
+// runImport puts the sessions that the arguments name into SOURCE.
+func runImport(ctx context.Context, o importOptions, src *tree, c *console) error {
+	handing, err := src.HandoverImporter(o.to)
 	if err != nil {
 		return refuse(exitUsage, "import: %s", err)
 	}
-	if handing != nil && i.isMasked {
+	if handing != nil && o.isMasked {
 		return refuse(exitUsage, "import: --redact makes sessions of omp alone; name the agent directory of omp")
 	}
-	var into *transfer.Importer
+	var own *transfer.Importer // into omp or its kin
 	if handing == nil {
-		into, err = i.src.Importer(i.cmd.Context(), i.to)
+		own, err = src.Importer(ctx, o.to)
 	}
 	if err != nil {
 		return refuse(exitUsage, "import: %s", err)
@@ -170,44 +180,53 @@ func (i *importing) run(args []string) error {
 		return err
 	}
 	defer from.Close()
-	for _, path := range args {
-		path, err := importedFile(i.cmd, path)
+	for _, arg := range o.paths {
+		path, err := importedFile(ctx, c, arg)
 		if err != nil {
 			return err
 		}
-		err = from.Add(i.cmd.Context(), path, i.cmd.InOrStdin())
+		err = from.Add(ctx, path, c.in)
 		if err != nil {
 			return err
 		}
 	}
-	if handing != nil {
-		return printImports(i.cmd, handing, from, i.asJSON)
+	p := &importPrinter{console: c, from: from, asJSON: o.asJSON}
+	switch {
+	case handing != nil:
+		return p.print(ctx, handing)
+	case o.isMasked:
+		return p.printMasked(ctx, own)
 	}
-	return i.runMasked(into, from)
+	return p.print(ctx, own)
 }
 
-// runMasked imports into omp or its kin, and tells how many secrets it masked where it was to.
-func (i *importing) runMasked(into *transfer.Importer, from *transfer.Sources) (err error) {
-	if !i.isMasked {
-		return printImports(i.cmd, into, from, i.asJSON)
-	}
-	into.Masked = map[string]int{}
-	into.Rules, err = secrets.Read("")
+// importPrinter imports sessions, and prints the outcome of each and their number.
+type importPrinter struct {
+	console *console
+	from    *transfer.Sources
+	asJSON  bool
+}
+
+// printMasked imports with the secrets masked, and tells how many there were.
+func (p *importPrinter) printMasked(ctx context.Context, into *transfer.Importer) error {
+	rules, err := secrets.Read("")
 	if err != nil {
 		return err
 	}
-	err = printImports(i.cmd, into, from, i.asJSON)
-	sayMasked(i.cmd, "masked in what was imported", into.Masked, "")
+	into.Rules = rules
+	into.Masked = map[string]int{}
+	err = p.print(ctx, into)
+	p.console.sayMasked("masked in what was imported", into.Masked, "")
 	return err
 }
 
 // importedFile returns the file that an argument names: itself, or that of the session of an id.
-func importedFile(cmd *cobra.Command, arg string) (string, error) {
+func importedFile(ctx context.Context, c *console, arg string) (string, error) {
 	_, err := os.Lstat(arg)
 	if arg == "-" || !errors.Is(err, iofs.ErrNotExist) {
 		return arg, nil
 	}
-	file, err := source.FileOf(cmd.Context(), arg, cmd.ErrOrStderr())
+	file, err := source.FileOf(ctx, arg, c.err)
 	if err != nil || file == "" {
 		return arg, err
 	}
@@ -219,23 +238,23 @@ type importer interface {
 	Import(ctx context.Context, f transfer.FoundFile) (transfer.ImportOutcome, error)
 }
 
-// printImports imports sessions, and prints the outcome of each and their number.
-func printImports(cmd *cobra.Command, into importer, from *transfer.Sources, asJSON bool) error {
+// print imports sessions, and prints the outcome of each and their number.
+func (p *importPrinter) print(ctx context.Context, into importer) error {
 	const others = "others"
-	out := cmd.OutOrStdout()
 	failed := false
 	counts := map[writer.Outcome]int{
-		writer.Added: 0, writer.Grown: 0, writer.Unchanged: 0, transfer.Refused: 0, others: from.Others,
+		writer.Added:     0,
+		writer.Grown:     0,
+		writer.Unchanged: 0,
+		transfer.Refused: 0,
+		others:           p.from.Others,
 	}
-	for i, f := range from.Found {
-		showProgress(cmd.ErrOrStderr(), progressText(i, len(from.Found)))
-		r, err := into.Import(cmd.Context(), f)
-		showProgress(cmd.ErrOrStderr(), "")
-		switch {
-		case err == nil && asJSON:
-			err = names.WriteJSON(out, importedOf(f, r))
-		case err == nil:
-			_, err = fmt.Fprintln(out, names.Visible(lineOf(f, r)))
+	for i, f := range p.from.Found {
+		showProgress(p.console.err, progressText(i, len(p.from.Found)))
+		r, err := into.Import(ctx, f)
+		showProgress(p.console.err, "")
+		if err == nil {
+			err = p.printOne(f, r)
 		}
 		if err != nil {
 			return err
@@ -243,20 +262,33 @@ func printImports(cmd *cobra.Command, into importer, from *transfer.Sources, asJ
 		failed = failed || r.Err != nil || r.Partly
 		counts[r.Outcome]++
 	}
-	var err error
-	if asJSON {
-		err = names.WriteJSON(out, counts)
-	} else {
-		left := ""
-		if from.Others > 0 {
-			left = fmt.Sprintf("; %d other files are left out", from.Others)
-		}
-		_, err = fmt.Fprintf(out, "%d new, %d longer, %d same, %d refused%s\n",
-			counts[writer.Added], counts[writer.Grown], counts[writer.Unchanged], counts[transfer.Refused], left)
-	}
+	err := p.printCounts(counts)
 	if err == nil && failed {
 		err = ended(exitFailure)
 	}
+	return err
+}
+
+// printOne prints the outcome of a session.
+func (p *importPrinter) printOne(f transfer.FoundFile, r transfer.ImportOutcome) error {
+	if p.asJSON {
+		return names.WriteJSON(p.console.out, importedOf(f, r))
+	}
+	_, err := fmt.Fprintln(p.console.out, names.Visible(lineOf(f, r)))
+	return err
+}
+
+// printCounts prints how many sessions had each outcome.
+func (p *importPrinter) printCounts(counts map[writer.Outcome]int) error {
+	if p.asJSON {
+		return names.WriteJSON(p.console.out, counts)
+	}
+	left := ""
+	if p.from.Others > 0 {
+		left = fmt.Sprintf("; %d other files are left out", p.from.Others)
+	}
+	_, err := fmt.Fprintf(p.console.out, "%d new, %d longer, %d same, %d refused%s\n",
+		counts[writer.Added], counts[writer.Grown], counts[writer.Unchanged], counts[transfer.Refused], left)
 	return err
 }
 

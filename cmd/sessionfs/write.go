@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,11 @@ const (
 	leafLink   = "leaf"
 )
 
+// writeOptions are the options of write.
+type writeOptions struct {
+	path string // of a control file, with patterns
+}
+
 // writeCommand is sessionfs write.
 func writeCommand() *cobra.Command {
 	return onSource(source.Paths, &cobra.Command{
@@ -30,17 +36,22 @@ func writeCommand() *cobra.Command {
 		Example: "  echo 'A better title' | sessionfs write by-id/019d3d9/title",
 		Args:    oneArg,
 	}, func(cmd *cobra.Command, src *tree, args []string) error {
-		paths, err := src.Expand(args[0])
-		switch {
-		case err != nil:
-			return err
-		case len(paths) > 1:
-			return refuse(exitUsage, "write: %s stands for %d paths; one is written at a time", args[0], len(paths))
-		}
-		err = src.WriteLines(cmd.Context(), paths[0], cmd.InOrStdin(), cmd.OutOrStdout())
-		if errors.Is(err, direct.ErrUnended) {
-			return refuse(exitFailure, "%s", err)
-		}
-		return err
+		return runWrite(cmd.Context(), writeOptions{path: args[0]}, src, consoleOf(cmd))
 	})
+}
+
+// runWrite writes the standard input to a control file, and prints the answers.
+func runWrite(ctx context.Context, o writeOptions, src *tree, c *console) error {
+	paths, err := src.Expand(o.path)
+	switch {
+	case err != nil:
+		return err
+	case len(paths) > 1:
+		return refuse(exitUsage, "write: %s stands for %d paths; one is written at a time", o.path, len(paths))
+	}
+	err = src.WriteLines(ctx, paths[0], c.in, c.out)
+	if errors.Is(err, direct.ErrUnended) {
+		return refuse(exitFailure, "%s", err)
+	}
+	return err
 }
