@@ -4,6 +4,6 @@
 // no agent.
 //
 // An agent's Converter makes the lines; Files decides when, and keeps them: a session is converted
-// when it is read, and extended when its file has grown. Nothing is written. Builder does for an
-// agent all but the reading of its records.
+// when it is read, and extended when its file has grown. Nothing is written. [Builder], which
+// has an example, does for an agent all but the reading of its records.
 package agents

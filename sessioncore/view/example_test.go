@@ -1,7 +1,9 @@
 package view_test
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"os"
@@ -31,6 +33,43 @@ func weatherSnapshot() *sessioncore.Snapshot {
 		log.Fatal(err)
 	}
 	return snap
+}
+
+// Two branches differ by their turns, not by times and ids.
+func ExampleScreen_WriteDiff() {
+	snap := weatherSnapshot()
+	defer snap.Release()
+	rain, err := snap.Find("a2")
+	if err != nil {
+		log.Fatal(err)
+	}
+	snow, err := snap.Find("b1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	screen := &view.Screen{Writer: bufio.NewWriter(os.Stdout)}
+	branches := [2]view.ShownBranch{
+		{Session: snap, End: rain},
+		{Session: snap, End: snow},
+	}
+	differs, err := screen.WriteDiff(context.Background(), [2]string{"rain", "snow"}, branches, true)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = screen.Flush()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(differs)
+	// Output:
+	// {"a":"rain","b":"snow","differ":true}
+	// {"sign":"@@","text":"in common: 1 turn, to User · a1"}
+	// {"sign":"-","text":"## Assistant · a2"}
+	// {"sign":"+","text":"## Assistant · b1"}
+	// {"sign":" ","text":""}
+	// {"sign":"-","text":"Rain is *likely*."}
+	// {"sign":"+","text":"It will snow."}
+	// true
 }
 
 // A branch for a person, as Markdown. Times are those of the place.
