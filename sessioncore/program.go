@@ -137,10 +137,8 @@ func ProgramOfSession(root Program, marks Marks) Program {
 type ProgramRoot struct {
 	files   storage.Files
 	paths   []string
-	mu      sync.Mutex // guards the fields below; held while files are checked
-	stat    storage.Stat
-	statAt  int64 // time of stat, ns since the epoch; 0 for none
-	program Program
+	mu      sync.Mutex // guards program; held while files are checked
+	program storage.Cached[Program]
 }
 
 // NewProgramRoot returns the agent directory files, which has these paths.
@@ -154,13 +152,12 @@ func (r *ProgramRoot) Program(string) Program {
 	defer r.mu.Unlock()
 	now := time.Now().UnixNano()
 	st, err := r.files.Stat("")
-	if err != nil {
-		return r.program
+	if err == nil && !r.program.IsOf(st.Token) {
+		r.program = storage.Cached[Program]{
+			Value:  ProgramOfRoot(r.files, r.paths...),
+			Token:  st.Token,
+			ReadAt: now,
+		}
 	}
-	if r.statAt == 0 || st.Token != r.stat.Token || r.stat.Racy(r.statAt) {
-		r.program = ProgramOfRoot(r.files, r.paths...)
-		r.stat = st
-		r.statAt = now
-	}
-	return r.program
+	return r.program.Value
 }

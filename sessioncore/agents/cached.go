@@ -8,18 +8,13 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Cached caches values read from files or directories by state. It is safe for concurrent use.
+// Cached has values of files or directories, by name. It is safe for concurrent use.
 type Cached[T any] struct {
 	// OfBeginning says that a value is of a file's beginning, which stays as the file changes.
 	OfBeginning bool
 
 	mu     sync.Mutex // guards values
-	values map[string]cachedValue[T]
-}
-
-type cachedValue[T any] struct {
-	token storage.Token
-	value T
+	values map[string]storage.Cached[T]
 }
 
 // Get returns the value of a file. It calls read if the file is new or changed.
@@ -78,8 +73,13 @@ func (c *Cached[T]) valueOf(name string, st storage.Stat) (value T, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.values[name]
-	grew := c.OfBeginning && known.token.SameObject(st.Token) && st.Size >= known.token.Size
-	return known.value, ok && (grew || known.token == st.Token)
+	switch {
+	case !ok:
+		return value, false
+	case c.OfBeginning:
+		return known.Value, known.Token.SameObject(st.Token) && st.Size >= known.Token.Size
+	}
+	return known.Value, known.IsOf(st.Token)
 }
 
 // Of is Get for a file in the state st.
@@ -90,20 +90,21 @@ func (c *Cached[T]) Of(name string, st storage.Stat, read func() (T, error)) (va
 		return value, nil
 	}
 	value, err = read()
-	if err == nil && (c.OfBeginning || !st.Racy(now)) {
-		c.Put(name, st.Token, value)
+	if err != nil {
+		return value, err
 	}
-	return value, err
+	c.put(name, storage.Cached[T]{Value: value, Token: st.Token, ReadAt: now})
+	return value, nil
 }
 
-// Put sets the value of a file in a state.
-func (c *Cached[T]) Put(name string, token storage.Token, value T) {
+// put sets the value of a file.
+func (c *Cached[T]) put(name string, value storage.Cached[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.values == nil {
-		c.values = map[string]cachedValue[T]{}
+		c.values = map[string]storage.Cached[T]{}
 	}
-	c.values[name] = cachedValue[T]{token, value}
+	c.values[name] = value
 }
 
 // Texts caches the texts of small files.

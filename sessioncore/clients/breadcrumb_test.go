@@ -90,12 +90,13 @@ func TestRacyBreadcrumbs(t *testing.T) {
 			require.NoError(t, mem.WriteFile("t", []byte("/w\n"+file)))
 			crumbs.readChanged()
 		}
-		require.Equal(t, want, crumbs.list[0].file, "racy: %v", racy)
+		require.Equal(t, want, crumbs.list[0].session.Value, "racy: %v", racy)
 	}
 	now := time.Now()
 	for age, want := range map[time.Duration]bool{-time.Hour: false, 0: false, time.Millisecond: false, time.Minute: true} {
 		scan := clientScan{at: now}
 		changed := now.Add(-age).Truncate(time.Millisecond).Add(time.Microsecond)
-		require.Equal(t, want, scan.isCurrent([]breadcrumb{{token: storage.Token{Changed: changed.UnixNano()}}}), "%v", age)
+		crumb := breadcrumb{session: storage.Cached[string]{Token: storage.Token{Changed: changed.UnixNano()}}}
+		require.Equal(t, want, scan.isCurrent([]breadcrumb{crumb}), "%v", age)
 	}
 }

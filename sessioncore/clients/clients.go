@@ -90,14 +90,14 @@ func (c *Clients) Named() (files []string) {
 	defer c.mu.Unlock()
 	c.crumbs.readChanged()
 	crumbs := slices.DeleteFunc(slices.Clone(c.crumbs.list), func(b breadcrumb) bool {
-		return b.file == ""
+		return b.session.Value == ""
 	})
 	if len(crumbs) > 0 && !c.scan.isCurrent(crumbs) {
 		c.scan = clientScan{at: time.Now(), processes: c.findClients()}
 	}
 	for _, crumb := range crumbs {
-		if c.clientOf(crumb.file, []breadcrumb{crumb}) != nil {
-			files = append(files, crumb.file)
+		if c.clientOf(crumb.session.Value, []breadcrumb{crumb}) != nil {
+			files = append(files, crumb.session.Value)
 		}
 	}
 	return files
@@ -203,7 +203,7 @@ type clientScan struct {
 // isCurrent reports whether the scan is recent and no breadcrumb has changed since it began.
 func (s *clientScan) isCurrent(crumbs []breadcrumb) bool {
 	hasChanged := func(b breadcrumb) bool {
-		return b.token.Racy(s.at.UnixNano())
+		return b.session.Token.Racy(s.at.UnixNano())
 	}
 	return time.Since(s.at) <= scanLife && !slices.ContainsFunc(crumbs, hasChanged)
 }

@@ -162,7 +162,7 @@ func TestClientNamesByOtherPath(t *testing.T) {
 		{"/sessions/home.jsonl", "home.jsonl", true},
 		{"", "p/s.jsonl", false},
 	} {
-		crumb := breadcrumb{file: test.file}
+		crumb := breadcrumb{session: storage.Cached[string]{Value: test.file}}
 		require.Equal(t, test.want, crumb.names(test.family), "%s %s", test.file, test.family)
 	}
 }

@@ -55,10 +55,8 @@ func readBreadcrumb(files storage.Files, name string) (string, storage.Token, er
 
 // breadcrumb is the cached content of a breadcrumb file.
 type breadcrumb struct {
-	terminal string // file name of the breadcrumb: a terminal id
-	file     string // path of the session file that it names; "" if none
-	token    storage.Token
-	readAt   int64 // nanoseconds since the epoch
+	terminal string                 // file name of the breadcrumb: a terminal id
+	session  storage.Cached[string] // path of the session file that it names; "" if none
 }
 
 // names reports whether the breadcrumb names a session or one of its subagents (sessioncore.OutermostOf).
@@ -66,9 +64,10 @@ type breadcrumb struct {
 // client sometimes renames a directory of sessions that other clients use.
 func (b *breadcrumb) names(session string) bool {
 	dir := "/" + strings.TrimSuffix(session, sessioncore.FileEnding)
-	return strings.HasSuffix(b.file, dir+sessioncore.FileEnding) ||
-		strings.Contains(session, "/") && strings.Contains(b.file, dir+"/") ||
-		isUnique(session) && path.Base(b.file) == path.Base(session)
+	file := b.session.Value
+	return strings.HasSuffix(file, dir+sessioncore.FileEnding) ||
+		strings.Contains(session, "/") && strings.Contains(file, dir+"/") ||
+		isUnique(session) && path.Base(file) == path.Base(session)
 }
 
 // isUnique reports whether no other session file has the base name of a session file.
@@ -97,29 +96,24 @@ func (b *breadcrumbs) naming(session string) (crumbs []breadcrumb) {
 // hasAny reports whether one of these terminals has a breadcrumb that names a session.
 func (b *breadcrumbs) hasAny(terminals []string) bool {
 	return slices.ContainsFunc(b.list, func(c breadcrumb) bool {
-		return c.file != "" && slices.Contains(terminals, c.terminal)
+		return c.session.Value != "" && slices.Contains(terminals, c.terminal)
 	})
 }
 
 // readChanged refreshes the cache: it lists the directory and reads the changed breadcrumbs.
 func (b *breadcrumbs) readChanged() {
 	now := time.Now().UnixNano()
-	known := map[string]breadcrumb{}
+	known := map[string]storage.Cached[string]{}
 	for _, crumb := range b.list {
-		known[crumb.terminal] = crumb
+		known[crumb.terminal] = crumb.session
 	}
 	items, _ := storage.ListStat(b.storage, "", isBreadcrumb) // on an error, the items before it
 	b.list = b.list[:0]
 	for _, item := range items {
-		crumb := known[item.Name]
-		if item.Token != crumb.token || item.Token.Racy(crumb.readAt) {
+		crumb := breadcrumb{terminal: item.Name, session: known[item.Name]}
+		if !crumb.session.IsOf(item.Token) {
 			file, _ := ReadBreadcrumb(b.storage, item.Name)
-			crumb = breadcrumb{
-				terminal: item.Name,
-				file:     file,
-				token:    item.Token,
-				readAt:   now,
-			}
+			crumb.session = storage.Cached[string]{Value: file, Token: item.Token, ReadAt: now}
 		}
 		b.list = append(b.list, crumb)
 	}
