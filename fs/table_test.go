@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// row is a row of docs/layout.md.
+// row is a row of the tables of docs/sessionfs.1.md, FILES.
 type row struct {
 	Path    string
 	Hidden  bool // found only by its name
@@ -20,12 +20,15 @@ type row struct {
 	rank    int // of the rows that fit a path, the one with the highest is its row
 }
 
-// layoutRows returns the rows of all tables of docs/layout.md.
-func layoutRows(t *testing.T) []row {
-	text, err := os.ReadFile("../docs/layout.md")
+// pathRows returns the rows of all tables of docs/sessionfs.1.md, FILES.
+func pathRows(t *testing.T) []row {
+	manual, err := os.ReadFile("../docs/sessionfs.1.md")
 	require.NoError(t, err)
+	_, files, isThere := strings.Cut(string(manual), "\n# FILES\n")
+	require.True(t, isThere)
+	files, _, _ = strings.Cut(files, "\n# ")
 	var rows []row
-	for _, cells := range regexp.MustCompile("(?m)^\\| `(.*?)`(°)? \\| .* \\|$").FindAllStringSubmatch(string(text), -1) {
+	for _, cells := range regexp.MustCompile("(?m)^\\| `(.*?)`(°)? \\| .* \\|$").FindAllStringSubmatch(files, -1) {
 		r := row{Path: cells[1], Hidden: cells[2] != ""}
 		path := strings.TrimSuffix(strings.TrimSuffix(r.Path, "@"), "/")
 		switch {
@@ -55,7 +58,7 @@ func (r *row) fits(path string, kind fs.FileMode, sessions map[string]bool) bool
 	return kind == r.kind && at != nil && (len(at) < 4 || sessions[path[:at[3]]])
 }
 
-// TestEveryPathHasItsRow: docs/layout.md tells of all that is in a mount, and of nothing else.
+// TestEveryPathHasItsRow: the manual tells of all that is in a mount, and of nothing else.
 func TestEveryPathHasItsRow(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
@@ -72,7 +75,7 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	require.NoError(t, os.Symlink("elsewhere", filepath.Join(a, "archive/sessions/link")))
 	accompany(t, withLease, socketOf(filepath.Join(dir, ".2026-03-30T07-12-41-318Z_019d3d96-6b66-7996-8ead-42aae5653abc.jsonl.owner.lock")))
 	m := mountForTest(t, a)
-	rows := layoutRows(t)
+	rows := pathRows(t)
 	hit := map[string]int{}
 	kinds := map[byte]fs.FileMode{'d': fs.ModeDir, 'l': fs.ModeSymlink, 'f': 0}
 	listing := strings.Split(strings.TrimSuffix(run(t, "find", m.dir, "-printf", `%y%P\n`), "\n"), "\n")

@@ -6,5 +6,5 @@
 // Nothing here knows a kernel. A door answers its callers from the nodes: package kernel those of
 // FUSE, package nfs those of NFS, package direct those in this process.
 //
-// docs/layout.md has a row for each path, and docs/architecture.md names the code of most.
+// docs/sessionfs.1.md, FILES, has a row for each path, and docs/architecture.md names the code of most.
 package nodes

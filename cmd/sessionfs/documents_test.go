@@ -185,7 +185,7 @@ func TestManualFstab(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The page that is made of it is one that groff finds nothing wrong with.
+// The page that is made of it is one that groff finds nothing wrong with, as man runs it: for UTF-8, and for tables.
 func TestManualPage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the Go tool chain, which makes the page, may be another user's")
@@ -199,7 +199,7 @@ func TestManualPage(t *testing.T) {
 	render := func(page string) (text, warnings string) {
 		file := filepath.Join(t.TempDir(), "sessionfs.1")
 		require.NoError(t, os.WriteFile(file, []byte(page), 0o600))
-		cmd := exec.Command("groff", "-man", "-Tutf8", "-ww", "-P-c", file)
+		cmd := exec.Command("groff", "-k", "-t", "-man", "-Tutf8", "-ww", "-P-c", file)
 		var said strings.Builder
 		cmd.Stderr = &said
 		out, err := cmd.Output()
