@@ -30,7 +30,7 @@ var (
 	// documentName is a document in a comment.
 	documentName = regexp.MustCompile(`[\w./-]*\w\.md\b`)
 	// citation is a document of this directory, the sections that are cited, and what follows a comma.
-	citation = regexp.MustCompile(`docs/(\w+)\.md(?: sections? (\d+(?:(?:, | and )\d+)*))?(?:, (.{1,60}))?`)
+	citation = regexp.MustCompile(`docs/([\w-]+)\.md(?: sections? (\d+(?:(?:, | and )\d+)*))?(?:, (.{1,60}))?`)
 	number   = regexp.MustCompile(`\d+`)
 	// foreign is what a reader of the project does not have.
 	foreign = regexp.MustCompile(`\bseeds? (?:omp|xcsh|operator|session)-[a-z]+|\bissue \d+`)

@@ -6,7 +6,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file writes the parts that only pi's buildSessionContext has (docs/format.md, Context of pi).
+// This file writes the parts that only pi's buildSessionContext has (docs/format-pi.md, Context of pi).
 
 // contextEdit is the change of a context_edit to a message.
 type contextEdit struct {
