@@ -49,8 +49,8 @@ func (a *AnswerText) Note(format string, args ...any) {
 	a.notes = append(a.notes, fmt.Sprintf(format, args...))
 }
 
-// Server serves tools.
-type Server struct {
+// ToolServer serves tools.
+type ToolServer struct {
 	Name, Version string
 	// Instructions tell the agent the purpose of the tools.
 	Instructions string
@@ -60,7 +60,7 @@ type Server struct {
 }
 
 // Serve serves one client until it hangs up, which ends its calls and is no error, or until ctx ends.
-func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+func (s *ToolServer) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return s.sdkServer().Run(ctx, &sdk.IOTransport{
 		Reader:        io.NopCloser(in),
 		Writer:        nopCloser{out},
@@ -69,7 +69,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // sdkServer returns the server of the SDK with the tools.
-func (s *Server) sdkServer() *sdk.Server {
+func (s *ToolServer) sdkServer() *sdk.Server {
 	s.calls = semaphore.NewWeighted(maxCalls)
 	server := sdk.NewServer(&sdk.Implementation{Name: s.Name, Version: s.Version}, &sdk.ServerOptions{
 		Instructions: s.Instructions,
@@ -97,7 +97,7 @@ func (s *Server) sdkServer() *sdk.Server {
 }
 
 // call answers a call of a tool.
-func (s *Server) call(ctx context.Context, t *Tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+func (s *ToolServer) call(ctx context.Context, t *Tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	err := s.calls.Acquire(ctx, 1)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func serve(t *testing.T, tools ...Tool) served {
 	fromServer, out := io.Pipe()
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() { ended <- (&Server{Name: "test", Version: "1", Tools: tools}).Serve(ctx, in, out) }()
+	go func() { ended <- (&ToolServer{Name: "test", Version: "1", Tools: tools}).Serve(ctx, in, out) }()
 	client := sdk.NewClient(&sdk.Implementation{Name: "client", Version: "1"}, nil)
 	session, err := client.Connect(ctx, &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ import (
 // a path of this machine in SOURCE or in a mount of it, a path of the tree, a pattern that the
 // shell could not expand, and the beginning of a session's id with a path in that session behind
 // it.
-func (t *Tree) Expand(args ...string) (found []string, err error) {
+func (t *MountTree) Expand(args ...string) (found []string, err error) {
 	if len(args) == 0 {
 		return []string{"."}, nil
 	}
@@ -70,7 +70,7 @@ const maxCandidates = 10
 
 // byID returns the path of the session that --resume finds with a key, which must be the beginning
 // of one id alone.
-func (t *Tree) byID(key string) (string, error) {
+func (t *MountTree) byID(key string) (string, error) {
 	found, err := t.Resuming(t.ctx, key)
 	if errors.Is(err, sessioncore.ErrNotFound) {
 		return t.Resolve(path.Join("by-id", key)) // which finds archived ones too
@@ -126,7 +126,7 @@ func (n NamedSession) Branch() string {
 
 // Branch returns the session that an argument names, and the entry at which the branch ends: the
 // leaf if the argument names none. Callers must release the session.
-func (t *Tree) Branch(arg string) (snap *sessioncore.Snapshot, end sessioncore.Entry, err error) {
+func (t *MountTree) Branch(arg string) (snap *sessioncore.Snapshot, end sessioncore.Entry, err error) {
 	at, err := t.Named(arg)
 	if err != nil {
 		return nil, end, err
@@ -154,7 +154,7 @@ func EndOf(snap *sessioncore.Snapshot, entry string) (sessioncore.Entry, error) 
 // path in a mount or in the tree, also one in the session's directory such as entries/ID.json, or
 // its file. #ENTRY may follow, the id of an entry or its beginning. An argument that names none, or
 // several, is refused.
-func (t *Tree) Named(arg string) (NamedSession, error) {
+func (t *MountTree) Named(arg string) (NamedSession, error) {
 	found, err := t.AllNamed(arg)
 	if err == nil && len(found) > 1 {
 		err = fs.Refuse(fs.ErrUsage, "%s stands for %d sessions; one is expected", arg, len(found))
@@ -166,7 +166,7 @@ func (t *Tree) Named(arg string) (NamedSession, error) {
 }
 
 // AllNamed is Named for an argument that may be a pattern of several.
-func (t *Tree) AllNamed(arg string) (found []NamedSession, err error) {
+func (t *MountTree) AllNamed(arg string) (found []NamedSession, err error) {
 	found, err = t.FindNamed(arg)
 	if storage.IsGone(err) {
 		err = t.NotFound(arg, "as its id or path")
@@ -176,7 +176,7 @@ func (t *Tree) AllNamed(arg string) (found []NamedSession, err error) {
 
 // NotFound refuses an argument that names no session. where says in which parts of a session it was
 // looked for.
-func (t *Tree) NotFound(arg, where string) error {
+func (t *MountTree) NotFound(arg, where string) error {
 	of := ""
 	if t.Source != mountopts.All {
 		of = " of " + t.TableSource()
@@ -196,7 +196,7 @@ func (t *Tree) NotFound(arg, where string) error {
 var areWords = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_. -]*$`)
 
 // FindNamed is AllNamed with the file system's error where there is none.
-func (t *Tree) FindNamed(arg string) (found []NamedSession, err error) {
+func (t *MountTree) FindNamed(arg string) (found []NamedSession, err error) {
 	found, err = t.namedBy(arg)
 	before := beforeEntry(arg)
 	if storage.IsGone(err) && before != arg {
@@ -220,7 +220,7 @@ func beforeEntry(arg string) string {
 	return arg
 }
 
-func (t *Tree) namedBy(arg string) (found []NamedSession, err error) {
+func (t *MountTree) namedBy(arg string) (found []NamedSession, err error) {
 	paths, err := t.Expand(arg)
 	for _, p := range paths {
 		resolved, err := t.Resolve(p)
@@ -237,7 +237,7 @@ func (t *Tree) namedBy(arg string) (found []NamedSession, err error) {
 }
 
 // sessionOf returns the session in which a path without links lies, and the entry that it names.
-func (t *Tree) sessionOf(resolved string) (NamedSession, bool) {
+func (t *MountTree) sessionOf(resolved string) (NamedSession, bool) {
 	for _, suffix := range fileSuffixes {
 		resolved = strings.TrimSuffix(resolved, suffix)
 	}
@@ -272,7 +272,7 @@ func entryIn(below string) string {
 }
 
 // Entry returns the name of the entry of a session whose id begins with key.
-func (t *Tree) Entry(session, key string) (string, error) {
+func (t *MountTree) Entry(session, key string) (string, error) {
 	key = strings.TrimSuffix(key, ".json")
 	dir := path.Join(session, "entries")
 	_, err := t.Lstat(path.Join(dir, key+".json"))

@@ -15,8 +15,8 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// Tree is the tree that a mount of SOURCE shows, for a command without a mount.
-type Tree struct {
+// MountTree is the tree that a mount of SOURCE shows, for a command without a mount.
+type MountTree struct {
 	*fs.Unmounted
 	*Place
 	ctx  context.Context // of the command
@@ -26,7 +26,7 @@ type Tree struct {
 // OpenTree opens the tree of the place with options of a mount. Callers must close it; if it fails,
 // they need not discard the place. The arguments of the command are of a kind.
 func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, debug bool, stderr io.Writer) (
-	t *Tree, err error,
+	t *MountTree, err error,
 ) {
 	defer func() {
 		if err != nil {
@@ -58,28 +58,28 @@ func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, 
 	for _, out := range files.Refused() {
 		fmt.Fprintln(stderr, "sessionfs: warning:", names.Visible(out))
 	}
-	t = &Tree{Unmounted: files, Place: p, kind: kind}
+	t = &MountTree{Unmounted: files, Place: p, kind: kind}
 	t.Use(ctx)
 	return t, nil
 }
 
 // Context returns the context that ends the reads of the tree.
-func (t *Tree) Context() context.Context { return t.ctx }
+func (t *MountTree) Context() context.Context { return t.ctx }
 
 // Use makes the reads of the tree end with ctx.
-func (t *Tree) Use(ctx context.Context) {
+func (t *MountTree) Use(ctx context.Context) {
 	t.FS = t.With(ctx)
 	t.ctx = ctx
 }
 
 // Close closes the tree, and discards its place.
-func (t *Tree) Close() {
+func (t *MountTree) Close() {
 	t.Unmounted.Close()
 	t.Discard()
 }
 
 // local returns the path in the tree of an argument that is a path of this machine.
-func (t *Tree) local(arg string) (shown string, ok bool) {
+func (t *MountTree) local(arg string) (shown string, ok bool) {
 	if t.kind == Elsewhere || t.kind == Words {
 		return "", false
 	}

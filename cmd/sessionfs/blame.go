@@ -46,7 +46,7 @@ func blameCommand() *cobra.Command {
 			"prompt and text, with tabs between them.",
 		Example: "  sessionfs blame -L 10,20 main.go",
 		Args:    oneArg,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.file = args[0]
 		return runBlame(cmd.Context(), o, src, consoleOf(cmd))
 	})
@@ -58,7 +58,7 @@ func blameCommand() *cobra.Command {
 }
 
 // runBlame prints the lines of a file, each with the edit that put it there.
-func runBlame(ctx context.Context, o blameOptions, src *tree, c *console) error {
+func runBlame(ctx context.Context, o blameOptions, src *sourceTree, c *console) error {
 	text, err := readBlamed(o.file)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ type fileEdits struct {
 }
 
 // unedited returns an error that says why a file has no edits, with advice about the most similar path.
-func (src *tree) unedited(ctx context.Context, found fileEdits, advice string) error {
+func (src *sourceTree) unedited(ctx context.Context, found fileEdits, advice string) error {
 	if found.named == 0 {
 		return src.unnamed(ctx, found.touched, advice)
 	}
@@ -142,7 +142,7 @@ func (src *tree) unedited(ctx context.Context, found fileEdits, advice string) e
 }
 
 // sayUnedited says on stderr why a file has no edits.
-func (src *tree) sayUnedited(ctx context.Context, c *console, found fileEdits) {
+func (src *sourceTree) sayUnedited(ctx context.Context, c *console, found fileEdits) {
 	c.sayError(src.unedited(ctx, found, "; --was and that path add its edits"))
 }
 
@@ -157,7 +157,7 @@ func (found fileEdits) changes() [][]blame.Change {
 
 // edits returns the edits of a file, and those of the paths where it was before: the given ones, or those
 // that sessions tell.
-func (src *tree) edits(ctx context.Context, c *console, file string, was []string) (found fileEdits, err error) {
+func (src *sourceTree) edits(ctx context.Context, c *console, file string, was []string) (found fileEdits, err error) {
 	found, err = src.editsAt(ctx, c, file)
 	if err != nil {
 		return found, err
@@ -187,7 +187,7 @@ func (src *tree) edits(ctx context.Context, c *console, file string, was []strin
 }
 
 // addEarlier adds the edits of the paths where sessions say that the file was before, and notes these.
-func (src *tree) addEarlier(ctx context.Context, found *fileEdits, note func(*blame.Earlier)) error {
+func (src *sourceTree) addEarlier(ctx context.Context, found *fileEdits, note func(*blame.Earlier)) error {
 	all, err := src.earlier(ctx, found.touched, found.by, found.hits)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func earlierNote(e *blame.Earlier, by, remark string) error {
 // none whose name no session has. Where only the sessions of some directories count, so do paths below these.
 // searcher has searched for the file; nil for another one. known are the calls that name the file, nil where
 // they are to be searched for.
-func (src *tree) earlier(
+func (src *sourceTree) earlier(
 	ctx context.Context, touched *search.Touched, searcher *search.Searcher, known []search.Hit,
 ) (_ []blame.Earlier, err error) {
 	if !touched.Occurs() {
@@ -255,7 +255,7 @@ func (src *tree) earlier(
 }
 
 // snapshotOf returns a function that returns the session of a hit, which its caller releases.
-func (src *tree) snapshotOf(ctx context.Context) func(h *search.Hit) (*sessioncore.Snapshot, error) {
+func (src *sourceTree) snapshotOf(ctx context.Context) func(h *search.Hit) (*sessioncore.Snapshot, error) {
 	return func(h *search.Hit) (*sessioncore.Snapshot, error) { return src.Snapshot(ctx, h.Directory()) }
 }
 
@@ -268,7 +268,7 @@ func (found *fileEdits) add(before fileEdits) {
 }
 
 // editsAt returns the edits of the file at a path, and shows the progress.
-func (src *tree) editsAt(ctx context.Context, c *console, file string) (found fileEdits, err error) {
+func (src *sourceTree) editsAt(ctx context.Context, c *console, file string) (found fileEdits, err error) {
 	err = c.withProgress(ctx, func(ctx context.Context) (err error) {
 		found, err = src.findEdits(ctx, file)
 		return err
@@ -277,7 +277,7 @@ func (src *tree) editsAt(ctx context.Context, c *console, file string) (found fi
 }
 
 // findEdits returns the edits of the file at a path.
-func (src *tree) findEdits(ctx context.Context, file string) (found fileEdits, err error) {
+func (src *sourceTree) findEdits(ctx context.Context, file string) (found fileEdits, err error) {
 	found.touched, err = touchedBy(file)
 	if err != nil {
 		return found, err
@@ -299,8 +299,8 @@ func (src *tree) findEdits(ctx context.Context, file string) (found fileEdits, e
 }
 
 // blamePrinter returns a printer of a file's edits.
-func (src *tree) blamePrinter(out *view.Screen, edits []blame.FileEdit) *blame.Printer {
-	return &blame.Printer{
+func (src *sourceTree) blamePrinter(out *view.Screen, edits []blame.FileEdit) *blame.EditPrinter {
+	return &blame.EditPrinter{
 		Out:   out,
 		Edits: edits,
 		Agent: func(e *blame.FileEdit) string { return src.agentOf(e.Directory()) },
@@ -309,7 +309,7 @@ func (src *tree) blamePrinter(out *view.Screen, edits []blame.FileEdit) *blame.P
 
 // agentOf returns the name of the agent whose session a directory of the tree shows. Of several agents the
 // first one has archive/.
-func (src *tree) agentOf(dir string) string {
+func (src *sourceTree) agentOf(dir string) string {
 	if len(src.Agents) == 0 {
 		return source.AgentOf(src.Source).Name
 	}
@@ -320,7 +320,7 @@ func (src *tree) agentOf(dir string) string {
 }
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.
-func (src *tree) printEdits(ctx context.Context, c *console, name string, was []string) error {
+func (src *sourceTree) printEdits(ctx context.Context, c *console, name string, was []string) error {
 	found, err := src.edits(ctx, c, name, was)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func checkCommand() *cobra.Command {
 		Long: "Tell what is broken in the sessions, below PATH or all of them, and what to do about it. Nothing is " +
 			"changed. Exit status: 0 nothing is broken, 1 something is, 2 something could not be looked at.",
 		Example: "  sessionfs check || sessionfs check | mail -s sessions me",
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.paths = args
 		return runCheck(cmd.Context(), o, src, consoleOf(cmd))
 	})
@@ -43,7 +43,7 @@ func checkCommand() *cobra.Command {
 }
 
 // runCheck checks the sessions below paths of the tree, and tells of each.
-func runCheck(ctx context.Context, o checkOptions, src *tree, c *console) error {
+func runCheck(ctx context.Context, o checkOptions, src *sourceTree, c *console) error {
 	paths := o.paths
 	unseen := false
 	if len(paths) == 0 {
@@ -98,7 +98,7 @@ func runCheck(ctx context.Context, o checkOptions, src *tree, c *console) error 
 }
 
 // checkBelow has the sessions below paths of the tree checked.
-func checkBelow(c *reports.SessionChecker, src *tree, patterns []string) error {
+func checkBelow(c *reports.SessionChecker, src *sourceTree, patterns []string) error {
 	paths, err := src.Expand(patterns...)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func checkBelow(c *reports.SessionChecker, src *tree, patterns []string) error {
 
 // checked returns the directory to check for a path of the tree: of a session for its file, and that of
 // all sessions for SOURCE.
-func (src *tree) checked(dir string) string {
+func (src *sourceTree) checked(dir string) string {
 	if dir == "." {
 		return layout.Sessions
 	}

@@ -51,7 +51,7 @@ func exportCommand() *cobra.Command {
 			}
 			return oneArg(cmd, args)
 		},
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.session = strings.Join(args, "")
 		return runExport(cmd.Context(), o, src, consoleOf(cmd))
 	})
@@ -71,7 +71,7 @@ func exportCommand() *cobra.Command {
 }
 
 // runExport writes the page of a session, or a site of all sessions.
-func runExport(ctx context.Context, o exportOptions, src *tree, c *console) error {
+func runExport(ctx context.Context, o exportOptions, src *sourceTree, c *console) error {
 	switch {
 	case o.site != "":
 		return exportSite(ctx, o, src, c)
@@ -83,7 +83,7 @@ func runExport(ctx context.Context, o exportOptions, src *tree, c *console) erro
 
 // exportPage writes the page of the session that a user names. It sets how much garbage there may be, unless the
 // user has.
-func exportPage(ctx context.Context, o exportOptions, src *tree, c *console) error {
+func exportPage(ctx context.Context, o exportOptions, src *sourceTree, c *console) error {
 	at, err := src.Named(o.session)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ const maxModels = 3
 
 // subject returns the subject of the page of a session, or of the branch to an entry. Callers must
 // release the session.
-func (src *tree) subject(ctx context.Context, at source.NamedSession) (snap *sessioncore.Snapshot, of view.Subject, err error) {
+func (src *sourceTree) subject(ctx context.Context, at source.NamedSession) (snap *sessioncore.Snapshot, of view.Subject, err error) {
 	snap, bill, err := src.Spent(ctx, at.Dir)
 	if err != nil {
 		return nil, of, fmt.Errorf("%s: %w", at.Dir, err)

@@ -38,7 +38,7 @@ func lsCommand() *cobra.Command {
 		Use:     "ls [-ladtrR1] [-s SOURCE] [PATH...]",
 		Short:   "List directories of what a mount would show",
 		Example: "  sessionfs ls -l recent",
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.paths = args
 		return runLs(cmd.Context(), o, src, consoleOf(cmd))
 	})
@@ -63,7 +63,7 @@ type listed struct {
 
 // runLs lists files first, then each directory, with its name if there are several. A link to a
 // directory counts as the directory.
-func runLs(ctx context.Context, o lsOptions, src *tree, c *console) error {
+func runLs(ctx context.Context, o lsOptions, src *sourceTree, c *console) error {
 	defer src.sayLeftOut(c)
 	l := &lister{lsOptions: o, src: src, console: c}
 	var single, dirs []listed
@@ -95,7 +95,7 @@ func runLs(ctx context.Context, o lsOptions, src *tree, c *console) error {
 // lister prints names and directories as ls does.
 type lister struct {
 	lsOptions
-	src     *tree
+	src     *sourceTree
 	console *console
 	named   int // the paths that the arguments stand for
 	shown   int // the names and directories that are printed
@@ -242,13 +242,13 @@ func catCommand() *cobra.Command {
 		Short:   "Print files of what a mount would show",
 		Example: "  sessionfs cat 'recent/01-*/transcript.md'",
 		Args:    someArgs,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		return runCat(cmd.Context(), catOptions{paths: args}, src, consoleOf(cmd))
 	})
 }
 
 // runCat prints files of the tree, through links, as cat does in a mount.
-func runCat(ctx context.Context, o catOptions, src *tree, c *console) error {
+func runCat(ctx context.Context, o catOptions, src *sourceTree, c *console) error {
 	return src.eachPath(ctx, c, o.paths, func(path string) error {
 		f, err := src.Open(path)
 		if err != nil {
@@ -290,13 +290,13 @@ func tarCommand() *cobra.Command {
 		Long: "Write a tar archive of what a mount would show to the standard output, sorted by name. " +
 			"A PATH that is a link to a directory stands for the directory; links in it stay links.",
 		Example: "  sessionfs tar by-id/019d3d | ssh host tar x",
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		return runTar(cmd.Context(), tarOptions{paths: args}, src, consoleOf(cmd))
 	})
 }
 
 // runTar writes the archive that tar would make of a mount.
-func runTar(ctx context.Context, o tarOptions, src *tree, c *console) error {
+func runTar(ctx context.Context, o tarOptions, src *sourceTree, c *console) error {
 	if isTerminal(c.out) {
 		return refuse(exitUsage, "tar: the archive would go to the terminal; redirect it: sessionfs tar PATH > FILE")
 	}
@@ -319,7 +319,7 @@ func runTar(ctx context.Context, o tarOptions, src *tree, c *console) error {
 
 // writeArchive archives what a mount would show at paths. tar.Writer.AddFS gives up at an unreadable
 // file. Here it is reported, and the archive goes on, as with tar: then failed is set.
-func (src *tree) writeArchive(ctx context.Context, c *console, out *tar.Writer, paths []string) (failed bool, err error) {
+func (src *sourceTree) writeArchive(ctx context.Context, c *console, out *tar.Writer, paths []string) (failed bool, err error) {
 	err = src.eachPath(ctx, c, paths, func(top string) error {
 		return iofs.WalkDir(src, top, func(name string, it iofs.DirEntry, err error) error {
 			if it == nil { // there is no top
@@ -359,7 +359,7 @@ func (src *tree) writeArchive(ctx context.Context, c *console, out *tar.Writer, 
 }
 
 // archived describes a node as tar describes it in a mount, and opens it if it is a file.
-func (src *tree) archived(name string, it iofs.DirEntry) (h *tar.Header, content iofs.File, err error) {
+func (src *sourceTree) archived(name string, it iofs.DirEntry) (h *tar.Header, content iofs.File, err error) {
 	info, err := it.Info()
 	target := ""
 	switch {

@@ -33,7 +33,7 @@ func forkCommand() *cobra.Command {
 			"goes on with the new session is printed. No existing file is changed. " + sessionArgument,
 		Example: "  sessionfs fork 019d3d9#6ab2fbe0",
 		Args:    oneArg,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.session = args[0]
 		return runFork(cmd.Context(), o, src, consoleOf(cmd))
 	})
@@ -42,7 +42,7 @@ func forkCommand() *cobra.Command {
 }
 
 // runFork makes a fork of a session, and prints the command line that goes on with it.
-func runFork(ctx context.Context, o forkOptions, src *tree, c *console) error {
+func runFork(ctx context.Context, o forkOptions, src *sourceTree, c *console) error {
 	if src.Demo && src.Mountpoint == "" {
 		return refuse(exitUsage, "fork: the sample store of --demo is gone when the command ends; mount it, and write to fork")
 	}
@@ -162,7 +162,7 @@ func resumeSessionCommand() *cobra.Command {
 			"that agent is made, with what was said, all calls and their results, and the images. " + sessionArgument,
 		Example: "  sessionfs resume 019d3d9#6ab2fbe0\n  sessionfs resume --in " + fs.Receivers()[0] + " 019d3d9",
 		Args:    oneArg,
-	}, func(cmd *cobra.Command, src *tree, args []string) (err error) {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) (err error) {
 		o.session = args[0]
 		next, err = runResume(cmd.Context(), o, src, consoleOf(cmd))
 		return err
@@ -175,7 +175,7 @@ func resumeSessionCommand() *cobra.Command {
 }
 
 // runResume returns the command line of the agent that is to go on with a session.
-func runResume(ctx context.Context, o resumeOptions, src *tree, c *console) (*resumption, error) {
+func runResume(ctx context.Context, o resumeOptions, src *sourceTree, c *console) (*resumption, error) {
 	at, err := src.Named(o.session)
 	if err != nil {
 		return nil, err

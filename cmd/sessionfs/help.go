@@ -232,7 +232,7 @@ func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) 
 
 // completePath offers the paths of the tree that begin with the typed text. For write it offers
 // control files alone, and the directories that lead to them.
-func (src *tree) completePath(typed string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
+func (src *sourceTree) completePath(typed string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
 	dir := ""
 	begun := typed
 	at := strings.LastIndexByte(typed, '/')
@@ -275,7 +275,7 @@ func (src *tree) completePath(typed string) (offers []cobra.Completion, directiv
 
 // completeIDs offers the ids that begin with the typed text, with their titles, sessions modified
 // last first.
-func (src *tree) completeIDs(typed string) (offers []cobra.Completion) {
+func (src *sourceTree) completeIDs(typed string) (offers []cobra.Completion) {
 	all, err := src.Sessions(src.Context())
 	if err != nil {
 		return nil

@@ -107,12 +107,12 @@ func newAgentDoor(o mcpOptions, stderr io.Writer) (*agentDoor, error) {
 }
 
 // server returns the server with the tools.
-func (d *agentDoor) server() *mcp.Server {
+func (d *agentDoor) server() *mcp.ToolServer {
 	where := "in this directory"
 	if len(d.within) == 0 {
 		where = "on this machine"
 	}
-	return &mcp.Server{
+	return &mcp.ToolServer{
 		Name:    "sessionfs",
 		Version: release,
 		Instructions: "These tools search the past conversations of this user with any coding agent " + where +
@@ -154,7 +154,7 @@ func (d *agentDoor) onSessions(ctx context.Context, a mcp.CallArguments, answer 
 		CallArguments: a,
 		answer:        answer,
 		door:          d,
-		src:           &tree{Tree: opened, within: d.within},
+		src:           &sourceTree{MountTree: opened, within: d.within},
 		out:           bufio.NewWriter(answer),
 	}
 	err = do(c)

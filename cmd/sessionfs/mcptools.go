@@ -28,7 +28,7 @@ type agentCall struct {
 	ctx    context.Context // of the call
 	answer *mcp.AnswerText
 	door   *agentDoor
-	src    *tree
+	src    *sourceTree
 	out    *bufio.Writer // to the answer
 }
 

@@ -38,7 +38,7 @@ type pickOptions struct {
 // picker finds a session that a user names or chooses, and the agent that goes on with it.
 type picker struct {
 	console *console
-	src     *tree
+	src     *sourceTree
 	mounts  []mountopts.Options
 	agents  []mountopts.AgentDir // whose sessions these are, the first where the path does not tell
 }
@@ -57,7 +57,7 @@ func pickCommand() *cobra.Command {
 			"and no terminal is needed.\n\n" +
 			"Exit status: 0 one is chosen, 1 none is, 2 there is no terminal to choose in.",
 		Example: "  cd \"$(sessionfs pick tide sheets)\"\n  sessionfs pick --resume",
-	}, func(cmd *cobra.Command, src *tree, args []string) (err error) {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) (err error) {
 		o.query = strings.Join(args, " ")
 		next, err = runPick(cmd.Context(), o, src, consoleOf(cmd))
 		return err
@@ -79,7 +79,7 @@ func pickCommand() *cobra.Command {
 
 // runPick has a session chosen, and prints where it is. With --resume it returns the command line of the agent, which
 // is to go on with it.
-func runPick(ctx context.Context, o pickOptions, src *tree, c *console) (*resumption, error) {
+func runPick(ctx context.Context, o pickOptions, src *sourceTree, c *console) (*resumption, error) {
 	p := &picker{console: c, src: src}
 	if o.preview != "" {
 		return nil, p.show(ctx, o.preview)

@@ -17,9 +17,9 @@ import (
 	"sessionfs/source"
 )
 
-// tree is the tree that a mount of SOURCE shows, for a command without a mount.
-type tree struct {
-	*source.Tree
+// sourceTree is the tree that a mount of SOURCE shows, for a command without a mount.
+type sourceTree struct {
+	*source.MountTree
 	flags *sourceFlags
 	// within are directories: the sessions in them and below them count for searches and sums; none for all.
 	within []string
@@ -27,7 +27,7 @@ type tree struct {
 
 // searcher returns a searcher of the sessions in src.within. It finds at most limit hits, 0 for all. A query, unless
 // it is nil, says whose sessions are searched.
-func (src *tree) searcher(query *search.Query, limit int) (*search.Searcher, error) {
+func (src *sourceTree) searcher(query *search.Query, limit int) (*search.Searcher, error) {
 	searcher, err := src.Searcher(query, limit)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (src *tree) searcher(query *search.Query, limit int) (*search.Searcher, err
 // onSource makes a command work on SOURCE: it adds the flags of SOURCE, opens it, and closes it
 // afterwards. Where the arguments are paths, SOURCE is the one in which they lie, if any
 // (docs/design.md section 8, Commands without a mount).
-func onSource(are source.Arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *tree, args []string) error) *cobra.Command {
+func onSource(are source.Arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *sourceTree, args []string) error) *cobra.Command {
 	writes := cmd.Name() == "write"
 	flags := sourceFlags{
 		args:      are,
@@ -93,7 +93,7 @@ func (f *sourceFlags) add(cmd *cobra.Command) {
 }
 
 // open opens SOURCE. Callers must close it.
-func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*tree, error) {
+func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*sourceTree, error) {
 	name := f.source
 	if f.sourceArg && len(args) > 0 {
 		if name != "" {
@@ -121,7 +121,7 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{Tree: opened, flags: f}, nil
+	return &sourceTree{MountTree: opened, flags: f}, nil
 }
 
 // ofOneAgent are the commands that work on the default SOURCE where none is named: they change it,
@@ -129,7 +129,7 @@ func (f *sourceFlags) open(cmd *cobra.Command, args []string) (*tree, error) {
 var ofOneAgent = []string{"bundle", "tar", "write"}
 
 // sayLeftOut says on stderr which files a list left out.
-func (src *tree) sayLeftOut(c *console) {
+func (src *sourceTree) sayLeftOut(c *console) {
 	left := src.LeftOut()
 	if left != "" {
 		fmt.Fprintln(c.err, "sessionfs: warning:", names.Visible(left))
@@ -147,7 +147,7 @@ func reasonOf(err error) string {
 }
 
 // eachPath calls do for each path that arguments stand for.
-func (src *tree) eachPath(ctx context.Context, c *console, args []string, do func(path string) error) error {
+func (src *sourceTree) eachPath(ctx context.Context, c *console, args []string, do func(path string) error) error {
 	paths, err := src.Expand(args...)
 	if err != nil {
 		return err

@@ -41,13 +41,13 @@ func showCommand() *cobra.Command {
 			"\nWORDs are those of sessionfs pick: the newest session that has all of them is shown. Without an " +
 			"argument it is the last session of this directory, or of the nearest one above.",
 		Example: "  sessionfs show tide sheets\n  sessionfs show 019d3d9#6ab2fbe0 > branch.md",
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		return runShow(cmd.Context(), showOptions{words: args}, src, consoleOf(cmd))
 	})
 }
 
 // runShow prints the transcript of a session, or an entry with those around it.
-func runShow(ctx context.Context, o showOptions, src *tree, c *console) error {
+func runShow(ctx context.Context, o showOptions, src *sourceTree, c *console) error {
 	p := &picker{console: c, src: src}
 	at, err := p.meant(ctx, strings.Join(o.words, " "))
 	if err != nil {
@@ -76,7 +76,7 @@ func isEntryFile(args []string) bool {
 
 // showAround shows a branch with an entry: on a terminal all of it, in a pager at the entry, elsewhere
 // the entry with some around it.
-func (src *tree) showAround(ctx context.Context, c *console, at source.NamedSession) error {
+func (src *sourceTree) showAround(ctx context.Context, c *console, at source.NamedSession) error {
 	snap, err := src.Snapshot(ctx, at.Dir)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func logCommand() *cobra.Command {
 			"beginning, a path in a mount, or a .jsonl file.",
 		Example: "  sessionfs log 019d3d9 | grep lost",
 		Args:    oneArg,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.session = args[0]
 		return runLog(cmd.Context(), o, src, consoleOf(cmd))
 	})
@@ -145,7 +145,7 @@ func logCommand() *cobra.Command {
 }
 
 // runLog prints the tree of a session.
-func runLog(ctx context.Context, o logOptions, src *tree, c *console) error {
+func runLog(ctx context.Context, o logOptions, src *sourceTree, c *console) error {
 	snap, _, err := src.Branch(o.session)
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func diffCommand() *cobra.Command {
 			"Exit status: 0 they say the same, 1 they differ, 2 trouble.",
 		Example: "  sessionfs diff 019d3d9 019d3d9#6ab2fbe0",
 		Args:    twoArgs,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.sessions = [2]string(args)
 		return runDiff(cmd.Context(), o, src, consoleOf(cmd))
 	})
@@ -199,7 +199,7 @@ func diffCommand() *cobra.Command {
 }
 
 // runDiff prints the difference of two branches.
-func runDiff(ctx context.Context, o diffOptions, src *tree, c *console) error {
+func runDiff(ctx context.Context, o diffOptions, src *sourceTree, c *console) error {
 	var branches [2]view.ShownBranch
 	for i, name := range o.sessions {
 		snap, end, err := src.Branch(name)

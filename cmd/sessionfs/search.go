@@ -70,7 +70,7 @@ func searchCommand() *cobra.Command {
 			}
 			return someArgs(cmd, args)
 		},
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.query = strings.Join(args, " ")
 		o.hasPattern = cmd.Flags().Changed("regexp")
 		o.hasMax = cmd.Flags().Changed("max-count")
@@ -91,7 +91,7 @@ func searchCommand() *cobra.Command {
 }
 
 // runSearch prints the entries that a query finds.
-func runSearch(ctx context.Context, o searchOptions, src *tree, c *console) error {
+func runSearch(ctx context.Context, o searchOptions, src *sourceTree, c *console) error {
 	parser := queryParser()
 	query, err := parser.Query(o.query)
 	if o.hasPattern {
@@ -138,7 +138,7 @@ func touchedCommand() *cobra.Command {
 			"between them. Exit status: 0 something is found, 1 nothing is, 2 an error.",
 		Example: "  sessionfs touched main.go",
 		Args:    oneArg,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.path = args[0]
 		o.hasMax = cmd.Flags().Changed("max-count")
 		return runTouched(cmd.Context(), o, src, consoleOf(cmd))
@@ -155,7 +155,7 @@ func touchedCommand() *cobra.Command {
 }
 
 // runTouched prints the calls that name a file, or its edits.
-func runTouched(ctx context.Context, o touchedOptions, src *tree, c *console) error {
+func runTouched(ctx context.Context, o touchedOptions, src *sourceTree, c *console) error {
 	if o.patch {
 		return src.printEdits(ctx, c, o.path, o.was)
 	}
@@ -186,7 +186,7 @@ func runTouched(ctx context.Context, o touchedOptions, src *tree, c *console) er
 
 // withEarlier returns a matcher of the calls that name a file or a path where sessions say that it was
 // before, and notes these paths; nil if there are none.
-func (src *tree) withEarlier(
+func (src *sourceTree) withEarlier(
 	ctx context.Context, touched *search.Touched, searcher *search.Searcher, hits []search.Hit, note func(*blame.Earlier),
 ) (search.Matcher, error) {
 	if searcher.Limit < search.DefaultLimit { // it may not find the oldest call
@@ -207,7 +207,7 @@ func (src *tree) withEarlier(
 
 // unnamed returns an error that no session names a file. It has the most similar path that one names, with
 // advice about that.
-func (src *tree) unnamed(ctx context.Context, touched *search.Touched, advice string) error {
+func (src *sourceTree) unnamed(ctx context.Context, touched *search.Touched, advice string) error {
 	said := "no session names " + touched.Path()
 	nearest := src.nearest(ctx, touched)
 	if nearest != "" {
@@ -218,7 +218,7 @@ func (src *tree) unnamed(ctx context.Context, touched *search.Touched, advice st
 
 // nearest returns the most similar path to one that was searched for, "" for none. A name that no session
 // has is not searched for again.
-func (src *tree) nearest(ctx context.Context, touched *search.Touched) string {
+func (src *sourceTree) nearest(ctx context.Context, touched *search.Touched) string {
 	if !touched.Occurs() {
 		return ""
 	}
@@ -249,7 +249,7 @@ func touchedBy(file string) (*search.Touched, error) {
 // finding collects and prints the hits of a command.
 type finding struct {
 	hitOptions
-	src     *tree
+	src     *sourceTree
 	console *console
 	prompts bool           // are printed on a terminal
 	around  uint           // how many entries before and after each hit
@@ -383,7 +383,7 @@ const maxAround = 1000
 
 // around returns entries before and after a hit on a branch through it, as hits: those that say
 // something.
-func (src *tree) around(ctx context.Context, h *search.Hit, count int) (before, after []search.Hit, err error) {
+func (src *sourceTree) around(ctx context.Context, h *search.Hit, count int) (before, after []search.Hit, err error) {
 	if h.Entry == "" { // a title
 		return nil, nil, nil
 	}

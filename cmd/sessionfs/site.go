@@ -21,7 +21,7 @@ import (
 
 // siteSource is SOURCE for the pages of a site.
 type siteSource struct {
-	*tree
+	*sourceTree
 	console *console
 }
 
@@ -41,12 +41,12 @@ func (s siteSource) EachCost(ctx context.Context, each func(reports.Row)) error 
 }
 
 // exportSite writes the pages of all sessions into a directory, new ones only of those that changed since a time.
-func exportSite(ctx context.Context, o exportOptions, src *tree, c *console) error {
+func exportSite(ctx context.Context, o exportOptions, src *sourceTree, c *console) error {
 	since, err := c.spanOf("since", o.since)
 	if err != nil {
 		return err
 	}
-	s, err := view.OpenSite(siteSource{tree: src, console: c}, o.site, src.Redact)
+	s, err := view.OpenSite(siteSource{sourceTree: src, console: c}, o.site, src.Redact)
 	if err != nil {
 		return refuse(exitUsage, "export: %s", err)
 	}
@@ -116,7 +116,7 @@ const maxKeyed = 64 << 20
 
 // siteKey returns a hash of all that pages depend on beside their sessions: the program, the
 // options with the files that they name, and the time zone.
-func siteKey(src *tree) (string, error) {
+func siteKey(src *sourceTree) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, view.SiteFormat, version(), src.flags.options, src.Prices().Source(), sessioncore.ZoneName())
 	for _, file := range []string{src.RedactRules, src.Options.Prices} {

@@ -41,7 +41,7 @@ func statsCommand() *cobra.Command {
 			"prices=none leaves them out.",
 		Example: "  sessionfs stats --by model,cwd --since 30d\n  sessionfs stats --by week --svg weeks.svg",
 		Args:    maybeSource,
-	}, func(cmd *cobra.Command, src *tree, _ []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, _ []string) error {
 		return runStats(cmd.Context(), o, src, consoleOf(cmd))
 	})
 	flags := cmd.Flags()
@@ -74,7 +74,7 @@ func (o *statsOptions) check() error {
 }
 
 // runStats prints what sessions cost.
-func runStats(ctx context.Context, o statsOptions, src *tree, c *console) error {
+func runStats(ctx context.Context, o statsOptions, src *sourceTree, c *console) error {
 	if o.today {
 		o.since = "today"
 		o.until = "today"

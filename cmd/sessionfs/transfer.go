@@ -57,7 +57,7 @@ func bundleCommand() *cobra.Command {
 			"Of other agents' sessions, --redact makes masked ones of omp.",
 		Example: "  sessionfs bundle 019d3d9 | ssh desktop sessionfs import -",
 		Args:    someArgs,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		return runBundle(cmd.Context(), bundleOptions{sessions: args}, src, consoleOf(cmd))
 	})
 	masks(cmd)
@@ -65,7 +65,7 @@ func bundleCommand() *cobra.Command {
 }
 
 // runBundle writes an archive of sessions.
-func runBundle(ctx context.Context, o bundleOptions, src *tree, c *console) error {
+func runBundle(ctx context.Context, o bundleOptions, src *sourceTree, c *console) error {
 	if isTerminal(c.out) {
 		return refuse(exitUsage, "bundle: the archive would go to the terminal; redirect it: "+
 			"sessionfs bundle SESSION > FILE.tar")
@@ -95,7 +95,7 @@ func runBundle(ctx context.Context, o bundleOptions, src *tree, c *console) erro
 }
 
 // bundledDirs returns the directories of the sessions that arguments name.
-func (src *tree) bundledDirs(sessions []string) (dirs []string, err error) {
+func (src *sourceTree) bundledDirs(sessions []string) (dirs []string, err error) {
 	for _, name := range sessions {
 		found, err := src.AllNamed(name)
 		if err != nil {
@@ -148,7 +148,7 @@ func importCommand() *cobra.Command {
 			"refused.",
 		Example: "  sessionfs import ~/old-laptop/.omp/agent " + agents.All()[0].InHome() + "\n  ssh laptop sessionfs bundle 019d3d9 | sessionfs import -",
 		Args:    someArgs,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		o.paths = args
 		return runImport(cmd.Context(), o, src, consoleOf(cmd))
 	})
@@ -160,7 +160,7 @@ func importCommand() *cobra.Command {
 }
 
 // runImport puts the sessions that the arguments name into SOURCE.
-func runImport(ctx context.Context, o importOptions, src *tree, c *console) error {
+func runImport(ctx context.Context, o importOptions, src *sourceTree, c *console) error {
 	handing, err := src.HandoverImporter(o.to)
 	if err != nil {
 		return refuse(exitUsage, "import: %s", err)

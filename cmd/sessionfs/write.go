@@ -35,13 +35,13 @@ func writeCommand() *cobra.Command {
 			"the lines before it have taken effect, those behind it have not.",
 		Example: "  echo 'A better title' | sessionfs write by-id/019d3d9/title",
 		Args:    oneArg,
-	}, func(cmd *cobra.Command, src *tree, args []string) error {
+	}, func(cmd *cobra.Command, src *sourceTree, args []string) error {
 		return runWrite(cmd.Context(), writeOptions{path: args[0]}, src, consoleOf(cmd))
 	})
 }
 
 // runWrite writes the standard input to a control file, and prints the answers.
-func runWrite(ctx context.Context, o writeOptions, src *tree, c *console) error {
+func runWrite(ctx context.Context, o writeOptions, src *sourceTree, c *console) error {
 	paths, err := src.Expand(o.path)
 	switch {
 	case err != nil:

@@ -13,8 +13,8 @@ import (
 	"sessionfs/sessioncore/view"
 )
 
-// Printer prints a file with its edits.
-type Printer struct {
+// EditPrinter prints a file with its edits.
+type EditPrinter struct {
 	Out   *view.Screen
 	Width int                    // of the terminal in columns; 0 for no limit
 	Last  int                    // the greatest number of a line
@@ -43,7 +43,7 @@ const (
 const noneAbove = Nobody - 1
 
 // layOut chooses the columns: half of the terminal is for the text.
-func (p *Printer) layOut() {
+func (p *EditPrinter) layOut() {
 	c := blameColumns{number: len(fmt.Sprint(p.Last))}
 	said := 0
 	for i := range p.Edits {
@@ -82,7 +82,7 @@ func saidOf(e *FileEdit) string {
 
 // Line prints the line of a number, which counts from 1: on a terminal in columns, elsewhere with
 // tabs between them.
-func (p *Printer) Line(number int, text string, line Line) {
+func (p *EditPrinter) Line(number int, text string, line Line) {
 	switch {
 	case p.JSON:
 		p.object(number, text, line)
@@ -108,7 +108,7 @@ func mark(line Line) string {
 }
 
 // forPeople prints a line on a terminal.
-func (p *Printer) forPeople(number int, text string, line Line) {
+func (p *EditPrinter) forPeople(number int, text string, line Line) {
 	if p.columns.number == 0 {
 		p.layOut()
 	}
@@ -152,7 +152,7 @@ const rangeSaid = 240
 // Ranges prints the edits of the lines from a number on without their texts: a row for each range of lines
 // with the same edit, with tabs between its columns. These are the numbers, the time after ~ or nothing,
 // the agent, the ids of session and entry with # between them, and the title with the prompt.
-func (p *Printer) Ranges(from int, lines []Line) {
+func (p *EditPrinter) Ranges(from int, lines []Line) {
 	for begin := 0; begin < len(lines); {
 		end := begin + 1
 		for end < len(lines) && lines[end] == lines[begin] {
@@ -184,7 +184,7 @@ type editJSON struct {
 	Exact   bool   `json:"exact"`
 }
 
-func (p *Printer) object(number int, text string, line Line) {
+func (p *EditPrinter) object(number int, text string, line Line) {
 	object := struct {
 		Line int    `json:"line"`
 		Text string `json:"text"`
@@ -205,7 +205,7 @@ func (p *Printer) object(number int, text string, line Line) {
 }
 
 // Diffs prints the edits as diffs of the file name below their prompts, the newest first.
-func (p *Printer) Diffs(name string) {
+func (p *EditPrinter) Diffs(name string) {
 	for i, e := range slices.Backward(p.Edits) {
 		if i < len(p.Edits)-1 {
 			p.Out.WriteString("\n")

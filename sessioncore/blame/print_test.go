@@ -34,7 +34,7 @@ func TestLinesOnTerminal(t *testing.T) {
 	write := func(width int) string {
 		var out bytes.Buffer
 		screen := &view.Screen{Writer: bufio.NewWriter(&out), People: true}
-		p := &Printer{Out: screen, Width: width, Last: 11, Edits: edits, Agent: func(*FileEdit) string { return "claude" }}
+		p := &EditPrinter{Out: screen, Width: width, Last: 11, Edits: edits, Agent: func(*FileEdit) string { return "claude" }}
 		for i, line := range lines {
 			p.Line(7+i, text, line)
 		}

@@ -188,14 +188,14 @@ func (o *maskedObject) Search(ctx context.Context, scan *Scan, size int64) error
 // Close implements storage.Object.
 func (o *maskedObject) Close() error { return o.obj.Close() }
 
-// called is the file of a session that another one may have called.
-type called interface {
+// calledObject is the file of a session that another one may have called.
+type calledObject interface {
 	InCaller(ctx context.Context, ids map[string]bool) (found map[string]bool, err error)
 }
 
 // InCaller returns those ids that are records of the session that called the masked one.
 func (o *maskedObject) InCaller(ctx context.Context, ids map[string]bool) (found map[string]bool, err error) {
-	file, ok := o.obj.(called)
+	file, ok := o.obj.(calledObject)
 	if !ok {
 		return nil, nil
 	}

@@ -76,7 +76,7 @@ func openThrough(t *testing.T, table *postgrestest.Table, l *line, o Options) op
 	return openSource(t, src, o)
 }
 
-func openSource(t *testing.T, src *Source, o Options) opened {
+func openSource(t *testing.T, src *TableSource, o Options) opened {
 	t.Helper()
 	log, sent := &bytes.Buffer{}, &traced{}
 	src.pool.ConnConfig.Tracer = sent

@@ -32,7 +32,7 @@ type look struct {
 	seen   string      // first transaction whose changes were not seen (an xid8); "" to read all rows next
 	server string      // the server that answered, and its trigger: of another one all rows are read
 	breaks int64       // pool.breaks before it
-	noted  atomic.Bool // changes are noted (Source.Trigger)
+	noted  atomic.Bool // changes are noted (TableSource.Trigger)
 
 	mu      sync.Mutex    // guards the fields below
 	running chan struct{} // closed at the end of the look that is under way; nil if none is

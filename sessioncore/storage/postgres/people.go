@@ -139,7 +139,7 @@ func (s *Storage) checkPath(name string) error {
 }
 
 // findPlace finds the prefixes of the sessions, if none was given.
-func (s *Storage) findPlace(ctx context.Context, src *Source) error {
+func (s *Storage) findPlace(ctx context.Context, src *TableSource) error {
 	if src.HasPrefix {
 		return nil
 	}
@@ -175,7 +175,7 @@ const maxNamed = 10
 
 // checkPrefix returns an error if a prefix is certainly a mistake: it ends within a name, or no row
 // begins with it while there are others.
-func (s *Storage) checkPrefix(ctx context.Context, src *Source) error {
+func (s *Storage) checkPrefix(ctx context.Context, src *TableSource) error {
 	odd := src.Prefix != "" && !strings.HasSuffix(src.Prefix, "/")
 	if !src.HasPrefix || !odd && (len(s.rows) > 0 || s.opts.Empty) {
 		return nil

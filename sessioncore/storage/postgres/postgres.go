@@ -70,7 +70,7 @@ var _ storage.Storage = (*Storage)(nil)
 
 // Open connects to a database and reads the table. The error says which of both is wrong, and why.
 // Callers must close the Storage.
-func Open(ctx context.Context, src *Source, o Options) (*Storage, error) {
+func Open(ctx context.Context, src *TableSource, o Options) (*Storage, error) {
 	s := newStorage(o)
 	s.table = src.Table
 	s.quoted = src.table
@@ -112,7 +112,7 @@ func newStorage(o Options) *Storage {
 }
 
 // begin checks the table and reads it.
-func (s *Storage) begin(ctx context.Context, src *Source) error {
+func (s *Storage) begin(ctx context.Context, src *TableSource) error {
 	schema, err := s.checkTable(ctx, src)
 	if err != nil {
 		return err

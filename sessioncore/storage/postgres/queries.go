@@ -24,7 +24,7 @@ const (
 )
 
 // makeQueries returns the queries for a table. changes is the table in which its changes are noted
-// (Source.Trigger), which need not be there.
+// (TableSource.Trigger), which need not be there.
 func makeQueries(table, changes string) (q queries) {
 	q.setChangeQueries(table, changes)
 	q.setContentQueries(table, changes)
@@ -112,7 +112,7 @@ func (q *queries) setWriteQueries(table string) {
 }
 
 // checkTable returns the schema of the table, quoted, or an error unless the client made it.
-func (s *Storage) checkTable(ctx context.Context, src *Source) (schema string, err error) {
+func (s *Storage) checkTable(ctx context.Context, src *TableSource) (schema string, err error) {
 	var version int
 	var encoding string
 	var columns []string

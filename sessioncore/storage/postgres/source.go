@@ -13,8 +13,8 @@ import (
 // DefaultTable is the name that the client gives the table.
 const DefaultTable = "omp_session_files"
 
-// Source names a database and a table in it.
-type Source struct {
+// TableSource names a database and a table in it.
+type TableSource struct {
 	// Shown is the source without a password, for messages.
 	Shown string
 	// Table is the table's name as PostgreSQL keeps it, with the schema if one was given.
@@ -48,7 +48,7 @@ var ErrPassword = errors.New("a password does not belong on the command line, wh
 
 // ParseSource parses postgres://user@host/database?table=…&prefix=…; other parameters are those of
 // PostgreSQL's own tools. No error has the text of the URL, which may have a password.
-func ParseSource(text string) (*Source, error) {
+func ParseSource(text string) (*TableSource, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, errors.New("not a URL of the form postgres://user@host/database")
@@ -64,7 +64,7 @@ func ParseSource(text string) (*Source, error) {
 	if secret || query.Has("password") || query.Has("sslpassword") {
 		return nil, ErrPassword
 	}
-	src := &Source{Table: DefaultTable, Prefix: query.Get("prefix"), HasPrefix: query.Has("prefix")}
+	src := &TableSource{Table: DefaultTable, Prefix: query.Get("prefix"), HasPrefix: query.Has("prefix")}
 	if query.Has("table") {
 		src.Table = query.Get("table")
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestParseSource(t *testing.T) {
 	t.Setenv("PGPASSWORD", "from-the-environment")
-	for text, want := range map[string]Source{
+	for text, want := range map[string]TableSource{
 		"postgres://me@db.example/team":                           {Table: "omp_session_files"},
 		"postgresql://me@db.example:5433/team?sslmode=disable":    {Table: "omp_session_files"},
 		"postgres://me@h/d?table=Sessions&prefix=/home/me/a%20b/": {Table: "sessions", Prefix: "/home/me/a b/", HasPrefix: true},
@@ -22,7 +22,7 @@ func TestParseSource(t *testing.T) {
 		got, err := ParseSource(text)
 		require.NoError(t, err, text)
 		require.Equal(t, text, got.Shown)
-		require.Equal(t, want, Source{Table: got.Table, Prefix: got.Prefix, HasPrefix: got.HasPrefix}, text)
+		require.Equal(t, want, TableSource{Table: got.Table, Prefix: got.Prefix, HasPrefix: got.HasPrefix}, text)
 		require.Equal(t, "from-the-environment", got.pool.ConnConfig.Password)
 		require.Equal(t, `"`+strings.ReplaceAll(want.Table, ".", `"."`)+`"`, got.table)
 		require.NotContains(t, got.pool.ConnConfig.RuntimeParams, "table")

@@ -15,7 +15,7 @@ const (
 // Trigger returns statements that an administrator runs with psql. They install a trigger that
 // records the changed rows of the source's table, the transactions and the heads in a table of
 // ours. A look then reads these alone, and lists need no contents.
-func (src *Source) Trigger() string {
+func (src *TableSource) Trigger() string {
 	return strings.NewReplacer("SESSIONS", src.table, "BYTES", strconv.Itoa(headSize)).Replace(triggerText)
 }
 
