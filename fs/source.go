@@ -84,7 +84,7 @@ func checkLink(source *dir.Storage, name string, s *dir.Storage) error {
 	return nil
 }
 
-// pi can keep its sessions elsewhere (docs/format.md, pi): directly in the directory of
+// pi can keep its sessions elsewhere (docs/format-pi.md): directly in the directory of
 // PI_CODING_AGENT_SESSION_DIR, or else of sessionDir in settings.json.
 
 const (

@@ -119,7 +119,9 @@ const maxModels = 3
 
 // subject returns the subject of the page of a session, or of the branch to an entry. Callers must
 // release the session.
-func (src *sourceTree) subject(ctx context.Context, at source.NamedSession) (snap *sessioncore.Snapshot, of view.Subject, err error) {
+func (src *sourceTree) subject(ctx context.Context, at source.NamedSession) (
+	snap *sessioncore.Snapshot, of view.Subject, err error,
+) {
 	snap, bill, err := src.Spent(ctx, at.Dir)
 	if err != nil {
 		return nil, of, fmt.Errorf("%s: %w", at.Dir, err)

@@ -319,7 +319,9 @@ func runTar(ctx context.Context, o tarOptions, src *sourceTree, c *console) erro
 
 // writeArchive archives what a mount would show at paths. tar.Writer.AddFS gives up at an unreadable
 // file. Here it is reported, and the archive goes on, as with tar: then failed is set.
-func (src *sourceTree) writeArchive(ctx context.Context, c *console, out *tar.Writer, paths []string) (failed bool, err error) {
+func (src *sourceTree) writeArchive(
+	ctx context.Context, c *console, out *tar.Writer, paths []string,
+) (failed bool, err error) {
 	err = src.eachPath(ctx, c, paths, func(top string) error {
 		return iofs.WalkDir(src, top, func(name string, it iofs.DirEntry, err error) error {
 			if it == nil { // there is no top

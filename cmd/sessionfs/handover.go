@@ -75,7 +75,9 @@ func (p *picker) receiver(agent string) (mountopts.AgentDir, error) {
 }
 
 // handOver makes the session of another agent, and returns its id.
-func (p *picker) handOver(ctx context.Context, to mountopts.AgentDir, at source.NamedSession, cwd string) (id string, err error) {
+func (p *picker) handOver(
+	ctx context.Context, to mountopts.AgentDir, at source.NamedSession, cwd string,
+) (id string, err error) {
 	cwd, err = filepath.EvalSymlinks(cwd)
 	if err != nil {
 		return "", err

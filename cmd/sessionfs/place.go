@@ -39,7 +39,9 @@ func (src *sourceTree) searcher(query *search.Query, limit int) (*search.Searche
 // onSource makes a command work on SOURCE: it adds the flags of SOURCE, opens it, and closes it
 // afterwards. Where the arguments are paths, SOURCE is the one in which they lie, if any
 // (docs/design.md section 8, Commands without a mount).
-func onSource(are source.Arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *sourceTree, args []string) error) *cobra.Command {
+func onSource(
+	are source.Arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *sourceTree, args []string) error,
+) *cobra.Command {
 	writes := cmd.Name() == "write"
 	flags := sourceFlags{
 		args:      are,

@@ -39,7 +39,7 @@ type Files struct {
 	Parse func(name string, text []byte) []Prompt
 }
 
-// LinesName is the file of prompts of Claude Code and Codex (docs/format.md, Claude Code; Codex).
+// LinesName is the file of prompts of Claude Code and Codex (docs/format-claude.md and docs/format-codex.md).
 const LinesName = "history.jsonl"
 
 // Lines returns the history of Claude Code or Codex in files.

@@ -4,7 +4,7 @@ import "sessionfs/sessioncore/internal/rawjson"
 
 // EachNested calls f for each call that a tool made while it ran, as its result records it: the
 // Name, Arguments, IsError, ErrorMessage, and Truncated if the arguments are not all recorded. pi
-// records such calls beside the result (docs/format.md, pi), omp's eval the events of its cells.
+// records such calls beside the result (docs/format-pi.md), omp's eval the events of its cells.
 func EachNested(result *Members, f func(*Members)) {
 	details := result[Details]
 	var previews map[string]rawjson.Value // of the arguments, by call

@@ -12,7 +12,7 @@ import (
 )
 
 // This file searches long results that another agent keeps in files beside a session
-// (docs/format.md, Claude Code). The entry that names the file is the hit.
+// (docs/format-claude.md). The entry that names the file is the hit.
 
 const (
 	outputsDir = "tool-results"

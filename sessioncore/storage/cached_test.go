@@ -24,6 +24,6 @@ func TestCached(t *testing.T) {
 	grown.Size++
 	require.False(t, settled.IsOf(grown))
 
-	early := storage.Cached[string]{Value: "a", Token: token, ReadAt: changed} // the file may change once more in this tick
+	early := storage.Cached[string]{Value: "a", Token: token, ReadAt: changed} // it may change again in this tick
 	require.False(t, early.IsOf(token))
 }

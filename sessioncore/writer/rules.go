@@ -10,7 +10,7 @@ import "sync"
 // counts and compacts them, and sends their context to a model. A field has a rule if that code
 // fails when it is missing or of another kind, or shows or sends something else. Types and roles
 // that neither version knows are refused, as both would ignore them silently, except those of xcsh.
-// Those of pi (docs/format.md, pi) come from the code of 0.73.1, 0.87.1 and 1.5.2; types that only
+// Those of pi (docs/format-pi.md) come from the code of 0.73.1, 0.87.1 and 1.5.2; types that only
 // omp has are refused.
 var shapes = sync.OnceValue(func() map[string]*shape { return parseShapes(shapeTable) })
 

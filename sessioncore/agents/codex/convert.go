@@ -12,7 +12,7 @@ import (
 
 var provider = agents.Provider{API: "openai-codex-responses", Name: "openai-codex", Model: "codex", Numbered: true}
 
-// converter makes the entries of the records of one rollout (docs/format.md, Codex). The conversation
+// converter makes the entries of the records of one rollout (docs/format-codex.md). The conversation
 // is linear, and returns to an earlier entry when turns are rolled back.
 type converter struct {
 	*agents.Builder

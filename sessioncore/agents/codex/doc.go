@@ -1,4 +1,4 @@
-// Package codex shows the rollouts of Codex as session files (docs/format.md, Codex).
+// Package codex shows the rollouts of Codex as session files (docs/format-codex.md).
 package codex
 
 // Name is the agent's name, also in omp's own import.

@@ -10,7 +10,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file tells the words of a person from the program's (docs/format.md, Codex): in messages in the
+// This file tells the words of a person from the program's (docs/format-codex.md): in messages in the
 // person's name, and in records beside them.
 
 // author is the author of a message in the person's name.

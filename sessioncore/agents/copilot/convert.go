@@ -19,8 +19,7 @@ const maxUses = 16
 
 var provider = agents.Provider{API: "github-copilot", Name: "github-copilot", Model: "unknown"}
 
-// converter makes entries of the events of a session, or of one of its subagents (docs/format.md,
-// GitHub Copilot CLI).
+// converter makes entries of the events of a session, or of one of its subagents (docs/format-copilot.md).
 type converter struct {
 	*agents.Builder
 	callers    callers

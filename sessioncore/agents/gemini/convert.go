@@ -9,7 +9,7 @@ import (
 )
 
 // converter makes the entries of the records of one file, a log in which a message is replaced by a
-// later one with its id (docs/format.md, Gemini CLI).
+// later one with its id (docs/format-gemini.md).
 type converter struct {
 	*agents.Builder
 	root    *messagePlace            // before the first message

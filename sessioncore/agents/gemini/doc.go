@@ -1,2 +1,2 @@
-// Package gemini shows the sessions of Gemini CLI (docs/format.md, Gemini CLI).
+// Package gemini shows the sessions of Gemini CLI (docs/format-gemini.md).
 package gemini

@@ -9,7 +9,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// converter makes the entries of the log of an agent (docs/format.md, Kimi Code).
+// converter makes the entries of the log of an agent (docs/format-kimi.md).
 type converter struct {
 	*agents.Builder
 	line    int64             // of the record

@@ -1,2 +1,2 @@
-// Package kimi shows the sessions of Kimi Code (docs/format.md, Kimi Code).
+// Package kimi shows the sessions of Kimi Code (docs/format-kimi.md).
 package kimi

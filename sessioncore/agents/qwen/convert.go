@@ -10,8 +10,7 @@ import (
 // agentPrefix begins the names of subagents' files.
 const agentPrefix = "agent-"
 
-// converter makes the entries of the records of one file, a log of records in a tree (docs/format.md,
-// Qwen Code).
+// converter makes the entries of the records of one file, a log of records in a tree (docs/format-qwen.md).
 type converter struct {
 	*agents.Builder
 	ends  map[string]string // by records: the entry on which those behind them hang

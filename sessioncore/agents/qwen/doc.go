@@ -1,2 +1,2 @@
-// Package qwen shows the sessions of Qwen Code (docs/format.md, Qwen Code).
+// Package qwen shows the sessions of Qwen Code (docs/format-qwen.md).
 package qwen

@@ -43,7 +43,7 @@ var gzipped = &format{
 	unpackers: &sync.Pool{New: func() any { return &unpacker{in: newReader(), data: &members{}, cat: "zcat"} }},
 }
 
-// zstandard is the format of Codex's rollouts (docs/format.md, Codex). The longest have 37 GB.
+// zstandard is the format of Codex's rollouts (docs/format-codex.md). The longest have 37 GB.
 var zstandard = &format{
 	ending: ZstdEnding, magic: "\x28\xb5\x2f\xfd", program: "zstd", maxSize: 1 << 36,
 	sizeOf: func(obj storage.Object, size int64) (int64, bool) {
