@@ -29,7 +29,8 @@ func (c *Conn) Version() Version { return c.version }
 // Reads reports whether the transaction reads the same state as an earlier one. It is false where a write may
 // not have changed the times of the files.
 func (c *Conn) Reads(earlier Version) bool {
-	return c.version.state == earlier.state && !earlier.state.log.Racy(earlier.at)
+	isSettled := !earlier.state.log.Racy(earlier.at) && !earlier.state.database.Racy(earlier.at)
+	return isSettled && c.version.state == earlier.state
 }
 
 // EachRow calls f for each row of a query until f fails. arguments are the texts for its parameters.
