@@ -166,3 +166,16 @@ func TestLines(t *testing.T) {
 		require.Equal(t, c.want, Lines(c.text, c.edits), c.name)
 	}
 }
+
+// ExampleLines is the example at the head of replay.
+func ExampleLines() {
+	edits := [][]Change{
+		{{Old: "b", New: "B\nC"}},
+		{{Old: "C", New: "c"}},
+	}
+	fmt.Println(Lines("a\nB\nc\n", edits))
+	fmt.Println(Lines("B\nx\nc\n", edits)) // a person has put a line in between
+	// Output:
+	// [{-1 false} {0 true} {1 true}]
+	// [{0 false} {-1 false} {1 false}]
+}

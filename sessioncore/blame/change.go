@@ -1,7 +1,6 @@
 package blame
 
 import (
-	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -15,79 +14,107 @@ import (
 
 // Change is one change of a file: Old becomes New.
 type Change struct {
-	Old, New string
-	Whole    bool // New is the whole file
-	All      bool // wherever Old is
-	// Lines says that Old and New are whole lines.
-	Lines bool
-	// From and To are the numbers of the lines that New replaces, where Old is not known: none if
-	// To is below From. From is 0 where Old is known, and atEnd behind the last line.
-	From, To int
+	Old   string
+	New   string
+	Whole bool // New is the whole file
+	All   bool // every place of Old is replaced, not only the first one
+	Lines bool // Old and New are whole lines
+
+	// From and To are the numbers of the first and the last line that New replaces, from 1, where Old is
+	// not known. To is From-1 if New replaces none. From is 0 where Old is known, and atEnd for New behind
+	// the last line.
+	From int
+	To   int
 }
 
+// atEnd is the From of a change behind the last line.
 const atEnd = -1
 
-// arguments are those of one edit, by their roles.
-type arguments struct{ of [message.Roles]rawjson.Value }
+// arguments are the arguments of one edit.
+type arguments struct {
+	byRole [message.Roles]rawjson.Value
+}
 
+// argumentsOf returns the arguments in a call of a tool, or in one item of its list of edits.
 func argumentsOf(tool string, v rawjson.Value) (a arguments) {
 	for m := range v.EachMember {
-		a.of[message.ArgumentOf(tool, m.Name()).Role] = m.Value
+		role := message.ArgumentOf(tool, m.Name()).Role
+		a.byRole[role] = m.Value
 	}
 	return a
 }
 
+// text returns the argument with a role. ok is false if it is no string.
 func (a *arguments) text(role message.ArgumentRole) (text string, ok bool) {
-	return textOf(a.of[role]), a.of[role].IsString()
+	v := a.byRole[role]
+	return textOf(v), v.IsString()
 }
 
-// textOf returns a string with the line ends that blame compares.
+// textOf returns a string in which each line ends in a newline alone, as blame compares lines.
 func textOf(v rawjson.Value) string {
 	text, _ := v.Text()
 	return strings.ReplaceAll(text, "\r\n", "\n")
 }
 
-// Changes returns the changes of one file that the arguments of a tool's call ask for; is knows the
-// file by its path.
+// Changes returns the changes of one file that a call of a tool with arguments v makes, if it succeeds. is
+// knows the file by its path. An agent names changes in one of these ways:
+//
+//	{"file_path": "a.go", "old_string": "x", "new_string": "y"}    one change
+//	{"file_path": "a.go", "edits": [{"old_string": …}, …]}          a list of changes
+//	{"input": "…"}                                                  a patch
+//	{"command": ["apply_patch", "*** Begin Patch …"]}               a patch in any text
 func Changes(tool string, v rawjson.Value, is func(path string) bool) (list []Change) {
 	a := argumentsOf(tool, v)
-	dir := textOf(v.Member("workdir"))
-	inPatch := func(name string) bool {
-		if _, _, isAbs := names.AbsPath(name); dir != "" && !isAbs && !strings.HasPrefix(name, "~") {
-			name = path.Join(dir, name)
+	workDir := textOf(v.Member("workdir"))
+	isInPatch := func(name string) bool {
+		_, _, isAbs := names.AbsPath(name)
+		if workDir != "" && !isAbs && !strings.HasPrefix(name, "~") {
+			name = path.Join(workDir, name)
 		}
 		return is(name)
 	}
-	file, named := a.text(message.FileRole)
-	isFile := named && is(file)
-	verb := a.of[message.VerbRole]
+	file, isNamed := a.text(message.FileRole)
+	isFile := isNamed && is(file)
+	verb := a.byRole[message.VerbRole]
 	if len(verb) == 0 {
-		verb = a.of[message.CommandRole]
+		verb = a.byRole[message.CommandRole]
 	}
-	list = a.changes(isFile, message.WritesWhole(tool, verb), inPatch)
-	if old, replaces := a.text(message.OldRole); len(list) == 1 && replaces && old == "" {
-		list[0].Whole = true // of a file that is new
+	list = a.changes(isFile, message.WritesWhole(tool, verb), isInPatch)
+	old, hasOld := a.text(message.OldRole)
+	if len(list) == 1 && hasOld && old == "" {
+		list[0].Whole = true // the file is new
 	}
-	for item := range a.of[message.EditsRole].EachElement {
-		inner := argumentsOf(tool, item)
-		own, has := inner.text(message.FileRole)
-		list = append(list, inner.changes(has && is(own) || !has && isFile, false, inPatch)...)
+	for item := range a.byRole[message.EditsRole].EachElement {
+		edit := argumentsOf(tool, item)
+		isOfFile := isFile
+		name, hasName := edit.text(message.FileRole)
+		if hasName {
+			isOfFile = is(name)
+		}
+		list = append(list, edit.changes(isOfFile, false, isInPatch)...)
 	}
 	for m := range v.EachMember {
-		if message.ArgumentOf(tool, m.Name()).Use == message.PatchUse && m.Value.IsString() {
-			list = append(list, sections(textOf(m.Value), inPatch)...)
+		use := message.ArgumentOf(tool, m.Name()).Use
+		if use == message.PatchUse && m.Value.IsString() {
+			list = append(list, sections(textOf(m.Value), isInPatch)...)
 		}
 	}
-	if len(list) == 0 {
-		eachText(v, 0, func(text string) { list = append(list, patched(text, inPatch)...) })
+	if len(list) > 0 {
+		return list
 	}
+	eachText(v, 0, func(text string) {
+		list = append(list, patched(text, isInPatch)...)
+	})
 	return list
 }
 
-// changes returns the changes of one edit; isFile says that it is of the file.
-func (a *arguments) changes(isFile, writes bool, inPatch func(string) bool) []Change {
-	if diff, ok := a.text(message.DiffRole); ok {
-		if list := patched(diff, inPatch); len(list) > 0 || !isFile {
+// changes returns the changes of one edit. isFile says that the edit names the file, isInPatch knows the
+// file by its path in a patch, and writesWhole says that a content is the whole file.
+func (a *arguments) changes(isFile, writesWhole bool, isInPatch func(string) bool) []Change {
+	diff, hasDiff := a.text(message.DiffRole)
+	if hasDiff {
+		list := patched(diff, isInPatch)
+		if len(list) > 0 || !isFile {
 			return list
 		}
 		return hunks(strings.Split(diff, "\n"))
@@ -95,23 +122,36 @@ func (a *arguments) changes(isFile, writes bool, inPatch func(string) bool) []Ch
 	if !isFile {
 		return nil
 	}
-	if text, ok := a.text(message.NewRole); ok {
-		if line, err := strconv.Atoi(string(a.of[message.BehindRole])); err == nil {
-			return []Change{{New: strings.TrimSuffix(text, "\n") + "\n", Lines: true, From: line + 1, To: line}}
-		}
-		old, _ := a.text(message.OldRole)
-		return []Change{{Old: old, New: text, All: a.of[message.AllRole].Truthy()}}
+	text, hasNew := a.text(message.NewRole)
+	if hasNew {
+		return []Change{a.replacing(text)}
 	}
-	if text, ok := a.text(message.ContentRole); ok && writes {
-		return []Change{{New: text, Whole: true}}
+	content, hasContent := a.text(message.ContentRole)
+	if hasContent && writesWhole {
+		return []Change{{New: content, Whole: true}}
 	}
 	return nil
 }
 
-// maxDepth is how deep texts in arguments are looked for.
+// replacing returns the change that puts a text behind the line with a number, or in place of the old text.
+func (a *arguments) replacing(text string) Change {
+	line, err := strconv.Atoi(string(a.byRole[message.BehindRole]))
+	if err == nil {
+		return Change{
+			New:   strings.TrimSuffix(text, "\n") + "\n",
+			Lines: true,
+			From:  line + 1,
+			To:    line,
+		}
+	}
+	old, _ := a.text(message.OldRole)
+	return Change{Old: old, New: text, All: a.byRole[message.AllRole].Truthy()}
+}
+
+// maxDepth bounds how deep in the arguments texts are read.
 const maxDepth = 4
 
-// eachText calls f for the texts in a value.
+// eachText calls f for the texts in a value that is at a depth of the arguments.
 func eachText(v rawjson.Value, depth int, f func(string)) {
 	if v.IsString() {
 		f(textOf(v))
@@ -131,14 +171,14 @@ const (
 	patchEnd   = "\n*** End Patch"
 )
 
-// patched returns the changes of the file in the patches of apply_patch in a text.
+// patched returns the changes of the file in all patches of apply_patch in a text.
 func patched(text string, is func(string) bool) (list []Change) {
 	for {
 		_, patch, found := strings.Cut(text, patchBegin)
 		if !found {
 			return list
 		}
-		if strings.HasPrefix(patch, `\n`) { // in a string
+		if strings.HasPrefix(patch, `\n`) { // the text is source code, and the patch a string in it
 			patch = string(rawjson.AppendDecoded(nil, []byte(patch)))
 		}
 		patch, text, _ = strings.Cut(patch, patchEnd)
@@ -146,16 +186,20 @@ func patched(text string, is func(string) bool) (list []Change) {
 	}
 }
 
+// files returns the changes of the file in one patch of apply_patch:
+//
+//	*** Update File: a.go
+//	@@
+//	-old
+//	+new
 func files(patch string, is func(string) bool) (list []Change) {
-	var section []string
+	var section []string // the lines about one file
 	isFile := false
 	adds := false
 	end := func() {
-		switch {
-		case !isFile:
-		case adds:
+		if isFile && adds {
 			list = append(list, added(section))
-		default:
+		} else if isFile {
 			list = append(list, hunks(section)...)
 		}
 		section = nil
@@ -168,7 +212,9 @@ func files(patch string, is func(string) bool) (list []Change) {
 			isFile = is(path)
 			adds = mark == "*** Add File"
 		case "*** Move to":
-			isFile = isFile || is(path)
+			if is(path) {
+				isFile = true
+			}
 		default:
 			section = append(section, line)
 		}
@@ -177,8 +223,8 @@ func files(patch string, is func(string) bool) (list []Change) {
 	return list
 }
 
-// operation is a line of a patch of omp's edit: lines that are replaced or removed, or before or
-// after which others are put.
+// operation matches a line of a patch of omp's edit. "PUT 3.=5:" replaces the lines 3 to 5, "PUT <3:" puts
+// lines before line 3, "PUT >3:" behind it, "PUT $:" at the end, and "CUT 3" removes line 3.
 var operation = regexp.MustCompile(`^(?:PUT|CUT) ([<>]?)(\d+|\$)(?:\.=(\d+))?:?$`)
 
 // anchored returns a change of which nothing is known if a patch of omp's edit in 14.9 has the file:
@@ -192,70 +238,123 @@ func anchored(text string, is func(string) bool) []Change {
 	return nil
 }
 
-// sections returns the changes of the file in a patch of omp's edit. The numbers of lines are those
-// before the patch, so the last ones come first. Operations on blocks and on
-// lines that were cut do not tell those.
-func sections(text string, is func(string) bool) (list []Change) {
+// sections returns the changes of the file in a patch of omp's edit:
+//
+//	[a.go#1A2B]
+//	PUT 3.=5:
+//	+new line
+//
+// The numbers of lines are those before the patch, so the changes of the last lines come first. An operation
+// on a block, or on lines that were cut, does not tell its lines.
+func sections(text string, is func(string) bool) []Change {
 	if message.IsAnchored([]byte(text)) {
 		return anchored(text, is)
 	}
-	var section []Change
-	var body []byte // of the last operation
-	isFile := false
-	endBody := func() {
-		if len(section) > 0 {
-			section[len(section)-1].New = string(body)
-		}
-		body = body[:0]
-	}
-	end := func() {
-		endBody()
-		if isFile {
-			slices.SortStableFunc(section, func(a, b Change) int { return cmp.Or(a.From-b.From, a.To-b.To) })
-			slices.Reverse(section)
-			list = append(list, section...)
-		}
-		section = nil
-	}
+	r := sectionReader{is: is}
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		isBody := strings.HasPrefix(line, "+")
-		if path := message.SectionPath(strings.TrimLeft(line, " \t")); path != "" && !isBody {
-			if !strings.HasPrefix(line, "MV ") {
-				end()
-				isFile = false
-			}
-			isFile = isFile || is(path)
-		} else if isBody && len(section) > 0 {
-			body = append(append(body, line[1:]...), '\n')
-		} else if op := strings.TrimSpace(line); op != "" && !isBody && !strings.HasPrefix(op, "***") {
-			endBody()
-			section = append(section, operationOf(op))
-		}
+		r.addLine(strings.TrimRight(line, "\n"))
 	}
-	end()
-	return list
+	r.endSection()
+	return r.changes
 }
 
-// operationOf returns the change without its text that a line of a patch of omp's edit asks for.
+// sectionReader reads a patch of omp's edit line by line.
+type sectionReader struct {
+	is      func(path string) bool // the path is the file's
+	changes []Change               // of the file, in the sections that have ended
+
+	isFile  bool     // the section is the file's
+	section []Change // the operations of the section
+	body    []byte   // the new text of the last operation
+}
+
+// addLine reads a line without its newline.
+func (r *sectionReader) addLine(line string) {
+	if strings.HasPrefix(line, "+") {
+		r.addBody(line[1:])
+		return
+	}
+	path := message.SectionPath(strings.TrimLeft(line, " \t"))
+	if path != "" {
+		r.addPath(path, strings.HasPrefix(line, "MV "))
+		return
+	}
+	op := strings.TrimSpace(line)
+	if op != "" && !strings.HasPrefix(op, "***") {
+		r.endBody()
+		r.section = append(r.section, operationOf(op))
+	}
+}
+
+// addBody adds a line to the text of the last operation.
+func (r *sectionReader) addBody(line string) {
+	if len(r.section) == 0 {
+		return
+	}
+	r.body = append(r.body, line...)
+	r.body = append(r.body, '\n')
+}
+
+// addPath begins the section of a path. The target of a move is a second path of the same section.
+func (r *sectionReader) addPath(path string, isMoveTarget bool) {
+	if !isMoveTarget {
+		r.endSection()
+		r.isFile = false
+	}
+	if r.is(path) {
+		r.isFile = true
+	}
+}
+
+// endBody gives the text to the last operation.
+func (r *sectionReader) endBody() {
+	if len(r.section) > 0 {
+		r.section[len(r.section)-1].New = string(r.body)
+	}
+	r.body = r.body[:0]
+}
+
+// endSection adds the changes of a section of the file, those of the last lines first.
+func (r *sectionReader) endSection() {
+	r.endBody()
+	if r.isFile {
+		slices.SortStableFunc(r.section, func(a, b Change) int {
+			if a.From != b.From {
+				return a.From - b.From
+			}
+			return a.To - b.To
+		})
+		slices.Reverse(r.section)
+		r.changes = append(r.changes, r.section...)
+	}
+	r.section = nil
+}
+
+// operationOf returns the change of a line that operation matches, without its text. For another line it
+// returns a change of which nothing is known.
 func operationOf(line string) Change {
 	m := operation.FindStringSubmatch(line)
 	if m == nil {
 		return Change{Lines: true}
 	}
-	from, err := strconv.Atoi(m[2])
+	side := m[1]
+	first := m[2]
 	last := m[3]
 	if last == "" {
-		last = m[2]
+		last = first
+	}
+	if first == "$" {
+		return Change{Lines: true, From: atEnd}
+	}
+	from, err := strconv.Atoi(first)
+	if err != nil {
+		return Change{Lines: true, From: atEnd} // a number that no file has
 	}
 	to, _ := strconv.Atoi(last)
-	switch {
-	case err != nil:
-		from = atEnd
-		to = 0
-	case m[1] == ">":
+	switch side {
+	case ">":
 		from++
-	case m[1] == "<":
+	case "<":
 		to--
 	}
 	return Change{Lines: true, From: from, To: to}
@@ -265,50 +364,86 @@ func operationOf(line string) Change {
 func added(section []string) Change {
 	var text strings.Builder
 	for _, line := range section {
-		if rest, ok := strings.CutPrefix(line, "+"); ok {
-			text.WriteString(rest + "\n")
+		added, isAdded := strings.CutPrefix(line, "+")
+		if isAdded {
+			text.WriteString(added + "\n")
 		}
 	}
 	return Change{New: text.String(), Whole: true}
 }
 
-// hunks returns the changes in the lines of a diff: a line @@ begins each.
+// hunks returns the changes in the lines of a diff, with or without the two names of files at its head. A
+// line @@ begins each change.
 func hunks(lines []string) (list []Change) {
-	var before, after []string
-	begun := false // behind the names of the files
-	end := func() {
-		switch {
-		case len(before) > 0:
-			list = append(list, Change{Old: strings.Join(before, "\n"), New: strings.Join(after, "\n"), Lines: true})
-		case len(after) > 0:
-			list = append(list, Change{New: strings.Join(after, "\n") + "\n", Lines: true, From: atEnd})
-		}
-		before = nil
-		after = nil
-	}
+	var h hunk
+	isBehindNames := false
 	for _, line := range lines {
-		isName := !begun && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++"))
-		begun = begun || line != "" && !isName
-		switch {
-		case strings.HasPrefix(line, "@@"):
-			end()
-		case isName, strings.HasPrefix(line, "*** "):
-		case strings.HasPrefix(line, "-"):
-			before = append(before, line[1:])
-		case strings.HasPrefix(line, "+"):
-			after = append(after, line[1:])
-		case strings.HasPrefix(line, " "):
-			before = append(before, line[1:])
-			after = append(after, line[1:])
-		case line == "" && len(before) > 0: // a line that lost its blank
-			before = append(before, "")
-			after = append(after, "")
+		if !isBehindNames && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")) {
+			continue
 		}
+		if line != "" {
+			isBehindNames = true
+		}
+		if strings.HasPrefix(line, "@@") {
+			list = h.appendTo(list)
+			h = hunk{}
+			continue
+		}
+		h.add(line)
 	}
-	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == "" && after[len(after)-1] == "" {
-		before = before[:len(before)-1]
-		after = after[:len(after)-1] // the end of the text
+	h.trimEnd()
+	return h.appendTo(list)
+}
+
+// hunk has the lines of a change in a diff.
+type hunk struct {
+	before []string
+	after  []string
+}
+
+// add adds a line of a diff, by the mark at its beginning. Lines with another mark are not part of the change.
+func (h *hunk) add(line string) {
+	if line == "" {
+		if len(h.before) > 0 { // a line of both that lost its blank
+			h.before = append(h.before, "")
+			h.after = append(h.after, "")
+		}
+		return
 	}
-	end()
+	text := line[1:]
+	switch line[0] {
+	case '-':
+		h.before = append(h.before, text)
+	case '+':
+		h.after = append(h.after, text)
+	case ' ':
+		h.before = append(h.before, text)
+		h.after = append(h.after, text)
+	}
+}
+
+// trimEnd drops empty lines at the end of both sides: the end of the diff's text.
+func (h *hunk) trimEnd() {
+	for len(h.before) > 0 && len(h.after) > 0 {
+		lastBefore := len(h.before) - 1
+		lastAfter := len(h.after) - 1
+		if h.before[lastBefore] != "" || h.after[lastAfter] != "" {
+			return
+		}
+		h.before = h.before[:lastBefore]
+		h.after = h.after[:lastAfter]
+	}
+}
+
+// appendTo appends the change to a list, none for a hunk without lines. Lines that are only added have no
+// place: they count as added at the end of the file.
+func (h *hunk) appendTo(list []Change) []Change {
+	after := strings.Join(h.after, "\n")
+	if len(h.before) > 0 {
+		return append(list, Change{Old: strings.Join(h.before, "\n"), New: after, Lines: true})
+	}
+	if len(h.after) > 0 {
+		return append(list, Change{New: after + "\n", Lines: true, From: atEnd})
+	}
 	return list
 }

@@ -71,17 +71,13 @@ func (m *fileMove) isBefore(other *fileMove) bool {
 	return m.by.Time.Before(other.by.Time)
 }
 
-// Earlier returns the paths where the file was before, the last one first, up to the first that calls name.
-// It follows moves to these in turn. It ends where a file was moved in a circle, or where it cannot be told
-// from which path it was moved. A file whose first call wrote all of it began there: it was moved from nowhere,
-// and no session is searched for a move.
+// Earlier returns the paths where the file was before, the last one first, up to the first one that calls
+// name. It follows moves back from path to path: if a command moved a.go to b.go, and a later one b.go to
+// c.go, it returns b.go and a.go for c.go. It ends where a file was moved in a circle, or where no call tells
+// the path before. A file whose first call wrote all of it was moved from nowhere, and no session is searched
+// for a move.
 func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, error) {
 	t.left = map[string]sessioncore.Entry{}
-	var all []Earlier
-	var last *fileMove
-	named := 0
-	seen := []string{file.Path()}
-	at := file
 	hits := t.Known
 	if hits == nil {
 		searched, err := t.hits(ctx, file)
@@ -90,34 +86,44 @@ func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, 
 		}
 		hits = searched
 	}
+	var all []Earlier
+	named := 0 // the length of all up to the last path that calls name
+	seen := []string{file.Path()}
+	at := file
+	var later *fileMove
 	for len(all) < maxEarlier {
-		write, err := t.firstWrite(ctx, hits, at)
-		if err != nil {
-			return nil, err
-		}
-		var step *Earlier
-		var by *fileMove
-		if write == nil {
-			step, by, err = t.before(ctx, at, last)
-		} else {
-			step, by, err = t.writtenFrom(ctx, at, write, last)
-		}
+		step, move, err := t.stepBack(ctx, at, hits, later)
 		if err != nil {
 			return nil, err
 		}
 		if step == nil || slices.Contains(seen, step.Touched.Path()) {
 			break
 		}
-		last = by
-		at = step.Touched
-		hits = step.Hits
 		seen = append(seen, step.Touched.Path())
 		all = append(all, *step)
 		if len(step.Hits) > 0 {
 			named = len(all)
 		}
+		at = step.Touched
+		hits = step.Hits
+		later = move
 	}
 	return all[:named], nil
+}
+
+// stepBack returns the path of the file before the last move that was made before another, and that move; nil
+// if there is none. hits are the calls that name the file.
+func (t *Tracer) stepBack(
+	ctx context.Context, file *search.Touched, hits []search.Hit, later *fileMove,
+) (*Earlier, *fileMove, error) {
+	write, err := t.firstWrite(ctx, hits, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	if write != nil {
+		return t.writtenFrom(ctx, file, write, later)
+	}
+	return t.before(ctx, file, later)
 }
 
 // before returns the path of the file before its last move that was made before another, and that move.
@@ -151,8 +157,8 @@ func (t *Tracer) before(ctx context.Context, file *search.Touched, later *fileMo
 	return nil, nil, nil
 }
 
-// choose returns the earlier path by a move, nil if the move is of no such path. If both ways in which a
-// command may be read name a path that sessions know, neither is known to be right.
+// choose returns the earlier path by a move, nil if there is none. A command may be read in two ways. If
+// sessions know both paths, the choice is open, and choose returns nil, too.
 func (t *Tracer) choose(ctx context.Context, file *search.Touched, m *fileMove) (chosen *Earlier, err error) {
 	for _, p := range m.paths {
 		isMoved, err := t.isMoved(ctx, file, m, p)
@@ -181,8 +187,8 @@ func (t *Tracer) choose(ctx context.Context, file *search.Touched, m *fileMove) 
 	return chosen, nil
 }
 
-// isMoved reports whether a move to a path may be that of the file. Where a directory was there before, the
-// move went into that.
+// isMoved reports whether a move may have moved the file. If its target was a directory before, the
+// move went into that directory.
 func (t *Tracer) isMoved(ctx context.Context, file *search.Touched, m *fileMove, p search.EarlierPath) (bool, error) {
 	if p.Above == "" || p.Above == file.Path() && !t.IsDirectory {
 		return true, nil
@@ -289,8 +295,8 @@ func succeededShells(snap *sessioncore.Snapshot, e sessioncore.Entry) (list []me
 		}
 	})
 	succeeded := map[string]bool{}
-	isAsked := func(id string) bool { return calls[id].Command != "" }
-	err = callIDs{}.eachResult(snap, e, isAsked, len(calls), func(id string, m *message.Members) {
+	isShell := func(id string) bool { return calls[id].Command != "" }
+	err = callIDs{}.eachResult(snap, e, isShell, len(calls), func(id string, m *message.Members) {
 		succeeded[id] = !isFailed(m) && !saysFailed(m[message.Content])
 	})
 	for _, id := range ids {
@@ -301,8 +307,8 @@ func succeededShells(snap *sessioncore.Snapshot, e sessioncore.Entry) (list []me
 	return list, err
 }
 
-// failure matches what the result of a command says that has failed, where the agent does not: the code
-// with which it ended, or a message of mv or git.
+// failure matches a sign in the result of a command that has failed, for agents that do not say so: an exit
+// code, or a message of mv or git.
 var failure = regexp.MustCompile(`(?im)\bexit(ed)?( with)?( exit)? code:? *-?[1-9]|^(/\S*/)?mv: |^fatal: `)
 
 // saysFailed reports whether the text of a result says that a command failed.
@@ -319,9 +325,9 @@ func saysFailed(content rawjson.Value) bool {
 	return false
 }
 
-// directoryBefore returns the directory in which a shell begins that may keep the directory of the call
-// before it: that of the session, or nothing tells it, as an agent may have put the shell back. It reads the
-// calls of a session once.
+// directoryBefore returns the directory in which the shell of an entry begins, if a shell may keep the
+// directory of the call before it: the session's, or Unknown after a call that may have left that, as an
+// agent may have put the shell back. It reads the calls of a session once.
 func (t *Tracer) directoryBefore(
 	file string, snap *sessioncore.Snapshot, header rawjson.Value, before sessioncore.Entry,
 ) (dir renames.WorkingDirectory, err error) {

@@ -25,25 +25,25 @@ func Edits(
 	ctx context.Context, hits []search.Hit, touched *search.Touched,
 	acquire func(*search.Hit) (*sessioncore.Snapshot, error),
 ) (list []FileEdit, err error) {
-	of := map[string][]*search.Hit{}
-	var files []string
+	hitsOf := map[string][]*search.Hit{} // by the session's file
+	var files []string                   // in the order of their first hits
 	for i := range hits {
 		h := &hits[i]
 		if h.Entry == "" {
 			continue
 		}
-		if of[h.File] == nil {
+		if hitsOf[h.File] == nil {
 			files = append(files, h.File)
 		}
-		of[h.File] = append(of[h.File], h)
+		hitsOf[h.File] = append(hitsOf[h.File], h)
 	}
 	for _, file := range files {
-		found, err := editsIn(of[file], touched, acquire)
+		found, err := editsIn(hitsOf[file], touched, acquire)
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", of[file][0].Directory(), err)
+			return nil, fmt.Errorf("%s: %w", hitsOf[file][0].Directory(), err)
 		}
 		list = append(list, found...)
 	}
@@ -54,7 +54,8 @@ func Edits(
 // Sort puts the oldest edit first, and edits of one time in the order of their paths.
 func Sort(list []FileEdit) {
 	slices.SortStableFunc(list, func(a, b FileEdit) int {
-		if order := a.Time.Compare(b.Time); order != 0 {
+		order := a.Time.Compare(b.Time)
+		if order != 0 {
 			return order
 		}
 		return cmp.Compare(a.Path(), b.Path())
@@ -92,7 +93,7 @@ func editsIn(
 			return nil, err
 		}
 		if len(changes) > 0 {
-			hit := *h // of others
+			hit := *h // a copy, as the caller keeps its own prompt
 			if h.Prompt != "" {
 				hit.Prompt = prompts.Before(snap, e)
 			}
@@ -102,8 +103,8 @@ func editsIn(
 	return list, nil
 }
 
-// Diff returns the edit as a diff of a file, below what it is a part of and its prompt; by says
-// when and by whom it was made. The text has no effect on a terminal.
+// Diff returns the edit as a diff of a file, below its entry, its session and its prompt. by is the time and
+// the agent, as text. The result has no effect on a terminal.
 func (e *FileEdit) Diff(file, by string) string {
 	text := fmt.Sprintf("edit %s\n%s, in %s\n", e.Path(), by, e.Title)
 	if e.Prompt != "" {

@@ -28,12 +28,15 @@ type EditPrinter struct {
 
 // blameColumns are the widths of the columns before the text on a terminal.
 type blameColumns struct {
-	agent, entry, said, number int
-	isStacked                  bool // the columns of an edit stand in a line above its lines
+	agent     int
+	entry     int
+	said      int // the title and the prompt
+	number    int
+	isStacked bool // the columns of an edit stand in a line above its lines
 }
 
-// leastSaid and mostSaid are how many columns the title and the prompt of an edit have. Where the first
-// are not left, an edit stands above its lines.
+// leastSaid and mostSaid bound the columns of the title and the prompt of an edit. If fewer than leastSaid are
+// left, an edit stands above its lines.
 const (
 	leastSaid = 6
 	mostSaid  = 45
@@ -54,7 +57,8 @@ func (p *EditPrinter) layOut() {
 	}
 	c.said = min(said, mostSaid)
 	fixed := len("~2006-01-02") + c.agent + c.entry + c.number + 3*len(" ") + 2*len("  ")
-	if left := p.Width/2 - fixed; p.Width > 0 && left < c.said {
+	left := p.Width/2 - fixed
+	if p.Width > 0 && left < c.said {
 		c.said = left
 		c.isStacked = left < leastSaid
 	}
@@ -62,11 +66,11 @@ func (p *EditPrinter) layOut() {
 	p.above = noneAbove
 }
 
-// entryOf returns the beginning of an edit's entry for people.
+// entryOf returns the id of an edit's entry, cut for people.
 func entryOf(e *FileEdit) string { return names.VisibleLine(names.ShortID(e.Entry)) }
 
-// saidOf returns the title of an edit's session and the prompt, or the prompt alone where a session
-// has no title of its own.
+// saidOf returns "TITLE: PROMPT" of an edit, or one of both where the other is its beginning, as for a
+// session without a title of its own.
 func saidOf(e *FileEdit) string {
 	title := names.VisibleLine(e.Session)
 	prompt := names.VisibleLine(e.Prompt)
@@ -80,8 +84,8 @@ func saidOf(e *FileEdit) string {
 	return title + ": " + prompt
 }
 
-// Line prints the line of a number, which counts from 1: on a terminal in columns, elsewhere with
-// tabs between them.
+// Line prints the line with a number, which counts from 1, with its edit: on a terminal in columns,
+// elsewhere with tabs between them.
 func (p *EditPrinter) Line(number int, text string, line Line) {
 	switch {
 	case p.JSON:
@@ -99,7 +103,7 @@ func (p *EditPrinter) Line(number int, text string, line Line) {
 	}
 }
 
-// mark returns ~ for a line of which the text alone tells the edit.
+// mark returns ~ for a line whose edit was found by its text alone, else "".
 func mark(line Line) string {
 	if line.Edit == Nobody || line.Exact {
 		return ""
@@ -126,8 +130,10 @@ func (p *EditPrinter) forPeople(number int, text string, line Line) {
 	}
 	if !c.isStacked {
 		said = view.CutAt(said, c.said)
-		about := fmt.Sprintf("%1s%-10s %s %s  %s  %*d", mark(line), date, padded(agent, c.agent), padded(entry, c.entry),
-			padded(said, c.said), c.number, number)
+		agent = padded(agent, c.agent)
+		entry = padded(entry, c.entry)
+		said = padded(said, c.said)
+		about := fmt.Sprintf("%1s%-10s %s %s  %s  %*d", mark(line), date, agent, entry, said, c.number, number)
 		fmt.Fprintf(p.Out, "%s %s\n", p.Out.Coloured(view.ColourPath, about), text)
 		return
 	}
@@ -141,12 +147,12 @@ func (p *EditPrinter) forPeople(number int, text string, line Line) {
 	fmt.Fprintf(p.Out, "%1s%*d %s\n", mark(line), c.number, number, text)
 }
 
-// padded returns a text with blanks up to so many columns.
+// padded returns a text with blanks behind it, up to a width in columns.
 func padded(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-uniseg.StringWidth(text)))
 }
 
-// rangeSaid is how many columns the title and the prompt of a range of lines have.
+// rangeSaid bounds the columns of the title and the prompt of a range of lines.
 const rangeSaid = 240
 
 // Ranges prints the edits of the lines from a number on without their texts: a row for each range of lines
@@ -163,9 +169,10 @@ func (p *EditPrinter) Ranges(from int, lines []Line) {
 			numbers = fmt.Sprintf("%d-%d", from+begin, from+end-1)
 		}
 		said := "-"
-		if edit := lines[begin].Edit; edit != Nobody {
-			e := &p.Edits[edit]
-			at := mark(lines[begin]) + e.Time.Local().Format("2006-01-02 15:04")
+		line := lines[begin]
+		if line.Edit != Nobody {
+			e := &p.Edits[line.Edit]
+			at := mark(line) + e.Time.Local().Format("2006-01-02 15:04")
 			id := names.VisibleLine(names.ShortID(e.ID)) + "#" + entryOf(e)
 			said = strings.Join([]string{at, p.Agent(e), id, view.CutAt(saidOf(e), rangeSaid)}, "\t")
 		}
@@ -184,6 +191,7 @@ type editJSON struct {
 	Exact   bool   `json:"exact"`
 }
 
+// object prints a line as an object of JSON.
 func (p *EditPrinter) object(number int, text string, line Line) {
 	object := struct {
 		Line int    `json:"line"`

@@ -32,56 +32,67 @@ func (c callIDs) read(
 	results := map[string]editResult{}
 	var calls []message.Members
 	m := message.Read(snap.Message(e, text))
-	message.EachCall(m[message.Content], func(b *message.Members) { calls = append(calls, *b) })
+	message.EachCall(m[message.Content], func(call *message.Members) {
+		calls = append(calls, *call)
+	})
 	for _, call := range calls {
-		if id, ok := call[message.ID].Text(); ok {
+		id, hasID := call[message.ID].Text()
+		if hasID {
 			results[id] = editResult{}
 		}
 	}
-	if err := c.readResults(snap, e, results, is); err != nil {
+	err = c.readResults(snap, e, results, is)
+	if err != nil {
 		return nil, err
 	}
-	list = nestedChanges(&m, is) // of a result without its call
+	list = nestedChanges(&m, is) // the entry may be a result without its call
 	for _, call := range calls {
 		id, _ := call[message.ID].Text()
-		tool, _ := call[message.Name].Text()
-		if nested := results[id].nested; len(nested) > 0 {
-			list = append(list, nested...)
-			continue
-		}
-		if results[id].failed {
-			continue
-		}
-		changes := Changes(tool, call[message.Arguments], is)
-		isUnplaced := func(c Change) bool { return c.Old == "" && !c.Whole }
-		placed := len(changes) > 0 && !slices.ContainsFunc(changes, isUnplaced)
-		if shown := results[id].changes; len(shown) > 0 && !placed {
-			changes = shown
-		}
-		list = append(list, changes...)
+		list = append(list, changesOf(&call, results[id], is)...)
 	}
 	return list, nil
 }
 
-// maxBetween is how many entries behind a call are looked at for its result.
-const maxBetween = 1000
-
-// editResult is that of a call: whether it is an error, and the changes of the file in the diff that it
-// has. nested are the changes by calls of the tool itself, also before an error.
-type editResult struct {
-	failed  bool
-	changes []Change
-	nested  []Change
+// changesOf returns the changes of the file by a call with a result: those of the tool's own calls; else
+// those in the call's arguments, or in the result where the arguments do not tell the replaced text.
+func changesOf(call *message.Members, result editResult, is func(path string) bool) []Change {
+	if len(result.nested) > 0 {
+		return result.nested
+	}
+	if result.failed {
+		return nil
+	}
+	tool, _ := call[message.Name].Text()
+	changes := Changes(tool, call[message.Arguments], is)
+	isUnplaced := func(c Change) bool {
+		return c.Old == "" && !c.Whole
+	}
+	isPlaced := len(changes) > 0 && !slices.ContainsFunc(changes, isUnplaced)
+	if len(result.changes) > 0 && !isPlaced {
+		return result.changes
+	}
+	return changes
 }
 
-// readResults reads the results of the calls of an entry.
+// maxBetween bounds the entries behind a call among which its result is sought.
+const maxBetween = 1000
+
+// editResult is the result of a call that may have changed the file.
+type editResult struct {
+	failed  bool
+	changes []Change // of the file, in the diff that the result has
+	nested  []Change // of the file, by calls that the tool made itself, also before an error
+}
+
+// readResults reads the results of the calls of an entry into results, which has their ids.
 func (c callIDs) readResults(
 	snap *sessioncore.Snapshot, e sessioncore.Entry, results map[string]editResult, is func(path string) bool,
 ) error {
-	return c.eachResult(snap, e, func(id string) bool {
-		_, asked := results[id]
-		return asked
-	}, len(results), func(id string, m *message.Members) {
+	isWanted := func(id string) bool {
+		_, isKnown := results[id]
+		return isKnown
+	}
+	return c.eachResult(snap, e, isWanted, len(results), func(id string, m *message.Members) {
 		results[id] = editResult{
 			failed:  isFailed(m),
 			changes: changesShown(m[message.Details], is),
@@ -96,18 +107,23 @@ func isFailed(m *message.Members) bool {
 	return m[message.IsError].Truthy() || !succeeded.Missing() && !succeeded.Truthy()
 }
 
-// eachResult calls f for the results of count calls of an entry that are asked for by their ids.
+// eachResult calls f for the results of calls of entry e by their ids, until it has found count results with
+// a wanted id. It ends at maxBetween entries.
 func (c callIDs) eachResult(
-	snap *sessioncore.Snapshot, e sessioncore.Entry, isAsked func(id string) bool, count int,
+	snap *sessioncore.Snapshot, e sessioncore.Entry, isWanted func(id string) bool, count int,
 	f func(id string, m *message.Members),
 ) error {
 	reader := sessioncore.NewEntryReader(snap)
-	for next := e + 1; count > 0 && int(next) < snap.Len() && next <= e+maxBetween; next++ {
+	end := min(sessioncore.Entry(snap.Len()), e+maxBetween+1)
+	for next := e + 1; next < end; next++ {
+		if count == 0 {
+			return nil
+		}
 		if snap.Role(next) != sessioncore.RoleToolResult {
 			continue
 		}
 		id, isKnown := c[next]
-		if isKnown && !isAsked(id) {
+		if isKnown && !isWanted(id) {
 			continue
 		}
 		text, err := reader.Read(next)
@@ -115,9 +131,9 @@ func (c callIDs) eachResult(
 			return err
 		}
 		m := message.Read(snap.Message(next, text))
-		id, ok := m[message.CallID].Text()
+		id, hasID := m[message.CallID].Text()
 		c[next] = id
-		if ok && isAsked(id) {
+		if hasID && isWanted(id) {
 			f(id, &m)
 			count--
 		}
@@ -126,8 +142,8 @@ func (c callIDs) eachResult(
 }
 
 // nestedChanges returns the changes of the file by the calls that a tool made itself, as its result
-// records them. A call that failed made none. Where the text of a change is not recorded, nothing is
-// known of it.
+// records them. A call that failed made none. If the result does not record the text of a change, it is a
+// change of unknown lines.
 func nestedChanges(m *message.Members, is func(path string) bool) (list []Change) {
 	message.EachNested(m, func(call *message.Members) {
 		if call[message.IsError].Truthy() {
@@ -147,50 +163,70 @@ func nestedChanges(m *message.Members, is func(path string) bool) (list []Change
 func writes(tool string, arguments rawjson.Value, is func(path string) bool) bool {
 	isNamed := false
 	message.EachPath(tool, arguments, func(name string) bool {
-		isNamed = isNamed || is(name)
-		return is(name)
+		isFile := is(name)
+		if isFile {
+			isNamed = true
+		}
+		return isFile
 	})
 	return isNamed && (tool == "edit" || message.WritesWhole(tool, nil))
 }
 
-// changesShown returns the changes of the file in the diff of a result, or in that which the result
-// has of this file.
+// changesShown returns the changes of the file in the details of a result, which have one of these forms:
+//
+//	{"changes": {"/a.go": {"type": "update", "unified_diff": "…"}}}
+//	{"perFileResults": [{"path": "/a.go", "diff": "…"}]}
+//	{"diff": "…"}
 func changesShown(details rawjson.Value, is func(path string) bool) (list []Change) {
 	for m := range details.Member("changes").EachMember {
-		path, _ := m.Key.Text()
-		to, _ := m.Value.Member("move_path").Text()
-		content := m.Value.Member("content")
-		switch {
-		case !is(path) && (to == "" || !is(to)):
-		case m.Value.Member("type").Is("add") && content.IsString():
-			list = append(list, Change{New: textOf(content), Whole: true})
-		default:
-			list = append(list, hunks(strings.Split(textOf(m.Value.Member("unified_diff")), "\n"))...)
-		}
+		list = append(list, changesByPath(m, is)...)
 	}
 	if len(list) > 0 {
 		return list
 	}
 	diff := details.Member("diff")
 	for file := range details.Member("perFileResults").EachElement {
-		if path, _ := file.Member("path").Text(); is(path) {
+		path, _ := file.Member("path").Text()
+		if is(path) {
 			diff = file.Member("diff")
 		}
 	}
+	return numberedHunks(textOf(diff))
+}
+
+// changesByPath returns the changes in a member whose key is a path, none if that is not the file's.
+func changesByPath(m rawjson.Member, is func(path string) bool) []Change {
+	path, _ := m.Key.Text()
+	newPath, _ := m.Value.Member("move_path").Text()
+	isFile := is(path) || newPath != "" && is(newPath)
+	if !isFile {
+		return nil
+	}
+	content := m.Value.Member("content")
+	if m.Value.Member("type").Is("add") && content.IsString() {
+		return []Change{{New: textOf(content), Whole: true}}
+	}
+	diff := textOf(m.Value.Member("unified_diff"))
+	return hunks(strings.Split(diff, "\n"))
+}
+
+// numberedHunks returns the changes in a diff whose lines have numbers.
+func numberedHunks(diff string) []Change {
 	var lines []string
-	for line := range strings.Lines(textOf(diff)) {
+	for line := range strings.Lines(diff) {
 		m := numberedLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
-		switch {
-		case m == nil:
-		case m[1]+m[2] == " ...":
-			lines = append(lines, "@@")
-		default:
-			lines = append(lines, m[1]+m[2])
+		if m == nil {
+			continue
 		}
+		text := m[1] + m[2]
+		if text == " ..." {
+			text = "@@"
+		}
+		lines = append(lines, text)
 	}
 	return hunks(lines)
 }
 
-// numberedLine is a line of such a diff: a mark, the number of the line, and its text. Three dots
-// stand for lines that are left out.
+// numberedLine matches a line of a diff with numbers: a mark, the number of the line, and its text. Three
+// dots stand for lines that are left out.
 var numberedLine = regexp.MustCompile(`^([-+ ]) *\d+\|(.*)$`)

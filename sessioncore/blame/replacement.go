@@ -9,10 +9,11 @@ import (
 // replacement builds a fragment with all places of Old replaced, from the first one to the last. It
 // builds the text and the marks once, so that a place costs its own lines and no more.
 //
-// A place opens its lines. The next one continues them if it begins in the last of these: with "a" to
-// "b" the line "xaya" becomes "xbyb" at once. Lines that are the same before and after keep their marks.
+// A place opens its lines. The next one continues them if it begins in the last of these. With "a" to
+// "b" in "xaya\nz" the first place opens the line "xaya" and makes it "xb", the second one continues it to
+// "xbyb", and close compares "xaya" with "xbyb". Lines that are the same before and after keep their marks.
 type replacement struct {
-	*fragment // as it was
+	*fragment // the fragment before the replacement; finish changes it
 	change    Change
 	edit      int
 	// eachAlone says that the lines of a place are compared alone, also if the next place begins in
@@ -20,31 +21,40 @@ type replacement struct {
 	// new newline would be compared as one, and differ too much.
 	eachAlone bool
 
-	newText  []byte // of the lines before the first open or unread one
-	newMarks []int
-	from     int // the offset of that line, or of the part behind carried
-	line     int // its number
-	carried  string
-	mark     int // of the line that carried begins
-	isCarry  bool
+	newText  []byte // the new text up to the first line that is open or unread
+	newMarks []int  // the marks of newText's lines
+	from     int    // the offset in text of that line, or of its part behind carried
+	line     int    // the index of that line
+
+	isCarry bool   // that line begins with carried
+	carried string // the new beginning of that line, from a place that close has compared
+	mark    int    // the mark of carried
 
 	isOpen bool
 	open   []byte // the new text of the open lines, up to rest
-	rest   int    // the end of the last place
-	end    int    // the end of its line, -1 before the first place
+	rest   int    // the offset in text of the end of the last place
+	end    int    // the offset in text of the end of the line with rest, -1 before the first place
 }
 
 // newReplacement returns a replacement of no place.
 func newReplacement(p *fragment, c Change, edit int) *replacement {
 	eachAlone := strings.Contains(c.Old, "\n") && strings.Contains(c.New, "\n")
 	size := len(p.text) + len(c.New)
-	return &replacement{fragment: p, change: c, edit: edit, eachAlone: eachAlone, end: -1, newText: make([]byte, 0, size)}
+	return &replacement{
+		fragment:  p,
+		change:    c,
+		edit:      edit,
+		eachAlone: eachAlone,
+		newText:   make([]byte, 0, size),
+		end:       -1,
+	}
 }
 
-// replaceAt replaces Old at an offset behind the places before.
+// replaceAt replaces Old at an offset of text, which is not below rest.
 func (r *replacement) replaceAt(at int) {
-	if r.isOpen && (at > r.end || r.eachAlone) {
-		r.close(at <= r.end)
+	isSameLine := at <= r.end
+	if r.isOpen && (!isSameLine || r.eachAlone) {
+		r.close(isSameLine)
 	}
 	if !r.isOpen {
 		r.skipTo(at)
@@ -52,7 +62,7 @@ func (r *replacement) replaceAt(at int) {
 	r.open = append(r.open, r.text[r.rest:at]...)
 	r.open = append(r.open, r.change.New...)
 	r.rest = at + len(r.change.Old)
-	if r.rest <= r.end { // in the same line
+	if r.rest <= r.end { // Old ended in the same line
 		return
 	}
 	r.end = len(r.text)
@@ -62,7 +72,7 @@ func (r *replacement) replaceAt(at int) {
 	}
 }
 
-// skipTo keeps the lines before the line of an offset, and opens that line.
+// skipTo copies the lines before the one with an offset of text, and opens that line.
 func (r *replacement) skipTo(at int) {
 	start := r.from + strings.LastIndexByte(r.text[r.from:at], '\n') + 1
 	count := strings.Count(r.text[r.from:start], "\n")
@@ -75,13 +85,16 @@ func (r *replacement) skipTo(at int) {
 	r.open = append(r.open[:0], r.carried...)
 }
 
-// close compares the open lines with those that they replace. With carry the last one is continued.
+// close compares the open lines with those that they replace, and ends them. With carry the next place is in
+// the last of them: then that line stays unread, and its new beginning becomes carried.
 func (r *replacement) close(carry bool) {
 	tail := r.text[r.rest:r.end]
 	before := strings.Split(r.carried+r.text[r.from:r.end], "\n")
 	after := strings.Split(string(r.open)+tail, "\n")
 	marks := repeated(r.edit, len(after))
-	view.EachCommon(before, after, func(i, j int) { marks[j] = r.markOf(i) })
+	view.EachCommon(before, after, func(i, j int) {
+		marks[j] = r.markOf(i)
+	})
 	last := len(after) - 1
 	r.isOpen = false
 	if carry {
@@ -97,7 +110,8 @@ func (r *replacement) close(carry bool) {
 		r.line += len(before) - 1
 		return
 	}
-	r.newText = append(append(r.newText, r.open...), tail...)
+	r.newText = append(r.newText, r.open...)
+	r.newText = append(r.newText, tail...)
 	r.newMarks = append(r.newMarks, marks...)
 	r.carried = ""
 	r.isCarry = false
@@ -109,7 +123,7 @@ func (r *replacement) close(carry bool) {
 	}
 }
 
-// markOf returns the mark of an open line.
+// markOf returns the mark of the nth open line before the replacement.
 func (r *replacement) markOf(n int) int {
 	if n == 0 && r.isCarry {
 		return r.mark
@@ -117,7 +131,7 @@ func (r *replacement) markOf(n int) int {
 	return r.marks[r.line+n]
 }
 
-// finish makes the fragment the new one.
+// finish copies the rest, and gives the new text and marks to the fragment.
 func (r *replacement) finish() {
 	if r.isOpen {
 		r.close(false)

@@ -10,41 +10,52 @@ import (
 
 // Line is a line of a file and the edit that put it there.
 type Line struct {
-	Edit  int  // its number; Nobody where no agent wrote the line
-	Exact bool // the replay says so, not the text alone
+	Edit  int  // the number of the edit, or Nobody
+	Exact bool // by the replay, not by the text of the line alone
 }
 
-// Nobody is the FileEdit of a line that no agent wrote.
+// Nobody is the Edit of a line that no agent wrote.
 const Nobody = -1
 
 // fragment is a part of the file, or all of it, with the edit of each line.
 type fragment struct {
 	text  string
-	marks []int // of the lines between the newlines of text; one more than there are newlines
+	marks []int // the edit of each line, or Nobody; one more than text has newlines
 	whole bool  // it is the whole file
 
-	unique   map[string]int // uniqueLines of the text uniqueOf
+	unique   map[string]int // the result of uniqueLines for the text uniqueOf
 	uniqueOf string
 }
 
-// maxParts bounds the fragments that a change is looked for in. An agent that never reads or writes a
+// maxParts bounds the fragments in which a change is sought. An agent that never reads or writes a
 // whole file leaves one for each edit.
 const maxParts = 32
 
 // maxPlaces bounds the lines with one text among fragments that were not found.
 const maxPlaces = 64
 
-// replay is what is known of a file after some edits.
+// replay is the knowledge about a file after some edits.
+//
+// An agent that has not read the file leaves a fragment of it. Edit 0 replaces "b" by "B\nC", and edit 1
+// replaces "C" by "c":
+//
+//	after     parts
+//	edit 0    text "B\nC", marks 0 0
+//	edit 1    text "B\nc", marks 0 1
+//
+// Lines then looks for the fragment in the file. In "a\nB\nc\n" it stands once, as whole lines. So the
+// edits of the lines are Nobody, 0 and 1, all exact. In "B\nx\nc\n" a person has put a line in between. Then
+// the texts of single lines decide: 0, Nobody and 1, of which none is exact.
 type replay struct {
 	parts []*fragment // the newest last
-	// replaced are the lines that a number names, and those that a change does not find where they
-	// were. A person may have moved them, and they may stand in the file.
+	// replaced has the lines that gave way to a change by line numbers, and those that a change did not
+	// find in their old place. A person may have moved them, so they may stand in the file.
 	replaced []*fragment
-	// limit bounds the text of a fragment: a few edits that double a text could fill the memory.
+	// limit bounds the text of a fragment in bytes: a few edits that double a text could fill the memory.
 	limit int
 }
 
-// limitOf returns the limit for a file and its edits.
+// limitOf returns the limit for a file and its edits, in bytes.
 func limitOf(text string, edits [][]Change) int {
 	size := len(text)
 	for _, changes := range edits {
@@ -62,59 +73,93 @@ const (
 	maxReplayed = 16
 )
 
-// apply applies a change of an edit.
+// apply applies a change of an edit: to the whole file; else where the change fits exactly; else to the
+// fragment most like its old text; else as a fragment of its own.
 func (r *replay) apply(c Change, edit int) {
-	if c.Whole && r.isWhole(c.New) {
-		return // nothing changes
-	}
 	if c.Whole {
-		marks := repeated(edit, strings.Count(c.New, "\n")+1)
-		if endsLine(c.New) {
-			marks[len(marks)-1] = Nobody // behind the last newline
-		}
-		r.parts = []*fragment{{text: c.New, marks: marks, whole: true}}
-		r.replaced = nil
+		r.setWhole(c.New, edit)
 		return
 	}
 	recent := r.recent()
+	isDone := r.applyExactly(recent, c, edit)
+	if isDone {
+		return
+	}
+	isDone = r.applyToLikest(recent, c, edit)
+	if isDone {
+		return
+	}
+	r.addPart(c, edit)
+}
+
+// setWhole makes a text that an edit wrote the whole file. The same text again changes nothing.
+func (r *replay) setWhole(text string, edit int) {
+	if r.isWhole(text) {
+		return
+	}
+	marks := marksOf(text, edit)
+	if endsLine(text) {
+		marks[len(marks)-1] = Nobody // behind the last newline
+	}
+	r.parts = []*fragment{{text: text, marks: marks, whole: true}}
+	r.replaced = nil
+}
+
+// applyExactly applies a change to the first of recent that has its old text, or all lines with its
+// numbers. It reports whether there is one.
+func (r *replay) applyExactly(recent []*fragment, c Change, edit int) bool {
 	for _, p := range recent {
-		if p.replace(c, edit, r.limit) {
-			return
+		isReplaced := p.replace(c, edit, r.limit)
+		if isReplaced {
+			return true
 		}
-		if gone, ok := p.put(c, edit); ok {
-			r.replaced = append(r.replaced, gone)
-			return
+		replaced, isNumbered := p.replaceNumbered(c, edit)
+		if isNumbered {
+			r.replaced = append(r.replaced, replaced)
+			return true
 		}
 	}
-	var known *fragment
+	return false
+}
+
+// applyToLikest applies a change to the first of recent with most lines of its old text, after it has put
+// that text in their place: a person has changed the file. It reports whether any has such a line.
+func (r *replay) applyToLikest(recent []*fragment, c Change, edit int) bool {
+	var likest *fragment
 	var most overlap
 	old := strings.Split(c.Old, "\n")
 	for _, p := range recent {
 		o := p.overlap(old)
-		if o.lines > most.lines {
-			known = p
+		if o.equal > most.equal {
+			likest = p
 			most = o
 		}
 	}
-	if known != nil {
-		r.replaced = append(r.replaced, known.learn(c.Old, most))
-		known.replace(c, edit, r.limit)
-		return
+	if likest == nil {
+		return false
 	}
+	replaced := likest.learn(c.Old, most)
+	r.replaced = append(r.replaced, replaced)
+	likest.replace(c, edit, r.limit)
+	return true
+}
+
+// addPart adds a fragment with the new text of a change of which nothing was known.
+func (r *replay) addPart(c Change, edit int) {
 	if c.Old == "" && c.New == "" {
 		return
 	}
-	p := &fragment{text: c.Old, marks: repeated(Nobody, strings.Count(c.Old, "\n")+1)}
 	if c.Old == "" {
-		p.text = c.New
-		p.marks = repeated(edit, strings.Count(c.New, "\n")+1)
-	} else {
-		p.replace(c, edit, r.limit)
+		r.parts = append(r.parts, &fragment{text: c.New, marks: marksOf(c.New, edit)})
+		return
 	}
+	// Lines that Old and New share are nobody's.
+	p := &fragment{text: c.Old, marks: marksOf(c.Old, Nobody)}
+	p.replace(c, edit, r.limit)
 	r.parts = append(r.parts, p)
 }
 
-// isWhole reports whether a text is known to be that of the file.
+// isWhole reports whether the file is known to have a text, and no other.
 func (r *replay) isWhole(text string) bool {
 	return len(r.parts) == 1 && r.parts[0].whole && r.parts[0].text == text
 }
@@ -130,6 +175,12 @@ func (r *replay) recent() []*fragment {
 	return recent
 }
 
+// marksOf returns the marks of a text of which all lines have one edit.
+func marksOf(text string, edit int) []int {
+	return repeated(edit, strings.Count(text, "\n")+1)
+}
+
+// repeated returns n marks of an edit.
 func repeated(edit, n int) []int {
 	marks := make([]int, n)
 	for i := range marks {
@@ -138,29 +189,39 @@ func repeated(edit, n int) []int {
 	return marks
 }
 
-// put replaces lines by their numbers, and returns them and whether it does.
-func (p *fragment) put(c Change, edit int) (gone *fragment, ok bool) {
+// replaceNumbered replaces the lines From to To of a whole file, which count from 1, by New, and returns
+// them. To is From-1 where the change only inserts. ok is false if the change has no numbers, or the
+// fragment no such lines.
+func (p *fragment) replaceNumbered(c Change, edit int) (replaced *fragment, ok bool) {
 	if c.From == 0 || !p.whole {
 		return nil, false
 	}
 	lines := strings.SplitAfter(p.text, "\n")
-	last := len(lines) - 1 // what is behind the last newline
+	count := len(lines) - 1 // the last of lines is the text behind the last newline
 	if c.From == atEnd {
-		c.From = last + 1
-		c.To = last
+		c.From = count + 1
+		c.To = count
 	}
-	if c.From < 1 || c.From > last+1 || c.To > last || c.To < c.From-1 {
+	isFromIn := c.From >= 1 && c.From <= count+1
+	isToIn := c.To >= c.From-1 && c.To <= count
+	if !isFromIn || !isToIn {
 		return nil, false
 	}
-	gone = &fragment{text: strings.Join(lines[c.From-1:c.To], ""), marks: slices.Clone(p.marks[c.From-1 : c.To+1])}
-	gone.marks[len(gone.marks)-1] = Nobody
-	p.text = strings.Join(lines[:c.From-1], "") + c.New + strings.Join(lines[c.To:], "")
-	p.marks = slices.Concat(p.marks[:c.From-1], repeated(edit, strings.Count(c.New, "\n")), p.marks[c.To:])
-	return gone, true
+	start := c.From - 1
+	end := c.To
+	replaced = &fragment{
+		text:  strings.Join(lines[start:end], ""),
+		marks: slices.Clone(p.marks[start : end+1]),
+	}
+	replaced.marks[end-start] = Nobody // behind the last newline
+	newMarks := repeated(edit, strings.Count(c.New, "\n"))
+	p.text = strings.Join(lines[:start], "") + c.New + strings.Join(lines[end:], "")
+	p.marks = slices.Concat(p.marks[:start], newMarks, p.marks[end:])
+	return replaced, true
 }
 
-// replace replaces Old in the fragment, and reports whether it is there. A text of more than limit
-// bytes is forgotten.
+// replace replaces Old in the fragment by New, and reports whether Old is there. If the text would have
+// more than limit bytes, the fragment becomes empty.
 func (p *fragment) replace(c Change, edit, limit int) bool {
 	if c.Old == "" {
 		return false
@@ -187,7 +248,8 @@ func (p *fragment) replace(c Change, edit, limit int) bool {
 	return true
 }
 
-// indexOf returns where Old of a change is in a text, -1 if it is not there.
+// indexOf returns the offset of Old of a change in a text, -1 if it is not there. If the change is one of
+// whole lines, only such a place counts.
 func indexOf(text string, c Change) int {
 	from := 0
 	for {
@@ -197,22 +259,27 @@ func indexOf(text string, c Change) int {
 		}
 		at += from
 		end := at + len(c.Old)
-		if !c.Lines || (at == 0 || text[at-1] == '\n') && (end == len(text) || text[end] == '\n') {
+		isLineStart := at == 0 || text[at-1] == '\n'
+		isLineEnd := end == len(text) || text[end] == '\n'
+		if !c.Lines || isLineStart && isLineEnd {
 			return at
 		}
 		from = at + 1
 	}
 }
 
-// overlap is the part of a text that comes from a fragment, which a person may have changed: its
-// lines first to last stand in place of those from start up to end, and some are the same.
+// overlap is the part of a text that comes from a fragment, and that a person may have changed meanwhile.
+// The text's lines from first to last stand in place of the fragment's lines from start up to end.
 type overlap struct {
-	first, last, start, end int
-	lines                   int // how many are, each once in the fragment
+	first int
+	last  int
+	start int
+	end   int
+	equal int // lines that both have; the fragment has each only once
 }
 
-// uniqueLines returns the numbers of the lines with a word that the fragment has once, and -1 for
-// others.
+// uniqueLines returns the index of each line that has a word and that the fragment has once, and -1 for
+// its other lines.
 func (p *fragment) uniqueLines() map[string]int {
 	if p.unique != nil && p.uniqueOf == p.text {
 		return p.unique
@@ -231,66 +298,84 @@ func (p *fragment) uniqueLines() map[string]int {
 	return at
 }
 
-// overlap looks for the lines of a text.
+// overlap finds lines of a text in the fragment, in the same order and not too far from each other.
 func (p *fragment) overlap(old []string) (o overlap) {
-	at := p.uniqueLines()
+	unique := p.uniqueLines()
 	for i, line := range old {
-		j, found := at[line]
-		if !found || j < 0 || o.lines > 0 && (j < o.end || j > o.end+maxInserted) {
+		j, isKnown := unique[line]
+		if !isKnown || j < 0 {
 			continue
 		}
-		o.lines++
-		if o.lines == 1 {
+		isNext := j >= o.end && j <= o.end+maxInserted
+		if o.equal > 0 && !isNext {
+			continue
+		}
+		if o.equal == 0 {
 			o.first = i
 			o.start = j
 		}
+		o.equal++
 		o.last = i
 		o.end = j + 1
 	}
 	return o
 }
 
-// learn makes a text a part of the fragment, and returns the lines that gave way to it.
-func (p *fragment) learn(text string, o overlap) (gone *fragment) {
+// learn puts a text into the fragment, in place of the lines of an overlap and those around it that are
+// alike. It returns the lines that the text replaces. Lines that both have keep their edits.
+func (p *fragment) learn(text string, o overlap) (replaced *fragment) {
 	known := strings.Split(p.text, "\n")
 	old := strings.Split(text, "\n")
 	first := o.first
-	last := o.last
 	start := o.start
-	end := o.end
-	for ; first > 0 && start > 0 && alike(known[start-1], old[first-1]); first-- {
+	for first > 0 && start > 0 && alike(known[start-1], old[first-1]) {
+		first--
 		start--
 	}
-	for ; last+1 < len(old) && end < len(known) && alike(known[end], old[last+1]); last++ {
+	next := o.last + 1
+	end := o.end
+	for next < len(old) && end < len(known) && alike(known[end], old[next]) {
+		next++
 		end++
 	}
-	gone = &fragment{text: strings.Join(known[start:end], "\n"), marks: slices.Clone(p.marks[start:end])}
+	replaced = &fragment{
+		text:  strings.Join(known[start:end], "\n"),
+		marks: slices.Clone(p.marks[start:end]),
+	}
 	marks := repeated(Nobody, len(old))
 	view.EachCommon(known[start:end], old, func(i, j int) {
-		marks[j] = gone.marks[i]
-		gone.marks[i] = Nobody
+		marks[j] = replaced.marks[i]
+		replaced.marks[i] = Nobody
 	})
 	p.text = strings.Join(slices.Concat(known[:start], old, known[end:]), "\n")
 	p.marks = slices.Concat(p.marks[:start], marks, p.marks[end:])
-	return gone
+	return replaced
 }
 
-// maxInserted is how many lines a person may have removed between two lines of Old.
+// maxInserted is the most lines that a fragment may have between two lines of Old.
 const maxInserted = 20
 
-// alike reports whether one line may have been made of the other.
+// alike reports whether one line may have been made of the other: half of the shorter one begins both.
+// Only another blank line is like a blank one.
 func alike(a, b string) bool {
 	a = strings.TrimSpace(a)
 	b = strings.TrimSpace(b)
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
+	if a == b {
+		return true
 	}
-	return a == b || 2*n >= max(min(len(a), len(b)), 1)
+	shorter := min(len(a), len(b))
+	if shorter == 0 {
+		return false
+	}
+	equal := 0
+	for equal < shorter && a[equal] == b[equal] {
+		equal++
+	}
+	return 2*equal >= shorter
 }
 
-// Lines returns the edit of each line of a file, by the changes of each edit in the order of time.
-// An edit without changes changes nothing.
+// Lines returns the edit of each line of a file with this text. edits has the changes of each edit, in the
+// order of time. An edit without changes changes nothing.
 func Lines(text string, edits [][]Change) []Line {
 	r := &replay{limit: limitOf(text, edits)}
 	for n, changes := range edits {
@@ -304,74 +389,83 @@ func Lines(text string, edits [][]Change) []Line {
 		lines[i].Edit = Nobody
 	}
 	lost := r.replaced
-	alone := map[int]int{}
+	ambiguous := map[int]int{}
 	for _, p := range r.parts {
-		switch {
-		case p.whole:
-			p.align(file, lines, alone)
+		if p.whole {
+			p.align(file, lines, ambiguous)
 			lost = append(lost, p)
-		case !p.locate(text, lines):
+			continue
+		}
+		isLocated := p.locate(text, lines)
+		if !isLocated {
 			lost = append(lost, p)
 		}
 	}
-	byText(file, lines, lost, alone)
-	follow(file, lines)
-	if n := len(lines); n > 0 && file[n-1] == "" { // behind the last newline there is no line
-		lines = lines[:n-1]
+	markByText(file, lines, lost, ambiguous)
+	markBetween(file, lines)
+	last := len(file) - 1
+	if file[last] == "" { // behind the last newline there is no line
+		lines = lines[:last]
 	}
 	return lines
 }
 
-// align marks the lines of the file that the fragment, a whole file, has in the same order. These
-// have no marks in it any more. Where a line that the file has several times stands alone among
-// others, any of them could be meant: alone has its edit instead.
-func (p *fragment) align(file []string, lines []Line, alone map[int]int) {
+// align marks the lines of the file that the fragment, a whole file, has in the same order, and takes
+// their marks from the fragment. A line without an equal neighbour that the file has several times may be
+// any of these: it keeps its mark in the fragment, and ambiguous gets its edit, by its index in the file.
+func (p *fragment) align(file []string, lines []Line, ambiguous map[int]int) {
 	count := map[string]int{}
 	file = trimmed(file)
 	for _, line := range file {
 		count[line]++
 	}
 	const none = -2
-	known := repeated(none, len(file)) // the same line of the fragment
-	view.EachCommon(trimmed(strings.Split(p.text, "\n")), file, func(i, j int) { known[j] = i })
+	known := repeated(none, len(file)) // for each line of the file, the index of the same line in the fragment
+	view.EachCommon(trimmed(strings.Split(p.text, "\n")), file, func(i, j int) {
+		known[j] = i
+	})
 	for j, i := range known {
-		follows := j > 0 && known[j-1] == i-1
-		leads := j+1 < len(known) && known[j+1] == i+1
-		switch {
-		case i == none || p.marks[i] == Nobody:
-			continue
-		case follows || leads || count[file[j]] == 1:
-			lines[j] = Line{p.marks[i], true}
-		default:
-			alone[j] = p.marks[i]
+		if i == none || p.marks[i] == Nobody {
 			continue
 		}
+		followsEqual := j > 0 && known[j-1] == i-1
+		leadsEqual := j+1 < len(known) && known[j+1] == i+1
+		if !followsEqual && !leadsEqual && count[file[j]] > 1 {
+			ambiguous[j] = p.marks[i]
+			continue
+		}
+		lines[j] = Line{Edit: p.marks[i], Exact: true}
 		p.marks[i] = Nobody
 	}
 }
 
-// locate marks the lines of the file where the fragment is in it once, and reports whether it is.
+// locate marks the lines of the fragment in the file if it stands there exactly once, and reports whether
+// it does.
 func (p *fragment) locate(text string, lines []Line) bool {
 	at := strings.Index(text, p.text)
 	if at < 0 || strings.TrimSpace(p.text) == "" || strings.Contains(text[at+1:], p.text) {
 		return false
 	}
-	first := strings.Count(text[:at], "\n")
 	end := at + len(p.text)
-	begins := strings.TrimSpace(text[strings.LastIndexByte(text[:at], '\n')+1:at]) == ""
-	ends := end == len(text) || text[end] == '\n'
+	lineStart := strings.LastIndexByte(text[:at], '\n') + 1
+	isLineStart := strings.TrimSpace(text[lineStart:at]) == ""
+	isLineEnd := end == len(text) || text[end] == '\n'
+	isInLine := len(p.marks) == 1 && !isLineStart
+	// If the last line goes on, somebody else may have written it. The edit of a part in the middle of a
+	// line has no whole line, and counts nevertheless.
+	isLastOwn := isLineEnd || isInLine
+	first := strings.Count(text[:at], "\n")
 	for i, mark := range p.marks {
-		isFirst := i == 0
 		isLast := i == len(p.marks)-1
-		// Behind a whole line somebody else may have written on. Within a line an edit has no whole
-		// ones.
-		if mark != Nobody && (ends || !isLast || isFirst && !begins) {
-			lines[first+i] = Line{mark, true}
+		if mark == Nobody || isLast && !isLastOwn {
+			continue
 		}
+		lines[first+i] = Line{Edit: mark, Exact: true}
 	}
 	return true
 }
 
+// trimmed returns the lines without white space at their ends.
 func trimmed(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -380,69 +474,116 @@ func trimmed(lines []string) []string {
 	return out
 }
 
-// byText marks lines of nobody by the text of fragments that were not found: that of which a line
-// beside agrees too, else that in alone, else the newest.
-func byText(file []string, lines []Line, lost []*fragment, alone map[int]int) {
-	type place struct{ part, line int }
-	places := map[string][]place{}
-	texts := make([][]string, len(lost))
-	for n, p := range lost {
-		texts[n] = trimmed(strings.Split(p.text, "\n"))
-		for i, line := range texts[n] {
-			if p.marks[i] != Nobody {
-				places[line] = append(places[line], place{n, i})
-			}
-			if of := places[line]; len(of) > 2*maxPlaces { // the newest are the last
-				places[line] = append(of[:0], of[len(of)-maxPlaces:]...)
-			}
-		}
-	}
+// markByText marks lines of nobody by equal lines of lost, the fragments that do not stand in the file as
+// they are. ambiguous has the edits of lines that align found without a neighbour, by their index.
+func markByText(file []string, lines []Line, lost []*fragment, ambiguous map[int]int) {
+	index := newLineIndex(lost)
 	file = trimmed(file)
-	at := func(list []string, i int) string {
-		if i < 0 || i >= len(list) {
-			return "\x00"
-		}
-		return list[i]
-	}
 	for i, line := range file {
 		if lines[i].Edit != Nobody {
 			continue
 		}
 		best := Nobody
-		agrees := -1
-		if edit, is := alone[i]; is {
+		mostEqual := -1
+		edit, isAmbiguous := ambiguous[i]
+		switch {
+		case isAmbiguous:
 			best = edit
-			agrees = 1
-		} else if !hasWord(line) {
-			agrees = 1 // it is everywhere
+			mostEqual = 1
+		case !hasWord(line):
+			mostEqual = 1 // such a line is everywhere, so that a neighbour must be equal, too
 		}
-		for _, p := range places[line] { // the newest last
-			n := 0
-			for _, beside := range []int{-1, 1} {
-				if at(file, i+beside) == at(texts[p.part], p.line+beside) {
-					n++
-				}
-			}
-			if n >= agrees {
-				best = lost[p.part].marks[p.line]
-				agrees = n
+		for _, place := range index.places[line] { // the newest last, which wins
+			equal := index.equalNeighbours(place, file, i)
+			if equal >= mostEqual {
+				best = lost[place.part].marks[place.line]
+				mostEqual = equal
 			}
 		}
 		if best != Nobody {
-			lines[i] = Line{best, false}
+			lines[i] = Line{Edit: best}
 		}
 	}
 }
 
-// follow gives lines without a letter or digit the edit that the lines around them have.
-func follow(file []string, lines []Line) {
+// lineIndex finds lines of fragments by their text.
+type lineIndex struct {
+	texts  [][]string             // the lines of each fragment, trimmed
+	places map[string][]linePlace // the places of a line with an edit, the newest last
+}
+
+// linePlace is a line of a fragment.
+type linePlace struct {
+	part int
+	line int
+}
+
+// newLineIndex returns an index of the lines that have edits. Of equal lines it keeps the newest ones, at
+// least maxPlaces.
+func newLineIndex(parts []*fragment) *lineIndex {
+	x := &lineIndex{
+		texts:  make([][]string, len(parts)),
+		places: map[string][]linePlace{},
+	}
+	for n, p := range parts {
+		x.texts[n] = trimmed(strings.Split(p.text, "\n"))
+		for i, line := range x.texts[n] {
+			if p.marks[i] != Nobody {
+				x.add(line, linePlace{part: n, line: i})
+			}
+		}
+	}
+	return x
+}
+
+// add adds a place of a line. At twice maxPlaces it drops the older half, so that an addition costs the same
+// however many there are.
+func (x *lineIndex) add(line string, place linePlace) {
+	places := append(x.places[line], place)
+	if len(places) > 2*maxPlaces {
+		newest := places[len(places)-maxPlaces:]
+		places = append(places[:0], newest...)
+	}
+	x.places[line] = places
+}
+
+// equalNeighbours returns how many of the lines before and behind a place are equal to those around line i
+// of the file: 0 to 2.
+func (x *lineIndex) equalNeighbours(place linePlace, file []string, i int) int {
+	text := x.texts[place.part]
+	count := 0
+	if lineAt(file, i-1) == lineAt(text, place.line-1) {
+		count++
+	}
+	if lineAt(file, i+1) == lineAt(text, place.line+1) {
+		count++
+	}
+	return count
+}
+
+// lineAt returns a line, or, before the first and behind the last one, a text that no line has. So the first
+// line of one text has the same neighbour as the first line of another.
+func lineAt(lines []string, i int) string {
+	if i < 0 || i >= len(lines) {
+		return "\x00"
+	}
+	return lines[i]
+}
+
+// markBetween gives lines without a letter or digit the edit that both lines around them have.
+func markBetween(file []string, lines []Line) {
 	for i := 1; i+1 < len(lines); i++ {
-		if lines[i].Edit == Nobody && !hasWord(file[i]) && lines[i+1].Edit == lines[i-1].Edit {
-			lines[i] = Line{lines[i-1].Edit, false}
+		before := lines[i-1].Edit
+		after := lines[i+1].Edit
+		if lines[i].Edit == Nobody && !hasWord(file[i]) && before == after {
+			lines[i] = Line{Edit: before}
 		}
 	}
 }
 
+// hasWord reports whether a line has a letter or a digit.
 func hasWord(line string) bool {
-	return strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	return strings.ContainsFunc(line, func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r)
+	})
 }

@@ -17,19 +17,21 @@ import (
 // the first.
 
 const (
-	// leastText and leastLines are how much of a text tells that an equal one is no accident, in bytes and lines
+	// leastText and leastLines bound the texts of which an equal one is no accident, in bytes and in lines
 	// with a word.
-	leastText, leastLines = 64, 3
+	leastText  = 64
+	leastLines = 3
 	// leastPhrase and mostPhrase bound the part of a text that is searched for, in bytes.
-	leastPhrase, mostPhrase = 16, 200
+	leastPhrase = 16
+	mostPhrase  = 200
 	// maxPhrases bounds the phrases that are searched for: an edit may have made a line of two.
 	maxPhrases = 2
 	// maxOrigins bounds the paths that are compared with the first write of a file.
 	maxOrigins = 4
 )
 
-// writtenFrom returns the path whose text the first call that names the file gave it, and that write as a
-// move. There is none where the path is still used, as the file is a copy then.
+// writtenFrom returns the path with the text that the first call wrote to the file, and that write as a
+// move. If the path is still used, the file is a copy, and writtenFrom returns nil.
 func (t *Tracer) writtenFrom(
 	ctx context.Context, file *search.Touched, first *FileEdit, later *fileMove,
 ) (*Earlier, *fileMove, error) {
@@ -95,8 +97,9 @@ func phrasesIn(text string) (phrases []string) {
 	return phrases[:min(len(phrases), maxPhrases)]
 }
 
-// origins returns the paths, except one, in calls before an entry in its session that have a phrase, those of
-// the newest calls first. A search of all sessions for a line would take as long as that for the file.
+// origins returns the paths, except one, in calls with a phrase, the newest call first. It searches the
+// session of an entry up to that entry alone: a search of all sessions would take as long as the one for the
+// file.
 func (t *Tracer) origins(ctx context.Context, phrase string, before *search.Hit, except string) (paths []string, err error) {
 	query, err := search.ParseQuery(`"` + phrase + `" role:assistant`)
 	if err != nil {
@@ -152,8 +155,8 @@ func (t *Tracer) namedIn(hit *search.Hit, anywhere *search.Touched) (paths []str
 	return paths, nil
 }
 
-// hasText returns a path as an earlier one, if the calls before an entry gave its file a text, and no later
-// call names it. Else it returns nil.
+// hasText returns a path as an earlier one, if the calls before an entry gave its file exactly this text, and
+// no later call names it. Else it returns nil.
 func (t *Tracer) hasText(ctx context.Context, path, text string, by *search.Hit) (*Earlier, error) {
 	touched, err := search.NewTouched(path)
 	if err != nil || t.Exists(path) {
