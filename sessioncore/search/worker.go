@@ -19,21 +19,29 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// worker searches files in one goroutine.
+// worker searches files in one goroutine. It reads as little of each as the answer needs. A search for
+// "mutex" in a session of another agent, of which most have no such word:
+//
+//	isWithin      the header has the right directory                         a few bytes
+//	scanRaw       "mutex" is in the agent's own file                         a scan; most sessions end here
+//	scan          "mutex" is in the converted session, at some lines         a conversion and a scan
+//	check         the entries in these lines have it in a text that counts   an index, and these entries
+//
+// So a step may let a session pass that has no hit, but never drops one that has.
 type worker struct {
 	s       *Searcher
 	m       Matcher
+	counts  bool // only the number of hits is requested
 	scanner scanner
-	// mayOutput is set if the session that is searched may have long results beside it.
-	mayOutput bool
-	counts    bool                         // only the number of hits is requested
-	buffer    sessioncore.ConversionBuffer // for sessions that are only counted
+	buffer  sessioncore.ConversionBuffer // for sessions that are only counted
+
+	mayOutput bool // the session that is searched may have long results in files beside it
 }
 
 // fileTries bounds the searches of a file that is replaced meanwhile.
 const fileTries = 3
 
-// file searches a file. A removed one, or one that is no session, has no hits.
+// file searches a file. A removed one, or one that is no session, has no hits; another error is in Err.
 func (w *worker) file(ctx context.Context, f searchedFile) *FileHits {
 	found := &FileHits{File: f.name, Tree: w.s.Tree, token: f.Token}
 	err := storage.ErrStale
@@ -49,24 +57,19 @@ func (w *worker) file(ctx context.Context, f searchedFile) *FileHits {
 	return found
 }
 
-// search searches a file: its bytes, then the entries at matches.
+// search searches a file, and puts the hits into found. An error wraps storage.ErrStale if the file was
+// replaced meanwhile.
 func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) error {
 	found.readAt = time.Now().UnixNano()
-	if q, ok := w.m.(*Query); ok && q.isOver(f.ModTime()) {
-		return nil
+	header := func() (rawjson.Value, error) {
+		return sessioncore.ReadHeaderOf(ctx, w.s.Files, found.File)
 	}
-	header := func() (rawjson.Value, error) { return sessioncore.ReadHeaderOf(ctx, w.s.Files, found.File) }
-	if isWithin, err := w.s.isWithin(header); err != nil || !isWithin {
+	mayMatch, err := w.mayMatch(ctx, f, header)
+	if err != nil || !mayMatch {
 		return err
 	}
-	if calls, ok := w.m.(callMatcher); ok {
-		mayHave, err := w.mayHaveCall(ctx, f, calls, header)
-		if err != nil || !mayHave {
-			return err
-		}
-	}
-	needle, ok, err := w.m.Needle(w.s.agentOf(found.File), header)
-	if err != nil || !ok {
+	needle, mayHave, err := w.m.Needle(w.s.agentOf(found.File), header)
+	if err != nil || !mayHave {
 		return err
 	}
 	obj, err := w.s.Files.Open(f.name)
@@ -74,7 +77,7 @@ func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) er
 		return err
 	}
 	defer obj.Close()
-	needle, mayHave, err := w.scanRaw(ctx, f, obj, needle)
+	needle, mayHave, err = w.scanRaw(ctx, f, obj, needle)
 	if err != nil || !mayHave {
 		return err
 	}
@@ -87,8 +90,8 @@ func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) er
 			return w.searchOnce(ctx, found, session, needle)
 		}
 	}
-	var lines []candidate
-	found.token, lines, err = w.scan(ctx, obj, needle)
+	token, lines, err := w.scan(ctx, obj, needle)
+	found.token = token
 	if err != nil || len(lines) == 0 {
 		return err
 	}
@@ -99,15 +102,34 @@ func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) er
 		return err
 	}
 	defer snap.Release()
-	if snap.Stat().Token != found.token {
-		found.token = snap.Stat().Token
-		lines = everywhere // it changed meanwhile
+	current := snap.Stat().Token
+	if current != found.token { // the file changed after the scan, so that its lines are others
+		found.token = current
+		lines = everywhere
 		w.mayOutput = true
 	}
 	return w.checkShown(ctx, found, snap, lines)
 }
 
-// searchOnce searches a session that is converted for the worker alone.
+// mayMatch reports whether a session may have a hit, by its time, its header and, for calls of tools, the
+// bytes of its file. It converts nothing.
+func (w *worker) mayMatch(ctx context.Context, f searchedFile, header func() (rawjson.Value, error)) (bool, error) {
+	q, isQuery := w.m.(*Query)
+	if isQuery && q.isOver(f.ModTime()) {
+		return false, nil
+	}
+	isWithin, err := w.s.isWithin(header)
+	if err != nil || !isWithin {
+		return false, err
+	}
+	calls, isOfCalls := w.m.(callMatcher)
+	if !isOfCalls {
+		return true, nil
+	}
+	return w.mayHaveCall(ctx, f, calls, header)
+}
+
+// searchOnce searches a session that was converted for the worker alone, so that no cache keeps it.
 func (w *worker) searchOnce(ctx context.Context, found *FileHits, session storage.Object, needle *Needle) error {
 	token, lines, err := w.scan(ctx, session, needle)
 	found.token = token
@@ -122,8 +144,8 @@ func (w *worker) searchOnce(ctx context.Context, found *FileHits, session storag
 	return w.checkShown(ctx, found, snap, lines)
 }
 
-// checkShown is check for a session whose directory is shown. A real file or link of that name hides it
-// (docs/design.md section 1).
+// checkShown is check, but a session without a directory in the mount has no hits: a real file or link of
+// that name hides the directory (docs/design.md section 1).
 func (w *worker) checkShown(ctx context.Context, found *FileHits, snap *sessioncore.Snapshot, lines []candidate) error {
 	st, err := w.s.Files.Stat(strings.TrimSuffix(found.File, sessioncore.FileEnding))
 	if err == nil && (st.Kind == storage.KindFile || st.Kind == storage.KindLink) {
@@ -132,7 +154,7 @@ func (w *worker) checkShown(ctx context.Context, found *FileHits, snap *sessionc
 	return w.check(ctx, found, snap, lines)
 }
 
-// callMatcher is a Matcher for calls of tools, which the bytes of an agent's own file tell.
+// callMatcher is a Matcher for calls of tools, which can be found in the bytes of an agent's own file.
 type callMatcher interface {
 	// inRaw returns a needle in the bytes of each session that may have a hit, nil if any session may. cwd is
 	// the session's directory if the bytes do not have it, and header reads the header.
@@ -155,25 +177,27 @@ func (w *worker) mayHaveCall(
 		return false, err
 	}
 	defer obj.Close()
-	bytes := storage.Object(obj)
+	raw := storage.Object(obj)
 	cwd := ""
-	if c, ok := obj.(converted); ok {
-		bytes = c.Raw()
+	c, isConverted := obj.(converted)
+	if isConverted {
+		raw = c.Raw()
 		_, cwd = c.Beside()
 	}
 	needle := m.inRaw(cwd, header)
 	if needle == nil {
 		return true, nil
 	}
-	st, err := storage.StatUntil(ctx, bytes)
+	st, err := storage.StatUntil(ctx, raw)
 	if err != nil {
 		return false, err
 	}
-	return w.scanner.has(ctx, bytes, st.Size, needle)
+	return w.scanner.has(ctx, raw, st.Size, needle)
 }
 
-// scanRaw searches the bytes of the agent's file of a session, if it has one. It returns the needle for
-// the session, and whether that may have it.
+// scanRaw searches the bytes of the file from which a session is converted, if it is, and the long results
+// beside it. It returns the needle with which to search the session, and whether that may have it. A session
+// that is not converted is searched by scan alone.
 func (w *worker) scanRaw(ctx context.Context, f searchedFile, obj storage.Object, needle *Needle) (_ *Needle, mayHave bool, err error) {
 	w.mayOutput = true
 	c, isConverted := obj.(converted)
@@ -181,56 +205,63 @@ func (w *worker) scanRaw(ctx context.Context, f searchedFile, obj storage.Object
 		return needle, true, nil
 	}
 	raw := c.Raw()
-	title, _ := c.Beside()
 	st, err := raw.Stat()
-	isInOutputs := false
-	w.mayOutput = f.hasOutputs || err != nil || ownToken(raw, st) != f.Token
-	if err == nil && w.mayOutput {
-		isInOutputs, err = w.inOutputs(ctx, f.name, needle)
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return needle, false, err
-	case isInOutputs:
-		return needle.orOutputs(), true, nil
-	case !needle.isInRaw() || needle.isIn([]byte(title)):
+	}
+	isUnchanged := ownToken(raw, st) == f.Token
+	w.mayOutput = f.hasOutputs || !isUnchanged
+	if w.mayOutput {
+		isInOutputs, err := w.inOutputs(ctx, f.name, needle)
+		if err != nil {
+			return needle, false, err
+		}
+		if isInOutputs {
+			return needle.orOutputs(), true, nil
+		}
+	}
+	title, _ := c.Beside()
+	if !needle.isInRaw() || needle.isIn([]byte(title)) {
 		return needle, true, nil
 	}
 	mayHave, err = w.scanner.has(ctx, raw, st.Size, needle.inRaw())
 	return needle, mayHave, err
 }
 
-// scan finds the needle in a session. It returns the session's state.
+// scan returns the places of the needle in a session, and the session's state.
 func (w *worker) scan(ctx context.Context, obj storage.Object, needle *Needle) (_ storage.Token, lines []candidate, err error) {
 	st, err := storage.StatUntil(ctx, obj)
-	if err == nil {
-		lines, err = w.scanner.find(ctx, obj, st.Size, needle)
+	if err != nil {
+		return st.Token, nil, err
 	}
+	lines, err = w.scanner.find(ctx, obj, st.Size, needle)
 	if len(lines) > 0 && needle != nil && needle.anyLine {
 		lines = everywhere
 	}
 	return st.Token, lines, err
 }
 
-// ownToken returns the state of a session's own file, by the state of an object with more or fewer
-// records.
+// ownToken returns the state of a session's own file. st is the state of obj, which may also have the
+// records of other files.
 func ownToken(obj storage.Object, st storage.Stat) storage.Token {
-	joined, ok := obj.(storage.JoinedObject)
-	if ok {
+	joined, isJoined := obj.(storage.JoinedObject)
+	if isJoined {
 		st.Size -= joined.Joined()
 	}
 	return st.Token
 }
 
-// converted is a session made of another file with the same JSON strings, which is searched first,
-// as a conversion takes longer.
+// converted is an open session that is converted from another file. That file has the same strings of JSON,
+// so a search looks there first: a conversion takes longer.
 type converted interface {
+	// Raw returns the other file.
 	Raw() storage.Object
-	// Beside returns its title and its working directory as far as they are not in the file, else "".
+	// Beside returns the title and the working directory as far as they are not in that file, else "".
 	Beside() (title, cwd string)
 }
 
-// check checks the entries in some lines, and the title.
+// check puts the hits in some lines of a session into found, and the title if it is a hit. A search keeps at
+// most one hit more than its limit.
 func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.Snapshot, lines []candidate) error {
 	found.Hits = nil
 	found.counted = nil
@@ -243,39 +274,42 @@ func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.S
 	if matching == nil {
 		return nil
 	}
-	q, _ := matching.(*checker)
+	hits := hitList{owner: found, counts: w.counts}
 	ownTitle := header.Member("title")
 	if slot != nil {
 		ownTitle = slot.Member("title")
 	}
-	hits := hitList{owner: found, counts: w.counts}
-	if line, ok := matching.Title(ownTitle, snap.HeaderTime()); ok {
+	line, isHit := matching.Title(ownTitle, snap.HeaderTime())
+	if isHit {
 		hits.add(Hit{What: TitleLabel, Time: snap.HeaderTime(), Line: line})
 	}
-	if q != nil {
-		q.prompt.AreOff = w.counts
+	words, isOfWords := matching.(*checker)
+	if isOfWords {
+		words.prompt.AreOff = w.counts
 	}
 	r := sessioncore.NewEntryReader(snap)
 	entries := newestFirst(snap, lines)
-	if calls, ok := matching.(*touchChecker); ok {
+	calls, isOfCalls := matching.(*touchChecker)
+	if isOfCalls {
 		entries, err = calls.callsOf(ctx, snap, entries, r.Read)
 		if err != nil {
 			return err
 		}
 	}
 	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return err
 		}
 		text, err := r.Read(e)
 		if err != nil {
 			return err
 		}
-		if q != nil && w.mayOutput && snap.Role(e) == sessioncore.RoleToolResult {
-			q.output = w.output(found.File, text)
+		if isOfWords && w.mayOutput && snap.Role(e) == sessioncore.RoleToolResult {
+			words.output = w.output(found.File, text)
 		}
-		hit, ok := matching.Entry(snap, e, text)
-		if !ok {
+		hit, isHit := matching.Entry(snap, e, text)
+		if !isHit {
 			continue
 		}
 		hit.setEntry(snap, e)
@@ -301,7 +335,7 @@ func (f *FileHits) setSession(snap *sessioncore.Snapshot, header rawjson.Value) 
 	return title
 }
 
-// hitList has the hits of a session, or only what counts them.
+// hitList collects the hits of a session, or only their keys if they are counted.
 type hitList struct {
 	owner  *FileHits
 	counts bool
@@ -318,9 +352,11 @@ func (l *hitList) add(hit Hit) {
 	l.all = append(l.all, hit)
 }
 
-// finish gives the hits to the session. The title's place is that of its time.
+// finish gives the hits to the session, the newest first. The title has the time of the header.
 func (l *hitList) finish() {
-	slices.SortStableFunc(l.all, func(a, b Hit) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(l.all, func(a, b Hit) int {
+		return b.Time.Compare(a.Time)
+	})
 	l.owner.Hits = l.all
 }
 
@@ -340,7 +376,7 @@ func (h *Hit) setEntry(snap *sessioncore.Snapshot, e sessioncore.Entry) {
 	h.Time = snap.Time(e)
 }
 
-// newestFirst returns the entries that overlap one of the lines, the newest first.
+// newestFirst returns the entries that overlap one of the lines, the newest first. lines are sorted.
 func newestFirst(snap *sessioncore.Snapshot, lines []candidate) (entries []sessioncore.Entry) {
 	next := sessioncore.Entry(0)
 	for _, l := range lines {
@@ -349,11 +385,13 @@ func newestFirst(snap *sessioncore.Snapshot, lines []candidate) (entries []sessi
 			r, _ := snap.EntryRange(next + sessioncore.Entry(i))
 			return r.Offset+r.Size > l.from
 		}))
-		for ; int(next) < snap.Len(); next++ {
-			if r, _ := snap.EntryRange(next); r.Offset >= l.to {
+		for int(next) < snap.Len() {
+			r, _ := snap.EntryRange(next)
+			if r.Offset >= l.to {
 				break
 			}
 			entries = append(entries, next)
+			next++
 		}
 	}
 	slices.SortFunc(entries, snap.CompareNewest)
@@ -366,8 +404,12 @@ const chunkSize = 256 << 10
 // firstSize is the size of the first read where only the first place matters: of a common word it has one.
 const firstSize = 32 << 10
 
-// candidate is a range of a file, from a match to the end of its line.
-type candidate struct{ from, to int64 }
+// candidate is a range of a file, from the offset of a match to the end of its line. The end is 0 while it is
+// not known.
+type candidate struct {
+	from int64
+	to   int64
+}
 
 // maxCandidates bounds the candidates of one file. Beyond it all entries are checked.
 const maxCandidates = 1 << 20
@@ -379,10 +421,11 @@ type scanner struct {
 	onlyFirst bool
 }
 
-// everywhere is the place of an unknown match.
-var everywhere = []candidate{{0, math.MaxInt64}}
+// everywhere is the candidate of a match at an unknown place.
+var everywhere = []candidate{{from: 0, to: math.MaxInt64}}
 
-// find returns the places of a needle in the first size bytes of a file, one a line, or everywhere.
+// find returns the places of a needle in the first size bytes of a file, at most one a line, in the order of
+// the file. It returns everywhere for no needle, and for too many places.
 func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, err error) {
 	if n == nil {
 		return everywhere, nil
@@ -393,19 +436,21 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 	}
 	others, err := s.find(ctx, file, size, n.or)
 	found = append(slices.Clip(found), others...)
-	slices.SortFunc(found, func(a, b candidate) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Compare(a.from, b.from)
+	})
 	return found, err
 }
 
-// has reports whether find finds any place.
+// has reports whether find finds any place. It reads no further than the first one.
 func (s *scanner) has(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (bool, error) {
 	if n == nil {
 		return true, nil
 	}
 	s.onlyFirst = true
 	defer func() { s.onlyFirst = false }()
-	for ; n != nil; n = n.or {
-		found, err := s.findOne(ctx, file, size, n)
+	for alternative := n; alternative != nil; alternative = alternative.or {
+		found, err := s.findOne(ctx, file, size, alternative)
 		if err != nil || len(found) > 0 {
 			return len(found) > 0, err
 		}
@@ -413,34 +458,41 @@ func (s *scanner) has(ctx context.Context, file io.ReaderAt, size int64, n *Need
 	return false, nil
 }
 
-// findOne is find for a needle without its alternatives.
+// findOne is find for a needle without its alternatives. It reads the file in chunks. Behind each chunk it
+// keeps the bytes that a match at the next offset needs: n.reach() before it and after it.
 func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, err error) {
 	reach := int64(n.reach())
-	if most := int(chunkSize + 2*reach); len(s.buf) < most {
+	most := int(chunkSize + 2*reach)
+	if len(s.buf) < most {
 		s.buf = make([]byte, most)
 	}
-	base := int64(0)
-	next := int64(0) // of the buffer, and the first unchecked offset
+	base := int64(0) // the offset of the buffer
+	have := 0        // the bytes in the buffer
+	next := int64(0) // the first offset that is not checked
 	step := int64(chunkSize)
 	if s.onlyFirst {
 		step = firstSize
 	}
-	for have := 0; base+int64(have) < size; {
-		if err := ctx.Err(); err != nil {
+	for base+int64(have) < size {
+		err := ctx.Err()
+		if err != nil {
 			return nil, err
 		}
 		runtime.Gosched() // for other requests
 		at := base + int64(have)
-		limit := size
 		b := s.buf[:have+int(min(step, size-at))]
 		step = chunkSize
-		if got, err := file.ReadAt(b[have:], at); have+got < len(b) {
-			if err == nil || err == io.EOF {
-				return everywhere, nil // it was cut meanwhile, which reading it as a session detects
-			}
+		got, err := file.ReadAt(b[have:], at)
+		isShort := have+got < len(b)
+		if isShort && (err == nil || err == io.EOF) {
+			return everywhere, nil // the file was cut meanwhile, as a read of the session will detect
+		}
+		if isShort {
 			return nil, err
 		}
-		if end := base + int64(len(b)); end < size {
+		limit := size
+		end := base + int64(len(b))
+		if end < size {
 			limit = end - reach
 		}
 		found, next = n.scanBuffer(b, base, next, limit, found)
@@ -454,23 +506,25 @@ func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *
 		have = copy(s.buf, b[kept-base:])
 		base = kept
 	}
-	if last := len(found) - 1; last >= 0 && found[last].to == 0 {
+	last := len(found) - 1
+	if last >= 0 && found[last].to == 0 {
 		found[last].to = size
 	}
 	return found, nil
 }
 
-// scanBuffer checks the offsets of a file from next up to limit, of which b has the bytes from base
-// on, and appends the matches. The last one has no end if its line goes on. It returns the next
-// offset.
+// scanBuffer checks the offsets of a file from next up to limit, and appends the matches to found. b has the
+// file's bytes from offset base on. At most one match counts in a line. The last match has the end 0 if its
+// line goes on behind b. scanBuffer returns the next offset, too.
 func (n *Needle) scanBuffer(b []byte, base, next, limit int64, found []candidate) ([]candidate, int64) {
 	for next < limit {
-		if last := len(found) - 1; last >= 0 && found[last].to == 0 {
-			end := bytes.IndexByte(b[next-base:], '\n')
-			if end < 0 {
+		last := len(found) - 1
+		if last >= 0 && found[last].to == 0 {
+			lineEnd := bytes.IndexByte(b[next-base:], '\n')
+			if lineEnd < 0 {
 				return found, base + int64(len(b))
 			}
-			next += int64(end) + 1
+			next += int64(lineEnd) + 1
 			found[last].to = next
 			continue
 		}
