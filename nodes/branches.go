@@ -297,5 +297,5 @@ func (f *EntriesFile) Open(ctx context.Context, _ int) (Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &documentHandle{&f.sharedVersion, false}, nil
+	return &documentHandle{line: &f.sharedVersion}, nil
 }

@@ -16,27 +16,35 @@ import (
 )
 
 // controlHandle is an open control file (docs/design.md section 2). Offsets and truncation have no
-// meaning: a line takes effect in the write that completes it.
+// meaning: a line takes effect in the write that completes it. A program that writes two lines in three
+// parts to append:
+//
+//	write                    takes effect    pending
+//	{"type":"custom",        nothing         {"type":"custom",
+//	"n":1}\n{"type":         line 1          {"type":
+//	"custom"}\n              line 2          nothing
+//
+// If line 1 is refused, the second write fails, and each later write and close, too, unless it repeats that
+// line: see refusedLine.
 type controlHandle struct {
-	file *ControlFile
-	// appends reports O_APPEND: then the offset of a write is not the program's read position.
-	appends bool
-	// mute reports that the handle is write-only, without results; writes, that it is no reader.
-	mute, writes bool
+	file    *ControlFile
+	appends bool // O_APPEND: the offset of a write is not the program's read position
+	mute    bool // write-only: no results are kept
+	writes  bool // opened for writing
 
 	// mu guards the fields below. It is held while lines are executed, to keep their order.
 	mu      sync.Mutex
 	pending []byte // the beginning of a line
 	cut     bool   // a close was refused since pending is an incomplete line
-	lines   int    // accepted newlines, including those of empty lines
+	lines   int    // accepted newlines; empty lines have one, too
 	applied int    // lines that took effect
 	refused refusedLine
 	results answers
-	// leftOut are the lines of the file that were not written since the first write, by their first
-	// fields; nil where they stay. isWhole reports that one was written unchanged.
+	// leftOut has the lines of the file that were not written since the first write, by their first
+	// fields. It is nil for a file whose other lines stay.
 	leftOut map[string]string
-	isWhole bool
-	hold    budget.Hold // pending, the refused line and results
+	isWhole bool        // a line was written as it was in the file, so the writer knows the file
+	hold    budget.Hold // for pending, the refused line and results
 
 	shown Handle // the content for reads; nil for results
 }
@@ -46,7 +54,7 @@ type controlHandle struct {
 // EBUSY continues once the line is accepted.
 type refusedLine struct {
 	errno syscall.Errno // 0 if none was refused
-	line  []byte        // with its newline; nil if it cannot be retried, as it was too long or several lines
+	line  []byte        // with its newline; nil if no retry is possible: it was too long, or several lines
 }
 
 // Write executes lines. A bad line fails the write that completes it, and all later ones. If lines
@@ -66,12 +74,13 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (int,
 	}
 	n, errno := h.write(ctx, data)
 	if n > 0 {
-		errno = 0
+		return n, 0 // the kernel has a program retry the rest
 	}
-	return n, errno
+	return 0, errno
 }
 
-// isRetry reports whether data continues the refused line, whose rewritten beginning is pending.
+// isRetry reports whether data repeats the refused line or a part of it. pending is its beginning, which was
+// repeated already.
 func (h *controlHandle) isRetry(data []byte) bool {
 	if h.refused.line == nil {
 		return false
@@ -128,12 +137,11 @@ func (h *controlHandle) writeLines(ctx context.Context, data []byte, hasRest boo
 	if hasRest {
 		count++
 	}
-	if h.file.single && (h.applied > 0 || count > 1) {
-		before := 0 // newlines before the line that is too many
-		if h.applied == 0 {
-			before = bytes.Count(data[:ends[0]], newline)
-		}
-		return 0, h.refuse(errManyLines, nil, before)
+	if h.file.single && h.applied > 0 {
+		return 0, h.refuse(errManyLines, nil, 0)
+	}
+	if h.file.single && count > 1 {
+		return 0, h.refuse(errManyLines, nil, bytes.Count(data[:ends[0]], newline))
 	}
 	done, err := h.run(ctx, lines)
 	if err == nil {
@@ -144,9 +152,9 @@ func (h *controlHandle) writeLines(ctx context.Context, data []byte, hasRest boo
 	if done == 0 {
 		return 0, h.refuse(err, lines[0], h.skipped(data))
 	}
-	taken := ends[done-1]
-	h.lines += bytes.Count(data[:taken], newline)
-	return taken, h.refuse(err, lines[done], 0)
+	applied := ends[done-1]
+	h.lines += bytes.Count(data[:applied], newline)
+	return applied, h.refuse(err, lines[done], 0)
 }
 
 // skipped returns the number of ignored empty lines at the beginning of data.
@@ -158,7 +166,8 @@ func (h *controlHandle) skipped(data []byte) int {
 }
 
 // refuse records the reason for a refused line, unless it was refused before, and returns its
-// errno. line is its text, nil if it cannot be retried; before counts lines before it.
+// errno. line is its text, nil if no retry is possible; before is the number of lines before it in the
+// current write.
 func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno {
 	h.pending = nil
 	if h.refused.errno != 0 {
@@ -177,11 +186,11 @@ func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno
 	return h.refused.errno
 }
 
-// lineError is the reason for which a line was refused.
+// lineError is the error of a refused line, with its place.
 type lineError struct {
 	err     error
-	line    int // number in the open file, from 1
-	applied int // before it
+	line    int // the number of the line in the open file, from 1
+	applied int // the lines that took effect before it
 }
 
 func (e *lineError) Error() string {
@@ -215,17 +224,24 @@ func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
 	return lines, ends
 }
 
-// run executes lines and keeps their results.
+// run executes lines and keeps their results. It returns the number of those that took effect. Lines before
+// one that is too long are executed; a line that fails ends it.
 func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err error) {
-	for i, line := range lines {
-		if len(line) > maxControlLine {
-			done, err = h.run(ctx, lines[:i])
-			if err == nil {
-				err = errLineTooLong
-			}
-			return done, err
-		}
+	tooLong := slices.IndexFunc(lines, func(line []byte) bool {
+		return len(line) > maxControlLine
+	})
+	if tooLong < 0 {
+		return h.execute(ctx, lines)
 	}
+	done, err = h.execute(ctx, lines[:tooLong])
+	if err == nil {
+		err = errLineTooLong
+	}
+	return done, err
+}
+
+// execute is run for lines of which none is too long.
+func (h *controlHandle) execute(ctx context.Context, lines [][]byte) (done int, err error) {
 	if len(lines) == 0 {
 		return 0, nil
 	}
@@ -234,7 +250,8 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 		return 0, err
 	}
 	defer free()
-	if h.file.shown != nil && h.leftOut == nil && h.mute && !h.appends {
+	mayReplace := h.file.shown != nil && h.mute && !h.appends
+	if mayReplace && h.leftOut == nil {
 		h.leftOut, err = h.file.shown(ctx)
 		if err != nil {
 			return 0, err
@@ -244,7 +261,7 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	h.countIn(lines[:done])
 	h.applied += done
 	if done > 0 {
-		h.refused = refusedLine{} // that line was the first of these
+		h.refused = refusedLine{} // it was the first of these lines, and is accepted now
 	}
 	if !h.mute {
 		for _, r := range results {
@@ -254,11 +271,11 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	return done, err
 }
 
-// countIn notes that lines of the file were written.
+// countIn removes written lines from leftOut, by their first field: the part up to a tab, or to a blank.
 func (h *controlHandle) countIn(lines [][]byte) {
 	for _, line := range lines {
-		first, _, found := strings.Cut(string(line), "\t")
-		if !found {
+		first, _, hasTab := strings.Cut(string(line), "\t")
+		if !hasTab {
 			first, _, _ = strings.Cut(first, " ")
 		}
 		shown, isShown := h.leftOut[first]
@@ -272,7 +289,8 @@ func (h *controlHandle) countIn(lines [][]byte) {
 	}
 }
 
-// clearLeftOut clears the lines that a text lacks which replaces the file.
+// clearLeftOut clears the lines of leftOut, if the writer has replaced the whole file: an editor that saves a
+// text without a line has removed that line.
 func (h *controlHandle) clearLeftOut(ctx context.Context) error {
 	if !h.isWhole {
 		return nil
@@ -304,21 +322,10 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		return 0 // the write has failed
 	}
 	if len(h.pending) > 0 {
-		line := h.pending
-		if h.file.isPartial != nil && h.file.isPartial(line) {
-			h.cut = true
-			return h.file.Refused(&lineError{
-				err:     errUnfinished,
-				line:    h.lines + 1,
-				applied: h.applied,
-			})
+		errno := h.flushPending(ctx)
+		if errno != 0 {
+			return errno
 		}
-		h.pending = nil
-		_, err := h.run(ctx, [][]byte{line})
-		if err != nil {
-			return h.refuse(err, line, 0)
-		}
-		h.lines++
 	}
 	err := h.clearLeftOut(ctx)
 	if err != nil {
@@ -327,6 +334,26 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	if h.writes {
 		h.file.view().clearRefusal(h.file.of)
 	}
+	return 0
+}
+
+// flushPending executes pending as a line, unless it is incomplete.
+func (h *controlHandle) flushPending(ctx context.Context) syscall.Errno {
+	line := h.pending
+	if h.file.isPartial != nil && h.file.isPartial(line) {
+		h.cut = true
+		return h.file.Refused(&lineError{
+			err:     errUnfinished,
+			line:    h.lines + 1,
+			applied: h.applied,
+		})
+	}
+	h.pending = nil
+	_, err := h.run(ctx, [][]byte{line})
+	if err != nil {
+		return h.refuse(err, line, 0)
+	}
+	h.lines++
 	return 0
 }
 
@@ -368,8 +395,8 @@ func (h *controlHandle) Close() {
 // cannot be refused afterwards. Ids of the writer's own may be longer.
 const answerRoom = 128
 
-// grow makes room for n more bytes in the beginning of a line, so that a line that is too long is
-// refused before memory runs out.
+// grow makes room for n more bytes in pending, so that a line that is too long is refused before memory
+// runs out.
 func (h *controlHandle) grow(ctx context.Context, n int) error {
 	size := len(h.pending) + n
 	if size > maxControlLine {
@@ -383,12 +410,14 @@ func (h *controlHandle) grow(ctx context.Context, n int) error {
 		return err
 	}
 	defer done()
-	room := max(size, min(2*cap(h.pending), maxControlLine))
+	doubled := min(2*cap(h.pending), maxControlLine)
+	room := max(size, doubled)
 	err = h.hold.Resize(int64(room + cap(h.results.text)))
 	if err != nil {
 		return err
 	}
-	h.pending = append(make([]byte, 0, room), h.pending...)
+	pending := make([]byte, 0, room)
+	h.pending = append(pending, h.pending...)
 	return nil
 }
 
@@ -418,9 +447,9 @@ func (h *controlHandle) reserve(ctx context.Context, lines [][]byte) (done func(
 // read or write begins within the last read, the rest of that becomes unread.
 type answers struct {
 	text []byte
-	next int   // start of the next read in text
-	last int   // bytes before that in the last read
-	at   int64 // offset of the last read
+	next int   // the index in text at which the next read begins
+	last int   // the bytes before next that the last read returned
+	at   int64 // the offset of the last read in the file
 }
 
 // add adds an answer.
@@ -430,7 +459,7 @@ func (a *answers) add(line string) {
 	a.text = append(a.text, '\n')
 }
 
-// unread makes the last read unread from an offset on.
+// unread makes the last read unread from an offset of the file on, if it began there or before.
 func (a *answers) unread(off int64) {
 	if off >= a.at && off < a.at+int64(a.last) {
 		a.next -= a.last - int(off-a.at)
@@ -451,8 +480,10 @@ func (a *answers) read(dest []byte, off int64) int {
 
 // dropRead releases the memory of the text that cannot be read any more, once that is most of it.
 func (a *answers) dropRead() {
-	if done := a.next - a.last; done > cap(a.text)/2 {
-		a.text = slices.Clone(a.text[done:])
-		a.next = a.last
+	done := a.next - a.last
+	if done <= cap(a.text)/2 {
+		return
 	}
+	a.text = slices.Clone(a.text[done:])
+	a.next = a.last
 }

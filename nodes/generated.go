@@ -14,10 +14,10 @@ import (
 // render renders a generated file from a snapshot.
 type render func(context.Context, *sessioncore.Snapshot) (*document.Document, error)
 
-// renderAt renders at an entry: the leaf, or the end of a branch.
+// renderAt renders a generated file at an entry: the leaf, or the end of a branch.
 type renderAt func(context.Context, *sessioncore.Snapshot, sessioncore.Entry) (*document.Document, error)
 
-// atLeaf renders at the leaf.
+// atLeaf returns a render at the leaf of the snapshot.
 func atLeaf(r renderAt) render {
 	return func(ctx context.Context, snap *sessioncore.Snapshot) (*document.Document, error) {
 		leaf, err := snap.Leaf()
@@ -51,11 +51,12 @@ type GeneratedFile struct {
 	size atomic.Pointer[renderedSize]
 }
 
-// renderedSize is the size of the file in one snapshot.
+// renderedSize is the size of the file in one snapshot, with the states on which it depends.
 type renderedSize struct {
-	serial, bytes int64
-	blobs         *storage.Token // the state of the blobs; nil if it depends on none
-	other         storage.Token
+	serial int64          // of the snapshot
+	bytes  int64          // the size
+	blobs  *storage.Token // the state of the blobs; nil if it depends on none
+	other  storage.Token  // the result of otherState
 }
 
 // init prepares a file of a session; r is nil for one without content.
@@ -103,6 +104,7 @@ func (f *GeneratedFile) Stat(ctx context.Context) (Attr, error) {
 	})
 }
 
+// attr returns the attributes of the file with this size in a snapshot.
 func (f *GeneratedFile) attr(snap *sessioncore.Snapshot, size int64) Attr {
 	if f.writable {
 		return f.view().writableAttr(snap.Stat(), size)
@@ -110,7 +112,8 @@ func (f *GeneratedFile) attr(snap *sessioncore.Snapshot, size int64) Attr {
 	return fileAttr(snap.Stat(), size)
 }
 
-// measured renders the file and caches its size.
+// measured renders the file and caches its size, unless a state on which it depends may still change
+// without another token.
 func (f *GeneratedFile) measured(
 	ctx context.Context, snap *sessioncore.Snapshot,
 ) (s rendering, size *renderedSize, err error) {
@@ -124,20 +127,26 @@ func (f *GeneratedFile) measured(
 	if err != nil {
 		return s, nil, err
 	}
-	size = &renderedSize{serial: snap.Serial(), bytes: s.version.Size(), other: other}
-	exact := other == storage.Token{} || !other.Racy(now)
+	size = &renderedSize{
+		serial: snap.Serial(),
+		bytes:  s.version.Size(),
+		other:  other,
+	}
+	isSettled := other == storage.Token{} || !other.Racy(now)
 	if s.version.HasBlobs() {
 		size.blobs = blobs
-		exact = exact && blobs != nil && !blobs.Racy(now)
+		if blobs == nil || blobs.Racy(now) {
+			isSettled = false
+		}
 	}
-	if exact {
+	if isSettled {
 		f.size.Store(size)
 	}
 	return s, size, nil
 }
 
-// isExact reports whether a size is that of the file in a snapshot. Blobs and another session can
-// come and go without a change of the session.
+// isExact reports whether a size is the file's in a snapshot. Blobs and another session can come and go
+// without a change of the session.
 func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *sessioncore.Snapshot) bool {
 	if size == nil || size.serial != snap.Serial() {
 		return false
@@ -175,33 +184,36 @@ func (f *GeneratedFile) version(
 	return s, err
 }
 
-// Open renders the file from the current snapshot.
+// Open renders the file from the current snapshot. A file that follows shares the version of the other open
+// handles, if that is the one of its name.
 func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
 	if f.Follows() {
 		joined, err := f.open(ctx)
 		if err != nil {
 			return nil, err
-		} else if joined {
-			return &documentHandle{&f.sharedVersion, true}, nil
+		}
+		if joined {
+			return &documentHandle{line: &f.sharedVersion, advances: true}, nil
 		}
 	}
-	// A file that follows has changed in another way since its name was looked up.
-	h := &documentHandle{line: &sharedVersion{session: f.session, show: f.show}}
-	_, err := h.line.open(ctx)
+	// If it follows, it has changed in another way since its name was looked up.
+	own := &sharedVersion{session: f.session, show: f.show}
+	_, err := own.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return h, nil
+	return &documentHandle{line: own}, nil
 }
 
 // documentHandle is an open file that is rendered from a session.
 type documentHandle struct {
-	line *sharedVersion // the file's, or one of its own
-	// advances reports that a reader at the end advances the line. A door that reads whole pages
+	line *sharedVersion // the version of the file, or one of its own
+	// advances reports that a reader at the end advances the version. A door that reads whole pages
 	// and knows the size reads beyond the end only after a stat has returned a larger one.
 	advances bool
 }
 
+// ReadAt implements Handle.
 func (h *documentHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if h.advances {
 		h.line.advance(ctx, off+int64(len(p)))
@@ -223,9 +235,16 @@ func (h *documentHandle) Stat(ctx context.Context) (Attr, error) {
 func (h *documentHandle) Close() { h.line.release() }
 
 // sharedVersion is the version that the open handles of a file share. When a reader comes to its end, it
-// becomes the newest version, if that continues it (docs/design.md section 6). Otherwise the
-// handles keep their version, and the name is given to another node: so the size in a handle's
-// fstat never shrinks, and no reader takes the file for truncated.
+// becomes the newest version, if that continues it (docs/design.md section 6). Otherwise the handles keep
+// their version, and the name is given to another node: so the size in a handle's fstat never shrinks, and
+// no reader takes the file for truncated. The states of a file that grows:
+//
+//	state      handles  current  reached by
+//	closed     0        -        release of the last handle
+//	current    > 0      true     open; update, if the newest version continues the handles'
+//	left       > 0      false    update otherwise: new handles get a node of their own
+//
+// A version is current in one snapshot, serial. For another snapshot update compares first.
 type sharedVersion struct {
 	session *sessioncore.Session
 	// show makes the version of a snapshot that the file's name shows, or extended the one with
@@ -233,7 +252,7 @@ type sharedVersion struct {
 	show func(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (rendering, error)
 	// grows reports whether handles opened in a snapshot follow newer versions; nil if none do.
 	grows func(*sessioncore.Snapshot) bool
-	// content is the Content of the Child whose node has the line.
+	// content is the Content of the Child whose node has the version.
 	content uint64
 
 	making sync.Mutex // held while a version is made; taken before mu
@@ -241,9 +260,9 @@ type sharedVersion struct {
 	mu      sync.RWMutex // guards the fields below; held for reading while version is read
 	handles int
 	version *document.Document // nil if there are no handles
-	attr    Attr               // of version
+	attr    Attr               // the attributes of version
 	follows bool               // handles continue with newer versions; otherwise version does not change
-	serial  int64              // of the snapshot with which version was compared last
+	serial  int64              // the snapshot with which version was compared last
 	current bool               // in that snapshot the file's name shows exactly version
 }
 
@@ -258,7 +277,7 @@ type rendering struct {
 func (l *sharedVersion) Follows() bool { return l.grows != nil }
 
 // StandsFor reports whether new handles may share the version of the existing ones, as the name
-// shows the same; content is that of the name's Child.
+// shows the same; content is the Content of the name's Child.
 func (l *sharedVersion) StandsFor(ctx context.Context, content uint64) bool {
 	if l.content != content {
 		return false
@@ -291,7 +310,8 @@ func (l *sharedVersion) open(ctx context.Context) (bool, error) {
 	}
 	defer l.making.Unlock()
 	follows := l.Follows() && l.grows(snap)
-	if joined, handles := l.join(snap, follows); handles {
+	joined, hasHandles := l.join(snap, follows)
+	if hasHandles {
 		return joined, nil
 	}
 	s, err := l.show(ctx, snap, false)
@@ -309,8 +329,9 @@ func (l *sharedVersion) open(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// join adds a handle to the existing ones, if they show the name's version.
-func (l *sharedVersion) join(snap *sessioncore.Snapshot, follows bool) (joined, handles bool) {
+// join adds a handle to the existing ones, if they show the name's version. hasHandles is false if there
+// are none.
+func (l *sharedVersion) join(snap *sessioncore.Snapshot, follows bool) (joined, hasHandles bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handles == 0 {
@@ -355,19 +376,21 @@ func (l *sharedVersion) update(ctx context.Context, snap *sessioncore.Snapshot) 
 	l.current = !s.isLonger
 }
 
-// isOld reports whether the handles have not been compared with a snapshot.
+// isOld reports whether the handles' version was not compared with a snapshot, and whether the handles
+// follow newer versions.
 func (l *sharedVersion) isOld(snap *sessioncore.Snapshot) (old, follows bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.handles > 0 && l.serial != snap.Serial(), l.follows
 }
 
-// stat returns the attributes of the handles' version, or without handles those of measure. With
-// handles no signal ends it: readers at the end would take an old size for the end of the file.
+// stat returns the attributes of the handles' version, or of measure without handles. With handles no
+// signal ends it: readers at the end would take an old size for the end of the file.
 func (l *sharedVersion) stat(
 	ctx context.Context, measure func(context.Context, *sessioncore.Snapshot) (Attr, error),
 ) (Attr, error) {
-	if _, open := l.openAttr(); open {
+	_, isOpen := l.openAttr()
+	if isOpen {
 		ctx = context.WithoutCancel(ctx)
 	}
 	snap, err := l.session.Acquire(ctx)
@@ -375,7 +398,8 @@ func (l *sharedVersion) stat(
 		defer snap.Release()
 		l.update(ctx, snap)
 	}
-	if a, open := l.openAttr(); open {
+	a, isOpen := l.openAttr()
+	if isOpen {
 		return a, nil
 	}
 	if err != nil {
@@ -384,8 +408,8 @@ func (l *sharedVersion) stat(
 	return measure(ctx, snap)
 }
 
-// openAttr returns the attributes of the handles' version. open is false without handles.
-func (l *sharedVersion) openAttr() (a Attr, open bool) {
+// openAttr returns the attributes of the handles' version. isOpen is false without handles.
+func (l *sharedVersion) openAttr() (a Attr, isOpen bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.attr, l.handles > 0
