@@ -160,7 +160,8 @@ func (o *opener) openForeign(p *place) error {
 		return err
 	}
 	raw := agents.Shown{Files: opened.Files, Format: opened.Format}
-	if _, isComposed := opened.Files.(agents.Composed); isComposed {
+	_, isComposed := opened.Files.(agents.Composed)
+	if isComposed {
 		_, err := raw.Stat("") // which reads the database, and its list is kept
 		if err != nil && !storage.IsMissing(err) {
 			return err
@@ -175,7 +176,8 @@ func (o *opener) openForeign(p *place) error {
 	if !o.Redact {
 		p.facts = converted.Facts()
 	}
-	if names, ok := opened.Files.(agents.FileNamer); ok {
+	names, ok := opened.Files.(agents.FileNamer)
+	if ok {
 		p.fileOf = func(name string) (string, error) {
 			file, err := names.FileOf(name)
 			return filepath.Join(opened.Root, file), err
@@ -223,7 +225,8 @@ func (p *place) forkJournal() func(dir string) (storage.Journal, error) {
 	return func(name string) (storage.Journal, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if s := open[name]; s != nil {
+		s := open[name]
+		if s != nil {
 			return s, nil
 		}
 		s, err := p.sub(name)

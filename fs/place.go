@@ -153,7 +153,8 @@ func (o *opener) show(p *place) {
 	p.view.Searcher = sync.OnceValue(func() *search.Searcher {
 		return o.newSearcher(p)
 	})
-	if a := p.archive; a != nil {
+	a := p.archive
+	if a != nil {
 		if a.view == nil {
 			o.show(a)
 			a.view.Family = listing.Listings{list, a.view.Listing}
@@ -214,7 +215,8 @@ func (p *place) newListing() *listing.Listing {
 // records.
 func (p *place) isStranger(name string) bool {
 	for _, part := range p.parts {
-		if below, isOfPart := strings.CutPrefix(name, part.name+"/"); isOfPart {
+		below, isOfPart := strings.CutPrefix(name, part.name+"/")
+		if isOfPart {
 			return part.isStranger(below)
 		}
 	}

@@ -115,7 +115,8 @@ func piSessionDir(source *dir.Storage, rawPath string, getenv func(string) strin
 	if err != nil || json.Unmarshal(text, &settings) != nil {
 		return ""
 	}
-	if owner, ok := strings.CutSuffix(source.Path(), sessioncore.PiPath); ok {
+	owner, ok := strings.CutSuffix(source.Path(), sessioncore.PiPath)
+	if ok {
 		home = owner // of any user
 	}
 	return piPath(settings.SessionDir, home)
@@ -156,7 +157,8 @@ func piPath(name, home string) string {
 	if name == "~" || strings.HasPrefix(name, "~/") {
 		name = home + name[1:]
 	}
-	if rest, ok := strings.CutPrefix(name, "file://"); ok {
+	rest, ok := strings.CutPrefix(name, "file://")
+	if ok {
 		path, err := url.PathUnescape(rest)
 		if err == nil {
 			name = path
@@ -193,7 +195,8 @@ func (p *place) openSessions(name, elsewhere string) (*dir.Storage, error) {
 func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 	for i, a := range o.Agents {
 		shown, ok := ShownAs(o.For(a), realPath)
-		if below, isSession := strings.CutPrefix(shown+"/", layout.Sessions+"/"); isSession {
+		below, isSession := strings.CutPrefix(shown+"/", layout.Sessions+"/")
+		if isSession {
 			return path.Join(layout.Sessions, a.Name, below), true
 		} else if ok && i == 0 { // archive/ and blobs/ belong to the first agent
 			return shown, true
@@ -205,7 +208,8 @@ func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 	agent := agents.Of(o.Source)
 	if agent != nil {
 		for _, dir := range agent.Dirs {
-			if below, ok := belowDir(filepath.Join(o.Source, dir), realPath); ok {
+			below, ok := belowDir(filepath.Join(o.Source, dir), realPath)
+			if ok {
 				return path.Join(layout.Sessions, agent.NameOf(dir, below)), true
 			}
 		}
@@ -219,7 +223,8 @@ func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 	archived := filepath.Join(o.Source, archiveName)
 	blobs := filepath.Join(o.Source, blobsName)
 	for _, d := range [][2]string{{sessions, layout.Sessions}, {archived, layout.Archive}, {blobs, blobsName}} {
-		if below, ok := belowDir(d[0], realPath); ok {
+		below, ok := belowDir(d[0], realPath)
+		if ok {
 			return path.Join(d[1], below), true
 		}
 	}

@@ -15,7 +15,8 @@ func OurMountpoints() (found []string) {
 	n, _ := unix.Getfsstat(mounts, unix.MNT_NOWAIT)
 	for i := range mounts[:max(n, 0)] {
 		from := unix.ByteSliceToString(mounts[i].Mntfromname[:])
-		if path, ok := strings.CutPrefix(from, "127.0.0.1:/"); ok && len(path) == 26 {
+		path, ok := strings.CutPrefix(from, "127.0.0.1:/")
+		if ok && len(path) == 26 {
 			found = append(found, unix.ByteSliceToString(mounts[i].Mntonname[:]))
 		}
 	}
@@ -32,7 +33,8 @@ func Unmount(mountpoint string, force bool) error {
 	if force {
 		args = []string{"-f", mountpoint}
 	}
-	if text, err := exec.Command("/sbin/umount", args...).CombinedOutput(); err != nil {
+	text, err := exec.Command("/sbin/umount", args...).CombinedOutput()
+	if err != nil {
 		return Refuse(ErrUnmount, "cannot unmount %s: %s %s", mountpoint, err, text)
 	}
 	return nil

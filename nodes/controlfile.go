@@ -86,8 +86,9 @@ func retryIfMoved[T any](ctx context.Context, d *SessionDir, do func(*SessionDir
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) {
 		return result, err
 	}
-	if to := d.moved.Load(); to != nil {
-		return retryIfMoved(ctx, to, do)
+	earlier := d.moved.Load()
+	if earlier != nil {
+		return retryIfMoved(ctx, earlier, do)
 	}
 	now, missing := d.view.Listing.Moved(ctx, d.session)
 	if missing != nil || now.Name() == d.session.Name() { // another file is missing

@@ -137,7 +137,8 @@ func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr,
 // OpenDir returns the errno of opening a directory for listing: ESTALE if it is gone, so that a
 // door that keeps directories looks the path up once more.
 func OpenDir(ctx context.Context, dir Dir) syscall.Errno {
-	if d, ok := dir.(*SourceDir); ok && d.isOutdated(ctx) {
+	d, ok := dir.(*SourceDir)
+	if ok && d.isOutdated(ctx) {
 		return syscall.ESTALE
 	}
 	_, err := dir.Stat(ctx)
@@ -278,7 +279,8 @@ func (f fixedNames[D]) find(ctx context.Context, d D, it Item) (Child, error) {
 func (f fixedNames[D]) list(ctx context.Context, d D) []Item {
 	items := make([]Item, 0, len(f))
 	for i := range f {
-		if n := &f[i]; n.is(ctx, d) == Listed {
+		n := &f[i]
+		if n.is(ctx, d) == Listed {
 			items = append(items, Item{
 				Name: n.Name,
 				Kind: n.Kind,

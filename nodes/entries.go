@@ -264,7 +264,8 @@ func (d *TreeDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, e
 	}
 	for _, e := range entries {
 		it := Item{Name: layout.TreeName(snap, e), Kind: storage.KindDir}
-		if _, ok := d.at.Below(it.Name); !ok {
+		_, ok := d.at.Below(it.Name)
+		if !ok {
 			it.Kind = storage.KindLink
 		}
 		items = append(items, it)

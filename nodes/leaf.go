@@ -50,7 +50,8 @@ func (d *SessionDir) pendingTarget(name string) (target string, ok bool) {
 func (d *SessionDir) addPending(name, target string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, waiting := d.pending[name]; waiting {
+	_, waiting := d.pending[name]
+	if waiting {
 		return false
 	}
 	if d.pending == nil || len(d.pending) == maxPendingLinks {
@@ -177,7 +178,8 @@ func (d *SessionDir) refused(err error) syscall.Errno {
 func newPendingLink(d *SessionDir, name string) *LeafLink {
 	leaf := inSession(d.session, leafPath)
 	find := func(ctx context.Context) (target, error) {
-		if path, ok := d.pendingTarget(name); ok {
+		path, ok := d.pendingTarget(name)
+		if ok {
 			st, err := d.session.Probe(ctx)
 			return target{path: path, st: st}, err
 		}

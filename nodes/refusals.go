@@ -324,7 +324,8 @@ func (v *View) fail(op, path string, err error) syscall.Errno {
 
 // pathOf returns the path of a node; name is that of a file or a link in its directory.
 func pathOf(n Node, name string) string {
-	if _, isDir := n.(Dir); isDir {
+	_, isDir := n.(Dir)
+	if isDir {
 		return n.Base().path()
 	}
 	return n.Base().pathOf(name)

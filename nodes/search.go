@@ -54,7 +54,8 @@ func (v *View) Searched(query *search.Query) (*View, error) {
 	if !query.Archive() {
 		return v, v.Searcher().CheckAgent(query)
 	}
-	if archive := v.Archive; archive != nil {
+	archive := v.Archive
+	if archive != nil {
 		_, err := archive.Sessions.Storage().Stat("")
 		if err == nil {
 			return archive, archive.Searcher().CheckAgent(query)

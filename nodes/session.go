@@ -86,7 +86,8 @@ func (d *SessionDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it It
 	if sessionFiles.has(it.Name) {
 		return sessionFiles.find(ctx, d, it)
 	}
-	if _, ok := d.pendingTarget(it.Name); ok {
+	_, ok := d.pendingTarget(it.Name)
+	if ok {
 		return Child{
 			Content: replaced,
 			Kind:    storage.KindLink,

@@ -142,7 +142,8 @@ func Unpack(src iofs.FS, dir string) error {
 				return err
 			}
 		}
-		if written, ok := lastWritten(data); ok {
+		written, ok := lastWritten(data)
+		if ok {
 			return os.Chtimes(target, written, written)
 		}
 		return nil

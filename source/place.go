@@ -150,7 +150,8 @@ func around(r Request) (*Place, error) {
 
 // isForeignIn reports whether a file in an agent directory is a session of another agent, by its records.
 func isForeignIn(dir, realPath string) bool {
-	if _, below, ok := sessionFile(realPath); !ok || below != "" {
+	_, below, ok := sessionFile(realPath)
+	if !ok || below != "" {
 		return false
 	}
 	agent, _, ok := agents.WriterOfFile(realPath)
@@ -297,7 +298,8 @@ func sessionFile(arg string) (realPath, below string, ok bool) {
 // hasFileEnding reports whether a file may be a session by its ending. A session that is one JSON object
 // is one only by its agent's records, which a compressed file does not show yet.
 func hasFileEnding(file string) bool {
-	if plain, ok := gzip.Packed(file); ok {
+	plain, ok := gzip.Packed(file)
+	if ok {
 		return strings.HasSuffix(plain, layout.SessionSuffix) || strings.HasSuffix(plain, ".json")
 	}
 	if strings.HasSuffix(file, layout.SessionSuffix) {

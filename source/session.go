@@ -30,7 +30,8 @@ func (t *MountTree) Expand(args ...string) (found []string, err error) {
 		return []string{"."}, nil
 	}
 	for _, arg := range args {
-		if shown, ok := t.local(arg); ok {
+		shown, ok := t.local(arg)
+		if ok {
 			found = append(found, shown)
 			continue
 		}
@@ -317,7 +318,8 @@ func FileOf(ctx context.Context, id string, stderr io.Writer) (path string, err 
 		return "", err
 	}
 	path, err = t.FileOf(found[0].Dir)
-	if entry := found[0].Entry; err == nil && entry != "" {
+	entry := found[0].Entry
+	if err == nil && entry != "" {
 		path += "#" + entry
 	}
 	return path, err

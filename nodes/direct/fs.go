@@ -94,7 +94,8 @@ func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 		if !ok {
 			return syscall.ENOTDIR
 		}
-		if errno := nodes.OpenDir(f.ctx, dir); errno != 0 {
+		errno := nodes.OpenDir(f.ctx, dir)
+		if errno != 0 {
 			return errno
 		}
 		list, errno := nodes.ListDir(f.ctx, dir)

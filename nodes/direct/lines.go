@@ -163,7 +163,8 @@ func (f *FS) moveLeaf(leaf string, in io.Reader) error {
 
 // explain adds to a refusal the reason that last-error gives.
 func (f *FS) explain(at string, err error) error {
-	if _, ok := errors.AsType[*iofs.PathError](err); !ok {
+	_, ok := errors.AsType[*iofs.PathError](err)
+	if !ok {
 		return err
 	}
 	text, readErr := iofs.ReadFile(f, path.Join(path.Dir(at), "last-error"))
@@ -171,7 +172,8 @@ func (f *FS) explain(at string, err error) error {
 	if readErr != nil || !ok {
 		return err
 	}
-	if what, why, ok := strings.Cut(reason, ": "); ok && path.Base(what) == path.Base(at) {
+	what, why, ok := strings.Cut(reason, ": ")
+	if ok && path.Base(what) == path.Base(at) {
 		reason = why
 	}
 	return fmt.Errorf("%s: %s", at, reason)

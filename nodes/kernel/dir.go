@@ -100,7 +100,8 @@ func (d *dirInode) Symlink(
 }
 
 func (d *dirInode) Unlink(ctx context.Context, name string) syscall.Errno {
-	if links, ok := d.dir.(nodes.LinkDir); ok {
+	links, ok := d.dir.(nodes.LinkDir)
+	if ok {
 		return links.Remove(ctx, name)
 	}
 	return nodes.DenyName(d.dir, name, "unlink")
@@ -110,7 +111,8 @@ func (d *dirInode) Unlink(ctx context.Context, name string) syscall.Errno {
 func (d *dirInode) Rename(
 	ctx context.Context, name string, newParent fusefs.InodeEmbedder, newName string, flags uint32,
 ) syscall.Errno {
-	if links, ok := d.dir.(nodes.LinkDir); ok && newParent.EmbeddedInode() == d.EmbeddedInode() {
+	links, ok := d.dir.(nodes.LinkDir)
+	if ok && newParent.EmbeddedInode() == d.EmbeddedInode() {
 		return links.Rename(context.WithoutCancel(ctx), name, newName, flags)
 	}
 	return nodes.DenyName(d.dir, name, "rename")

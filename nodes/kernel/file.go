@@ -56,7 +56,8 @@ func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 		return nil, 0, errno
 	}
 	handle := fileHandle{&f.inode, h}
-	if lines, ok := h.(nodes.WriteHandle); ok {
+	lines, ok := h.(nodes.WriteHandle)
+	if ok {
 		return &writeHandle{handle, lines}, fuse.FOPEN_DIRECT_IO, 0
 	}
 	if f.file.Stability() == nodes.Growing { // it stands for one content
@@ -67,7 +68,8 @@ func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, 
 
 // Fsync makes the writes to a control file durable.
 func (f *fileInode) Fsync(ctx context.Context, _ fusefs.FileHandle, _ uint32) syscall.Errno {
-	if c, ok := f.file.(nodes.Control); ok {
+	c, ok := f.file.(nodes.Control)
+	if ok {
 		return c.Sync(ctx)
 	}
 	return syscall.ENOTSUP
@@ -194,7 +196,8 @@ type sourceHandle struct {
 // whole pages; for other offsets go-fuse's pipe can return too little.
 func (h *sourceHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if off%pageSize == 0 {
-		if fd, ok := h.source.Descriptor(); ok {
+		fd, ok := h.source.Descriptor()
+		if ok {
 			return fuse.ReadResultFd(fd, off, len(dest)), 0
 		}
 	}

@@ -133,13 +133,16 @@ func (i *inode) Setattr(
 	ctx context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
 ) syscall.Errno {
 	var change nodes.AttrChange
-	if mode, ok := in.GetMode(); ok {
+	mode, ok := in.GetMode()
+	if ok {
 		change.Mode = &mode
 	}
-	if uid, ok := in.GetUID(); ok {
+	uid, ok := in.GetUID()
+	if ok {
 		change.UID = &uid
 	}
-	if gid, ok := in.GetGID(); ok {
+	gid, ok := in.GetGID()
+	if ok {
 		change.GID = &gid
 	}
 	n := i.node()
@@ -240,7 +243,8 @@ func (d *dirInode) inodeOf(ctx context.Context, name string, c *nodes.Child) *fu
 		return known
 	}
 	n := c.Make()
-	if f, ok := n.(nodes.Follower); ok && f.Follows() {
+	f, ok := n.(nodes.Follower)
+	if ok && f.Follows() {
 		id.Gen ^= successors.Add(1) << 20
 	}
 	return d.NewInode(ctx, newOperations(n), id)

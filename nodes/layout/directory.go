@@ -209,7 +209,8 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ LinkEntry,
 	rank, _, _ := strings.Cut(name, "-")
 	i, err := strconv.Atoi(rank)
 	if err == nil && 1 <= i && i <= len(infos) && recentName(infos, i-1) == name {
-		if info := infos[i-1]; !known || d.Listing.IsCurrent(info) {
+		info := infos[i-1]
+		if !known || d.Listing.IsCurrent(info) {
 			return linkTo(name, info), nil
 		}
 	}

@@ -95,7 +95,8 @@ func HitName(number int, h *search.Hit) string {
 func LinkedHits(hits []search.Hit, all bool) (linked []*search.Hit) {
 	linkedFiles := map[string]bool{}
 	for i := range hits {
-		if h := &hits[i]; all || !linkedFiles[h.File] {
+		h := &hits[i]
+		if all || !linkedFiles[h.File] {
 			linked = append(linked, h)
 			linkedFiles[h.File] = true
 		}
@@ -132,26 +133,37 @@ func Hidden(name string) bool {
 	if storage.IsOwnName(name) {
 		return true
 	}
-	if rest, ok := strings.CutPrefix(name, "."); ok {
-		base, ok := strings.CutSuffix(rest, ".lock")
-		if ok && strings.HasSuffix(base, SessionSuffix) {
+	rest, hasDot := strings.CutPrefix(name, ".")
+	if hasDot {
+		locked, isLock := strings.CutSuffix(rest, ".lock")
+		if isLock && strings.HasSuffix(locked, SessionSuffix) {
 			return true
 		}
-		if base, ok := strings.CutSuffix(rest, ".tmp"); ok {
-			return hexAfterSession(base)
+		written, isTemporary := strings.CutSuffix(rest, ".tmp")
+		if isTemporary {
+			return hexAfterSession(written)
 		}
 	}
-	if base, ok := strings.CutSuffix(name, ".bak"); ok {
-		return hexAfterSession(base)
-	}
-	return false
+	saved, isBackup := strings.CutSuffix(name, ".bak")
+	return isBackup && hexAfterSession(saved)
 }
 
 // hexAfterSession reports whether base is X.jsonl.<hex>.
 func hexAfterSession(base string) bool {
-	at := strings.LastIndexByte(base, '.')
-	return at > 0 && at < len(base)-1 && strings.HasSuffix(base[:at], SessionSuffix) &&
-		strings.Trim(base[at+1:], "0123456789abcdefABCDEF") == ""
+	file, digits, hasDigits := cutLast(base, '.')
+	if !hasDigits || digits == "" || !strings.HasSuffix(file, SessionSuffix) {
+		return false
+	}
+	return strings.Trim(digits, "0123456789abcdefABCDEF") == ""
+}
+
+// cutLast is strings.Cut around the last c.
+func cutLast(text string, c byte) (before, after string, found bool) {
+	at := strings.LastIndexByte(text, c)
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+1:], true
 }
 
 // The directories of tree/ nest like the entries, but a chain of thousands of entries is longer
@@ -277,7 +289,8 @@ func FindLeaf(snap *sessioncore.Snapshot, target string) (sessioncore.Entry, err
 // entryNamed finds an entry by the name of its file, with or without the suffix, or by its id or
 // the beginning of that.
 func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
-	if base, ok := strings.CutSuffix(name, EntrySuffix); ok {
+	base, ok := strings.CutSuffix(name, EntrySuffix)
+	if ok {
 		e, err := snap.FindName(base)
 		if err == nil {
 			return e, nil

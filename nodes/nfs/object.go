@@ -66,8 +66,9 @@ func (d *Door) child(dir *handledNode, name string, c *nodes.Child) *handledNode
 	if above > 0 && above <= len(h.Ancestors) {
 		h.Ancestors[above-1] = [3]byte(dir.ID[:])
 	}
-	if o, ok := d.objects.Get(h); ok {
-		return o
+	known, isKnown := d.objects.Get(h)
+	if isKnown {
+		return known
 	}
 	o := &handledNode{
 		handle: h,
@@ -75,11 +76,12 @@ func (d *Door) child(dir *handledNode, name string, c *nodes.Child) *handledNode
 		parent: dir,
 		node:   c.Make(),
 	}
-	if file, ok := o.node.(nodes.Control); ok {
-		o.lines = newLines(file, name)
+	control, isControl := o.node.(nodes.Control)
+	if isControl {
+		o.lines = newLines(control, name)
 	}
-	other, ok, _ := d.objects.PeekOrAdd(h, o)
-	if ok { // found by another request at the same time
+	other, hasOther, _ := d.objects.PeekOrAdd(h, o)
+	if hasOther { // another request has found the child at the same time
 		return other
 	}
 	return o

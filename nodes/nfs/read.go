@@ -53,9 +53,10 @@ type listedName struct {
 // version returns the version of an object that is kept, if it is good, else a new one that fill
 // makes. The caller must call RUnlock.
 func (d *Door) version(o *handledNode, good func(*fileVersion) bool, fill func(*fileVersion) syscall.Errno) (*fileVersion, syscall.Errno) {
-	if v, ok := d.versions.Get(o); ok && good(v) && v.TryRLock() {
-		v.idle.Reset(idleTime)
-		return v, 0
+	kept, isKept := d.versions.Get(o)
+	if isKept && good(kept) && kept.TryRLock() {
+		kept.idle.Reset(idleTime)
+		return kept, 0
 	}
 	v := &fileVersion{made: time.Now()}
 	errno := fill(v)
@@ -157,7 +158,8 @@ func (r *request) list(dir *handledNode, age time.Duration) (*fileVersion, sysca
 	}
 	return r.version(dir, good, func(v *fileVersion) syscall.Errno {
 		in := r.dir(dir)
-		if errno := nodes.OpenDir(r.ctx, in); errno != 0 {
+		errno := nodes.OpenDir(r.ctx, in)
+		if errno != 0 {
 			return errno
 		}
 		held, errno := nodes.ListDir(r.ctx, in)

@@ -231,7 +231,8 @@ var operation = regexp.MustCompile(`^(?:PUT|CUT) ([<>]?)(\d+|\$)(?:\.=(\d+))?:?$
 // its anchors do not tell lines, and the result of the call does.
 func anchored(text string, is func(string) bool) []Change {
 	for line := range strings.Lines(text) {
-		if path := message.AnchoredPath(line); path != "" && is(path) {
+		path := message.AnchoredPath(line)
+		if path != "" && is(path) {
 			return []Change{{Lines: true}}
 		}
 	}

@@ -146,7 +146,8 @@ func (t *Tracer) namedIn(hit *search.Hit, anywhere *search.Touched) (paths []str
 	message.EachCall(snap.Message(e, text).Member("content"), func(call *message.Members) {
 		tool, _ := call[message.Name].Text()
 		message.EachPath(tool, call[message.Arguments], func(name string) bool {
-			if file := fileOf(name); file != "" {
+			file := fileOf(name)
+			if file != "" {
 				paths = append(paths, file)
 			}
 			return true

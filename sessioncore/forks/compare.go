@@ -300,7 +300,8 @@ func (r *messageReader) skipLater() (isSkipped bool, err error) {
 		if !r.inString && r.depth == outside && (end[0] == ',' || end[0] == '}') {
 			return true, nil
 		}
-		if _, err := r.read(); err != nil {
+		_, err = r.read()
+		if err != nil {
 			return false, err
 		}
 	}

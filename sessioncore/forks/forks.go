@@ -188,7 +188,8 @@ func (h *Home) write(request *agents.ForkRequest, text io.Writer) (agents.ForkPl
 	if err == nil {
 		err = out.Flush()
 	}
-	if _, ok := errors.AsType[*agents.ForkError](err); ok {
+	_, ok := errors.AsType[*agents.ForkError](err)
+	if ok {
 		err = &forkRefusal{err}
 	}
 	return place, err
@@ -198,7 +199,8 @@ func (h *Home) write(request *agents.ForkRequest, text io.Writer) (agents.ForkPl
 func pathLines(ctx context.Context, snap *sessioncore.Snapshot, entry sessioncore.Entry) ([]agents.EntryLines, error) {
 	var lines []agents.EntryLines
 	for _, e := range snap.Path(entry) {
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err != nil {
 			return nil, err
 		}
 		of, err := linesOf(snap, e)

@@ -38,7 +38,8 @@ func (l *Listing) treeRows(ctx context.Context, v KeyTable, key string, known bo
 
 // findBrief is TreeFind for a brief listing, which reads the sessions of the directory alone.
 func (l *Listing) findBrief(ctx context.Context, v KeyTable, dir, name string, known bool) (TreeEntry, error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	err := storage.LockUntil(ctx, &l.mu)
+	if err != nil {
 		return TreeEntry{}, err
 	}
 	defer l.mu.Unlock()
@@ -81,7 +82,8 @@ func (l *Listing) refreshTree(ctx context.Context, v KeyTable, key string) (belo
 	if !l.isBrief {
 		return nil, l.refresh(ctx, unread)
 	}
-	if err := l.readStarts(ctx); err != nil {
+	err = l.readStarts(ctx)
+	if err != nil {
 		return nil, err
 	}
 	var rest []*sessionFile

@@ -117,10 +117,12 @@ func (i *Info) Modified() time.Time { return time.Unix(0, i.modified()) }
 
 // compare orders the list: the latest modification first, then the greater name, or start.
 func (i *Info) compare(other *Info) int {
-	if c := cmp.Compare(other.modified(), i.modified()); c != 0 {
+	c := cmp.Compare(other.modified(), i.modified())
+	if c != 0 {
 		return c
 	}
-	if c := cmp.Compare(other.file.base(), i.file.base()); c != 0 {
+	c = cmp.Compare(other.file.base(), i.file.base())
+	if c != 0 {
 		return c
 	}
 	return cmp.Compare(other.Name(), i.Name())
@@ -156,7 +158,8 @@ func (l *Listing) readInfo(f *sessionFile, before *Info) (*Info, storage.Stat, e
 	info.Size = size
 	l.complete(info, f, st)
 	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(f.name), prefix) {
-		if err := l.readPi(obj, st, info, before); err != nil {
+		err := l.readPi(obj, st, info, before)
+		if err != nil {
 			return nil, st, err
 		}
 	}
@@ -167,7 +170,8 @@ func (l *Listing) readInfo(f *sessionFile, before *Info) (*Info, storage.Stat, e
 func (l *Listing) complete(info *Info, f *sessionFile, st storage.Stat) {
 	info.file = f
 	info.Stat = st
-	if base := info.BaseName(); strings.HasSuffix(base, info.ID) { // as in clients' names
+	base := info.BaseName()
+	if strings.HasSuffix(base, info.ID) { // as in clients' names
 		info.ID = base[len(base)-len(info.ID):]
 	}
 	info.CWD = unique.Make(info.CWD).Value() // many sessions share it
@@ -182,7 +186,8 @@ func (l *Listing) complete(info *Info, f *sessionFile, st storage.Stat) {
 // beginning returns the prefix of a session for a list, converted if necessary, and the file's
 // size.
 func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Stat, size int64, err error) {
-	if c, ok := obj.(sessioncore.Converted); ok {
+	c, ok := obj.(sessioncore.Converted)
+	if ok {
 		return c.Beginning()
 	}
 	st, err = obj.Stat()
@@ -198,16 +203,19 @@ const maxHeader = 64 << 10
 
 // parseLong is parseInfo for a file whose header exceeds the prefix, which has no message then.
 func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
-	if _, ok := obj.(sessioncore.Converted); !ok {
+	_, ok := obj.(sessioncore.Converted)
+	if !ok {
 		head = make([]byte, min(maxHeader, size))
-		if err := storage.ReadFull(obj, head, 0); err != nil {
+		err := storage.ReadFull(obj, head, 0)
+		if err != nil {
 			return nil, err
 		}
 	}
 	end := 0
 	for range 2 { // the first line may be a title slot
 		end += bytes.IndexByte(head[end:], '\n') + 1
-		if info := parseInfo(head[:end]); info != nil {
+		info := parseInfo(head[:end])
+		if info != nil {
 			return info, nil
 		}
 	}
@@ -265,8 +273,10 @@ func (i *Info) ForkOf(other *Info) bool {
 func DisplayName(snap *sessioncore.Snapshot, name string) (short, full string) {
 	info := NewInfo(name, storage.Stat{}, "")
 	prefix := make([]byte, min(prefixSize, snap.Stat().Size))
-	if err := storage.ReadFull(snap, prefix, 0); err == nil {
-		if parsed := parseInfo(prefix); parsed != nil {
+	err := storage.ReadFull(snap, prefix, 0)
+	if err == nil {
+		parsed := parseInfo(prefix)
+		if parsed != nil {
 			parsed.file = info.file
 			info = parsed
 		}
@@ -274,7 +284,8 @@ func DisplayName(snap *sessioncore.Snapshot, name string) (short, full string) {
 			info.asked = requestInCut(snap, prefix, snap.Stat().Size)
 		}
 	}
-	if title, err := snap.Title(); err == nil && snap.Dialect().TitleEntry && title != "" {
+	title, err := snap.Title()
+	if err == nil && snap.Dialect().TitleEntry && title != "" {
 		info.Title = title
 	}
 	return info.DisplayName(), info.name()

@@ -42,7 +42,8 @@ type keyRow struct {
 func (v KeyTable) rowsOf(i *Info, add func(keyRow)) {
 	switch v {
 	case ByCwd, ByDate:
-		if dir, ok := v.dirOf(i); ok {
+		dir, ok := v.dirOf(i)
+		if ok {
 			add(keyRow{key: keyOfDir(dir), name: v.linkName(i)})
 		}
 	case byResume:
@@ -55,7 +56,8 @@ func (v KeyTable) rowsOf(i *Info, add func(keyRow)) {
 			add(keyRow{key: names.FileName(i.ID)})
 		}
 	case byParent:
-		if key := parentKey(i.Parent); key != "" {
+		key := parentKey(i.Parent)
+		if key != "" {
 			add(keyRow{key: key})
 		}
 	}
@@ -152,7 +154,8 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 		key = string(rawjson.AppendUTF8(nil, []byte(name)))
 	}
 	w := wanted{known: known, find: func() ([]*sessionFile, bool) {
-		if cut := l.view(byCutID).own(name); !isKey && len(cut) > 0 {
+		cut := l.view(byCutID).own(name)
+		if !isKey && len(cut) > 0 {
 			key = cut[0].file.info.ID
 		}
 		lower := strings.ToLower(key)
@@ -163,7 +166,8 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 		return rows.files(), isID
 	}}
 	w.fits = func(i *Info) bool { return i.resumes(strings.ToLower(key)) }
-	if _, isCut := names.CutName(name); isKey || !isCut {
+	_, isCut := names.CutName(name)
+	if isKey || !isCut {
 		w.key = key
 	}
 	found, err := l.find(ctx, w)
@@ -171,7 +175,8 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 		return found, err
 	}
 	// pi prefers a session with exactly this id: ids that users choose can begin others.
-	if at := slices.IndexFunc(found, func(i *Info) bool { return i.ID == key }); at > 0 {
+	at := slices.IndexFunc(found, func(i *Info) bool { return i.ID == key })
+	if at > 0 {
 		exact := found[at]
 		found = slices.Insert(slices.Delete(found, at, at+1), 0, exact)
 	}
@@ -210,12 +215,14 @@ type wanted struct {
 // find returns the sessions that match, the latest modified first, at least one. The error wraps
 // ErrNotFound if there is none.
 func (l *Listing) find(ctx context.Context, w wanted) ([]*Info, error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	err := storage.LockUntil(ctx, &l.mu)
+	if err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
 	if !w.known && w.key != "" {
-		if _, err := l.scan(ctx, onlyNames); err != nil {
+		_, err := l.scan(ctx, onlyNames)
+		if err != nil {
 			return nil, err
 		}
 		found, isAll, err := l.byNames(ctx, w)
@@ -227,7 +234,8 @@ func (l *Listing) find(ctx context.Context, w wanted) ([]*Info, error) {
 		}
 	}
 	if !w.known {
-		if err := l.refresh(ctx, unread); err != nil {
+		err := l.refresh(ctx, unread)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -238,17 +246,20 @@ func (l *Listing) find(ctx context.Context, w wanted) ([]*Info, error) {
 func (l *Listing) findRead(ctx context.Context, w wanted) ([]*Info, error) {
 	files, only := w.find()
 	if only {
-		if err := l.refreshFiles(ctx, files); err != nil {
+		err := l.refreshFiles(ctx, files)
+		if err != nil {
 			return nil, err
 		}
-		if found := matching(files, w.fits); len(found) > 0 || w.known {
+		found := matching(files, w.fits)
+		if len(found) > 0 || w.known {
 			return atLeastOne(found)
 		}
 	}
 	if w.known {
 		return atLeastOne(nil)
 	}
-	if err := l.refresh(ctx, everyFile); err != nil {
+	err := l.refresh(ctx, everyFile)
+	if err != nil {
 		return nil, err
 	}
 	files, _ = w.find()

@@ -104,7 +104,8 @@ func (l *Listing) byNames(ctx context.Context, w wanted) (found []*Info, isAll b
 			isAll = false
 		}
 	}
-	if err := l.refreshFiles(ctx, files); err != nil {
+	err = l.refreshFiles(ctx, files)
+	if err != nil {
 		return nil, false, err
 	}
 	found = matching(files, w.fits)
@@ -128,7 +129,8 @@ func (f *sessionFile) mayHave(key string) bool {
 // keys returns the keys of --resume that the file's name is, in lower case.
 func (f *sessionFile) keys() []string {
 	base := f.lowerBase()
-	if at := strings.LastIndexByte(base, '_'); at >= 0 {
+	at := strings.LastIndexByte(base, '_')
+	if at >= 0 {
 		return []string{base, base[at+1:]}
 	}
 	return []string{base}
@@ -191,12 +193,14 @@ func (l *Listing) NewestFirst(ctx context.Context) iter.Seq2[*Info, error] {
 // inBatches is NewestFirst for the sessions that read returns of each batch of files.
 func (l *Listing) inBatches(ctx context.Context, read func([]timedFile) ([]*Info, error)) iter.Seq2[*Info, error] {
 	return func(yield func(*Info, error) bool) {
-		if err := storage.LockUntil(ctx, &l.mu); err != nil {
+		err := storage.LockUntil(ctx, &l.mu)
+		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer l.mu.Unlock()
-		if _, err := l.scan(ctx, everyFile); err != nil {
+		_, err = l.scan(ctx, everyFile)
+		if err != nil {
 			yield(nil, err)
 			return
 		}
@@ -245,10 +249,12 @@ func (l *Listing) timedFiles() (files []timedFile) {
 		}
 	}
 	slices.SortFunc(files, func(a, b timedFile) int {
-		if c := cmp.Compare(b.latest, a.latest); c != 0 {
+		c := cmp.Compare(b.latest, a.latest)
+		if c != 0 {
 			return c
 		}
-		if c := cmp.Compare(b.base(), a.base()); c != 0 {
+		c = cmp.Compare(b.base(), a.base())
+		if c != 0 {
 			return c
 		}
 		return cmp.Compare(b.name, a.name)

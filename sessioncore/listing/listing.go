@@ -118,11 +118,13 @@ func (s *Sessions) Stat() storage.Stat { return s.stat }
 
 // Sessions returns all current sessions.
 func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	err := storage.LockUntil(ctx, &l.mu)
+	if err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	if err := l.refresh(ctx, everyFile); err != nil {
+	err = l.refresh(ctx, everyFile)
+	if err != nil {
 		return nil, err
 	}
 	return l.collectSessions(), nil
@@ -131,7 +133,8 @@ func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
 // ModifiedSince returns the sessions whose files were modified at or after a time, in nanoseconds
 // since the epoch, in no order. It reads no others.
 func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info, err error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	err = storage.LockUntil(ctx, &l.mu)
+	if err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()

@@ -154,7 +154,8 @@ func (l *Listing) artifactSessions(name string) (found []string) {
 // childCandidates returns the files of the known sessions whose parentSession may mean an id or a
 // file name.
 func (l *Listing) childCandidates(ctx context.Context, id, name string) (found []string, err error) {
-	if err := l.lock(ctx, false); err != nil {
+	err = l.lock(ctx, false)
+	if err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
@@ -166,7 +167,8 @@ func (l *Listing) childCandidates(ctx context.Context, id, name string) (found [
 	for _, key := range keys {
 		files = append(files, l.view(byParent).own(key).files()...)
 	}
-	if err := l.refreshFiles(ctx, files); err != nil {
+	err = l.refreshFiles(ctx, files)
+	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {

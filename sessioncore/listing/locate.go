@@ -48,11 +48,12 @@ func (l *Listing) session(ctx context.Context, name string) (*sessioncore.Sessio
 		return nil, fmt.Errorf("%w: %.100q is hidden", sessioncore.ErrNotFound, name)
 	}
 	// Check first, so that the store does not keep invented names.
-	if _, err := l.store.Storage().Stat(name); unreachable(err) || errors.Is(err, storage.ErrBadName) {
+	_, err := l.store.Storage().Stat(name)
+	if unreachable(err) || errors.Is(err, storage.ErrBadName) {
 		return nil, fmt.Errorf("%w: %w", sessioncore.ErrNotFound, err)
 	}
 	s := l.store.Session(name)
-	_, err := s.Probe(ctx)
+	_, err = s.Probe(ctx)
 	if unreachable(err) || errors.Is(err, sessioncore.ErrNotSession) {
 		err = fmt.Errorf("%w: %w", sessioncore.ErrNotFound, err)
 	}
@@ -88,7 +89,8 @@ func isPath(parent string) bool {
 
 // slashPath returns a client's path, of any system, clean and with slashes.
 func slashPath(file string) string {
-	if clean, _, ok := names.AbsPath(file); ok {
+	clean, _, ok := names.AbsPath(file)
+	if ok {
 		return clean
 	}
 	return path.Clean(file)
@@ -129,7 +131,8 @@ func (l *Listing) Moved(ctx context.Context, s *sessioncore.Session) (*sessionco
 	if err != nil {
 		return nil, err
 	}
-	if st, err := now.Probe(ctx); err != nil || !s.IsFile(st.Token) {
+	st, err := now.Probe(ctx)
+	if err != nil || !s.IsFile(st.Token) {
 		return nil, fmt.Errorf("%w: %s is another file", sessioncore.ErrNotFound, now.Name())
 	}
 	return now, nil
@@ -137,11 +140,13 @@ func (l *Listing) Moved(ctx context.Context, s *sessioncore.Session) (*sessionco
 
 // dirOf returns the directory of the newest session with a file name, without its ending.
 func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	err = storage.LockUntil(ctx, &l.mu)
+	if err != nil {
 		return "", err
 	}
 	defer l.mu.Unlock()
-	if _, err := l.scan(ctx, onlyNames); err != nil {
+	_, err = l.scan(ctx, onlyNames)
+	if err != nil {
 		return "", err
 	}
 	var files []*sessionFile
@@ -150,7 +155,8 @@ func (l *Listing) dirOf(ctx context.Context, base string) (dir string, err error
 			files = append(files, f)
 		}
 	}
-	if err := l.refreshFiles(ctx, files); err != nil {
+	err = l.refreshFiles(ctx, files)
+	if err != nil {
 		return "", err
 	}
 	found := matching(files, func(*Info) bool { return true })

@@ -58,7 +58,8 @@ func (p *infoParser) header() bool {
 	values := p.values
 	if p.hasSlot() {
 		p.flags |= infoSlot // its title overrides the header's; a blank one removes it
-		if title, _ := values[0].Member("title").Text(); rawjson.TrimSpace(title) != "" {
+		title, _ := values[0].Member("title").Text()
+		if rawjson.TrimSpace(title) != "" {
 			p.Title = title
 		}
 		values = values[1:]
@@ -75,7 +76,8 @@ func (p *infoParser) header() bool {
 		p.flags |= infoOperator
 	}
 	at := header.Member("timestamp")
-	if ms, _, ok := d.Time(at); ok && (at.IsString() || d == sessioncore.Operator) {
+	ms, _, ok := d.Time(at)
+	if ok && (at.IsString() || d == sessioncore.Operator) {
 		p.created = ms
 	}
 	p.ID, _ = header.Member("id").Text()
@@ -104,7 +106,8 @@ func (p *infoParser) entries() {
 		case p.flags&infoOperator != 0 && typ.Is("session_info"): // the last one sets or removes the name
 			p.summary, _ = v.Member("name").Text()
 		case p.flags&infoOperator == 0 && typ.Is("compaction"):
-			if text, ok := v.Member("shortSummary").Text(); ok {
+			text, ok := v.Member("shortSummary").Text()
+			if ok {
 				p.summary = text
 			}
 		case typ.Is("message"):
@@ -146,7 +149,8 @@ func requestInCut(file io.ReaderAt, prefix []byte, size int64) string {
 		return ""
 	}
 	line := make([]byte, min(maxHeader, size-int64(start)))
-	if err := storage.ReadFull(file, line, int64(start)); err != nil {
+	err := storage.ReadFull(file, line, int64(start))
+	if err != nil {
 		return ""
 	}
 	line, _, _ = bytes.Cut(line, []byte("\n"))
@@ -212,7 +216,8 @@ func unescapeFragment(raw []byte) string {
 	raw = bytes.TrimSuffix(raw, []byte(`\`))
 	var s rawjson.Scanner
 	quoted := append(bytes.Clone(raw), '"')
-	if end, st := s.SkipString(quoted, 0); st == rawjson.OK && end == len(quoted) {
+	end, st := s.SkipString(quoted, 0)
+	if st == rawjson.OK && end == len(quoted) {
 		return string(rawjson.AppendDecoded(nil, raw))
 	}
 	text := string(raw)
@@ -247,7 +252,8 @@ func firstMessageText(text []byte, newer bool) string {
 		}
 		content := ""
 		rest := text[role[1]:]
-		if at := contentPattern.FindIndex(rest); at != nil {
+		at := contentPattern.FindIndex(rest)
+		if at != nil {
 			content = unescapeFragment(untilQuote(rest[at[1]:]))
 		}
 		switch {

@@ -31,7 +31,8 @@ func isPi(root sessioncore.Program, prefix []byte) bool {
 	for _, v := range prefixValues(prefix) {
 		marks |= sessioncore.MarksOf(v)
 	}
-	if _, entry, _ := bytes.Cut(prefix, []byte("\n")); marks == 0 && isSystem(entry) {
+	_, entry, _ := bytes.Cut(prefix, []byte("\n"))
+	if marks == 0 && isSystem(entry) {
 		marks = sessioncore.MarkPi
 	}
 	return sessioncore.ProgramOfSession(root, marks) == sessioncore.ByPi
@@ -58,7 +59,8 @@ type piParser struct {
 func (p *piParser) lines(text []byte) {
 	for line := range bytes.Lines(text) {
 		line = rawjson.AppendUTF8(nil, bytes.TrimSpace(line))
-		if v := rawjson.Value(slices.Clip(line)); v.IsObject() && rawjson.IsValidObject(v) {
+		v := rawjson.Value(slices.Clip(line))
+		if v.IsObject() && rawjson.IsValidObject(v) {
 			p.entry(v)
 		}
 	}
@@ -82,7 +84,8 @@ func (p *piParser) entry(v rawjson.Value) {
 		if !at.IsNumber() {
 			at = v.Member("timestamp")
 		}
-		if ms, _, ok := sessioncore.Pi.Time(at); ok {
+		ms, _, ok := sessioncore.Pi.Time(at)
+		if ok {
 			p.activity = max(p.activity, ms)
 		}
 		if p.asked == "" {

@@ -60,7 +60,8 @@ func (v KeyTable) linkName(i *Info) string {
 	if i.Parent != "" {
 		name += " (fork)"
 	}
-	if start, ok := i.startTime(); ok {
+	start, ok := i.startTime()
+	if ok {
 		name = start.Format([...]string{ByCwd: "2006-01-02T15-04-", ByDate: "15-04-"}[v]) + name
 	}
 	return names.FileName(name)
@@ -143,7 +144,8 @@ func dirName(child string) string {
 
 // child returns the subdirectory of a name in a tree. In the root that may be a path of Windows.
 func (x rows) child(key, name string) (child string, ok bool) {
-	if clean, windows, _ := names.AbsPath(name); windows && key == "" && x.has(keyOfDir(clean)) {
+	clean, windows, _ := names.AbsPath(name)
+	if windows && key == "" && x.has(keyOfDir(clean)) {
 		return clean[1:], true
 	}
 	if x.has(key + "\x00" + name) {
@@ -187,7 +189,8 @@ func (x rows) find(dir, name string) (TreeEntry, bool) {
 	if name == latestName && len(own) > 0 {
 		return TreeEntry{Name: name}, true
 	}
-	if child, ok := x.child(key, name); ok {
+	child, ok := x.child(key, name)
+	if ok {
 		return TreeEntry{Name: name, Dir: path.Join(dir, child)}, true
 	}
 	at := sort.Search(len(own), func(i int) bool { return own[i].name >= name })
@@ -199,7 +202,8 @@ func (x rows) find(dir, name string) (TreeEntry, bool) {
 
 // TreeList returns the entries of a directory of a tree, unsorted.
 func (l *Listing) TreeList(ctx context.Context, v KeyTable, dir string) ([]TreeEntry, error) {
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	err := storage.LockUntil(ctx, &l.mu)
+	if err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
@@ -221,7 +225,8 @@ func (l *Listing) TreeStat(ctx context.Context, v KeyTable, dir string) (storage
 	if dir == "/" {
 		return l.Stat(ctx)
 	}
-	if err := storage.LockUntil(ctx, &l.mu); err != nil {
+	err := storage.LockUntil(ctx, &l.mu)
+	if err != nil {
 		return storage.Stat{}, err
 	}
 	defer l.mu.Unlock()
@@ -242,13 +247,15 @@ func (l *Listing) TreeFind(ctx context.Context, v KeyTable, dir, name string, kn
 	if l.isBrief {
 		return l.findBrief(ctx, v, dir, name, known)
 	}
-	if err := l.lock(ctx, known); err != nil {
+	err := l.lock(ctx, known)
+	if err != nil {
 		return TreeEntry{}, err
 	}
 	defer l.mu.Unlock()
 	e, ok := l.view(v).find(dir, name)
 	if !ok && !known {
-		if err := l.refresh(ctx, everyFile); err != nil {
+		err := l.refresh(ctx, everyFile)
+		if err != nil {
 			return TreeEntry{}, err
 		}
 		e, ok = l.view(v).find(dir, name)
@@ -288,7 +295,8 @@ func (l *Listing) linked(v KeyTable, dir, name string) wanted {
 	}
 	return wanted{
 		find: func() (files []*sessionFile, only bool) {
-			if e, ok := l.view(v).find(dir, name); ok && e.file != nil {
+			e, ok := l.view(v).find(dir, name)
+			if ok && e.file != nil {
 				files = append(files, e.file)
 			}
 			return files, true
@@ -307,7 +315,8 @@ func (l *Listing) Scope(ctx context.Context, cwd, except string) (scope string, 
 	if !ok {
 		return "", nil
 	}
-	if err := l.lock(ctx, false); unreachable(err) {
+	err = l.lock(ctx, false)
+	if unreachable(err) {
 		return "", nil
 	} else if err != nil {
 		return "", err

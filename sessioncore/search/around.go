@@ -35,7 +35,8 @@ func stringAround(b []byte, at int) (body []byte, ok bool) {
 		}
 	}
 	var s rawjson.Scanner
-	if after, st := s.SkipString(b[:end+1], start+1); st != rawjson.OK || after != end+1 {
+	after, st := s.SkipString(b[:end+1], start+1)
+	if st != rawjson.OK || after != end+1 {
 		return nil, false
 	}
 	return b[start+1 : end], true

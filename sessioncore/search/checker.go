@@ -103,7 +103,8 @@ func (c *checker) isOfModel(m *message.Members) bool {
 
 // tool checks the name of a tool that is called or has answered. The text must still be checked.
 func (c *checker) tool(name rawjson.Value) {
-	if text, ok := name.Bytes(); ok && !c.hasTool {
+	text, ok := name.Bytes()
+	if ok && !c.hasTool {
 		start, end := c.q.tool.find(text)
 		c.hasTool = start == 0 && end == len(text)
 	}
@@ -196,7 +197,8 @@ func (c *checker) find(text []byte) {
 		if c.found[i] {
 			continue
 		}
-		if at, _ := w.find(text); at >= 0 {
+		at, _ := w.find(text)
+		if at >= 0 {
 			c.found[i] = true
 			c.missing--
 			if c.line == "" {
@@ -233,7 +235,8 @@ func wholeLineAt(text []byte, at int) string {
 	from := bytes.LastIndexByte(text[:at], '\n') + 1
 	to := len(text)
 	behind := min(at+1, to)
-	if n := bytes.IndexByte(text[behind:], '\n'); n >= 0 {
+	n := bytes.IndexByte(text[behind:], '\n')
+	if n >= 0 {
 		to = behind + n
 	}
 	return strings.TrimSpace(string(text[from:to]))
@@ -243,7 +246,8 @@ func wholeLineAt(text []byte, at int) string {
 func lineAt(text []byte, at int) string {
 	from := bytes.LastIndexByte(text[:at], '\n') + 1
 	to := len(text)
-	if n := bytes.IndexByte(text[at:], '\n'); n > 0 {
+	n := bytes.IndexByte(text[at:], '\n')
+	if n > 0 {
 		to = at + n
 	}
 	before := ""
@@ -364,7 +368,8 @@ func (c *checker) block(v rawjson.Value, depth int) bool {
 	if !c.strings(&b, blockTexts) || !c.scalars(b[message.Arguments]) {
 		return false
 	}
-	if source := b[message.Source]; source.IsObject() && !c.document(source, depth) {
+	source := b[message.Source]
+	if source.IsObject() && !c.document(source, depth) {
 		return false
 	}
 	if depth == message.MaxDepth {
@@ -392,7 +397,8 @@ func (c *checker) scalars(v rawjson.Value) bool {
 		case b == '"':
 			end, _ = s.SkipString(v, i+1)
 			after := rawjson.SkipSpace(v, end)
-			if isKey := after < len(v) && v[after] == ':'; !isKey && !c.piece(v[i:end]) {
+			isKey := after < len(v) && v[after] == ':'
+			if !isKey && !c.piece(v[i:end]) {
 				return false
 			}
 		case b == '-' || b >= '0' && b <= '9':

@@ -55,8 +55,10 @@ func (g *hitCollector) add(f *FileHits) bool {
 		g.found = append(g.found, f)
 	}
 	for i := range f.Hits {
-		if key := f.Hits[i].copyKey(); key != 0 {
-			if n, ok := g.known[key]; ok {
+		key := f.Hits[i].copyKey()
+		if key != 0 {
+			n, ok := g.known[key]
+			if ok {
 				g.addCopy(n, &f.Hits[i])
 				continue
 			}

@@ -273,7 +273,8 @@ func (p *pair) at(b []byte, i int) bool {
 // next returns the first offset from i on at which one of the pairs may be, or len(b). This is the
 // hot loop.
 func (p *pair) next(b []byte, i int) int {
-	if n := (len(b) - i - 1) &^ 31; n > 0 && cpu.X86.HasAVX2 {
+	n := (len(b) - i - 1) &^ 31
+	if n > 0 && cpu.X86.HasAVX2 {
 		i += nextAVX2(&b[i], n, p)
 	}
 	for i = p.nextInWords(b, i); i < len(b) && !p.at(b, i); i++ {

@@ -30,7 +30,8 @@ func outputsOf(file string) string {
 
 // inOutputs reports whether one of a session's long results may have a hit.
 func (w *worker) inOutputs(ctx context.Context, file string, needle *Needle) (found bool, err error) {
-	if _, ok := w.m.(*Query); !ok {
+	_, ok := w.m.(*Query)
+	if !ok {
 		return false, nil
 	}
 	if needle != nil {
@@ -46,7 +47,8 @@ func (w *worker) inOutputs(ctx context.Context, file string, needle *Needle) (fo
 		if err != nil {
 			continue
 		}
-		if st, err := obj.Stat(); err == nil {
+		st, err := obj.Stat()
+		if err == nil {
 			lines, err := w.scanner.find(ctx, obj, min(st.Size, maxOutput), needle)
 			found = err == nil && len(lines) > 0
 		}

@@ -34,7 +34,8 @@ func (t *Touched) pathsIn(cwd string) *paths {
 	p := &paths{Touched: t}
 	p.cwd, p.windows, _ = names.AbsPath(cwd)
 	for _, home := range []string{homeAbove(p.cwd), t.home} {
-		if clean, _, ok := names.AbsPath(home); ok {
+		clean, _, ok := names.AbsPath(home)
+		if ok {
 			p.homes = append(p.homes, clean)
 		}
 	}
@@ -70,11 +71,14 @@ func (p *paths) fileOf(name string) string {
 		return ""
 	}
 	drive := 0
-	if _, windows, _ := names.AbsPath(name); windows {
+	_, windows, _ := names.AbsPath(name)
+	if windows {
 		drive = strings.IndexByte(name, ':') + 1
 	}
-	if before, _, ok := strings.Cut(name[drive:], ":"); ok && before != "" {
-		if file := p.below(name[:drive] + before); file != "" {
+	before, _, ok := strings.Cut(name[drive:], ":")
+	if ok && before != "" {
+		file := p.below(name[:drive] + before)
+		if file != "" {
 			return file
 		}
 	}
@@ -96,13 +100,15 @@ func (p *paths) below(name string) string {
 
 // resolve returns the clean absolute paths that a path in a call may mean.
 func (p *paths) resolve(name string) []string {
-	if rest, ok := strings.CutPrefix(name, "@"); ok && (strings.HasPrefix(rest, "~") || path.IsAbs(rest)) {
-		name = rest // the way in which models refer to files
+	referred, hasAt := strings.CutPrefix(name, "@")
+	if hasAt && (strings.HasPrefix(referred, "~") || path.IsAbs(referred)) {
+		name = referred // models refer to files in this way
 	}
 	var all []string
-	if rest, ok := strings.CutPrefix(name, "~"); ok && (rest == "" || rest[0] == '/' || rest[0] == '\\') {
+	inHome, hasTilde := strings.CutPrefix(name, "~")
+	if hasTilde && (inHome == "" || inHome[0] == '/' || inHome[0] == '\\') {
 		for _, home := range p.homes {
-			all = append(all, path.Join(home, strings.ReplaceAll(rest, `\`, "/")))
+			all = append(all, path.Join(home, strings.ReplaceAll(inHome, `\`, "/")))
 		}
 	}
 	clean, _, isAbs := names.AbsPath(name)
@@ -113,7 +119,8 @@ func (p *paths) resolve(name string) []string {
 		return all
 	case p.windows:
 		name = strings.ReplaceAll(name, `\`, "/")
-		if drive, _, _ := strings.Cut(p.cwd[1:], "/"); path.IsAbs(name) && strings.HasSuffix(drive, ":") {
+		drive, _, _ := strings.Cut(p.cwd[1:], "/")
+		if path.IsAbs(name) && strings.HasSuffix(drive, ":") {
 			return []string{path.Join("/", drive, name)}
 		}
 	}

@@ -142,7 +142,8 @@ func (p *Printer) text(h *Hit, width int) string {
 		return fitCalls(h.calls, callColumns) + asked
 	case len(h.calls) > 0:
 		text := fitCalls(h.calls, width)
-		if left := width - uniseg.StringWidth(text); left >= leastText {
+		left := width - uniseg.StringWidth(text)
+		if left >= leastText {
 			text += fitWords(asked, left, nil)
 		}
 		return text
@@ -180,7 +181,8 @@ func shortIDs(hits []Hit) map[string]string {
 	for i := range hits {
 		id := hits[i].ID
 		short := names.ShortID(id)
-		if other, isTaken := of[short]; isTaken && other != id {
+		other, isTaken := of[short]
+		if isTaken && other != id {
 			of[other] = other
 			short = id
 		}
@@ -199,23 +201,26 @@ func shortIDs(hits []Hit) map[string]string {
 // of words. A word that is longer than all of them is cut.
 func fitWords(text string, width int, marks *regexp.Regexp) string {
 	rest, isCutBefore := strings.CutPrefix(text, "…")
-	if at := strings.IndexByte(rest, ' '); isCutBefore && at >= 0 {
-		rest = rest[at:]
+	firstBlank := strings.IndexByte(rest, ' ')
+	if isCutBefore && firstBlank >= 0 {
+		rest = rest[firstBlank:]
 	}
 	whole, isCutAfter := strings.CutSuffix(rest, "…")
-	if at := strings.LastIndexByte(whole, ' '); isCutAfter && at >= 0 {
-		whole = whole[:at]
+	lastBlank := strings.LastIndexByte(whole, ' ')
+	if isCutAfter && lastBlank >= 0 {
+		whole = whole[:lastBlank]
 	}
-	at := 0
+	at := 0 // the offset of the match
 	if marks != nil {
-		if found := marks.FindStringIndex(whole); found != nil {
+		found := marks.FindStringIndex(whole)
+		if found != nil {
 			at = found[0]
 		}
 	}
 	words := strings.Fields(whole)
-	match := max(0, len(strings.Fields(whole[:at]+"."))-1)
-	first, last := wordsAround(words, match, width-2) // there may be … at both ends
-	if last == first {                                // not even one word
+	match := max(0, len(strings.Fields(whole[:at]+"."))-1) // the index of its word
+	first, last := wordsAround(words, match, width-2)      // there may be … at both ends
+	if last == first {                                     // not even one word
 		return view.CutAt(strings.Join(words[first:], " "), width)
 	}
 	shown := strings.Join(words[first:last], " ")

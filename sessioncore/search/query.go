@@ -64,7 +64,8 @@ func (p Parser) Query(text string) (*Query, error) {
 // a single text of an entry must match. ^ and $ match the ends of lines.
 func (p Parser) Regexp(pattern, text string) (*Query, error) {
 	q := &Query{text: text + "\x00" + pattern, parser: p}
-	if _, err := regexp.Compile(pattern); err != nil {
+	_, err := regexp.Compile(pattern)
+	if err != nil {
 		return nil, q.wrong("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	pattern = "(?m)" + pattern
@@ -170,7 +171,8 @@ func isSlip(a, b string) bool {
 // cut cuts the first term off a query.
 func (q *Query) cut(text string) (t term, rest string, err error) {
 	if len(text) > 1 && text[0] == '-' {
-		if r, _ := utf8.DecodeRuneInString(text[1:]); !unicode.IsSpace(r) {
+		r, _ := utf8.DecodeRuneInString(text[1:])
+		if !unicode.IsSpace(r) {
 			t.not = true
 			text = text[1:]
 		}
@@ -179,7 +181,8 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 	if end < 0 {
 		end = len(text)
 	}
-	if word, value, ok := strings.Cut(text[:end], ":"); ok && text[0] != '"' {
+	word, value, ok := strings.Cut(text[:end], ":")
+	if ok && text[0] != '"' {
 		t.key = meantKey(word, value)
 		if t.key != "" && t.key != word {
 			const why = "%q is not a key; these are: %s:. Put a word into quotes that is to be found as it is"
@@ -200,7 +203,8 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 	}
 	t.text = text[1 : 1+end]
 	rest = text[end+2:]
-	if r, _ := utf8.DecodeRuneInString(rest); rest != "" && !unicode.IsSpace(r) {
+	r, _ := utf8.DecodeRuneInString(rest)
+	if rest != "" && !unicode.IsSpace(r) {
 		return t, "", q.wrong(`what comes after a phrase needs a blank before it`)
 	}
 	if t.text == "" && t.key == "" {

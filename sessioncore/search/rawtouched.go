@@ -113,7 +113,8 @@ func (r *rawPaths) mayName(name string) bool {
 	if len(rest) < len(name) && strings.Contains(rest, "%") {
 		return true // escaped as in a URL
 	}
-	if _, _, isAbs := names.AbsPath(strings.TrimPrefix(rest, "@")); isAbs {
+	_, _, isAbs := names.AbsPath(strings.TrimPrefix(rest, "@"))
+	if isAbs {
 		return r.pathsIn("").isNamed(name)
 	}
 	first := strings.TrimLeft(rest, "@~./\\")

@@ -59,7 +59,8 @@ func (r *reading) work(w *worker, files []searchedFile) error {
 			return nil
 		}
 		found := w.file(r.ctx, files[n])
-		if err := r.ctx.Err(); err != nil {
+		err := r.ctx.Err()
+		if err != nil {
 			return err // the search may be incomplete
 		}
 		w.s.read.Add(1)

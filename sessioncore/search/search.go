@@ -165,7 +165,8 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 	now := &memo{key: key, found: make(map[string]*FileHits, len(files)), result: known.result}
 	q, isQuery := m.(*Query)
 	for _, f := range files {
-		if found := known.found[f.name]; found.isOf(f.Stat) && !(isQuery && q.relative) {
+		found := known.found[f.name]
+		if found.isOf(f.Stat) && !(isQuery && q.relative) {
 			now.found[f.name] = found
 		}
 	}
@@ -204,7 +205,8 @@ func (s *Searcher) each(
 		found := known[at.name]
 		if found == nil {
 			if rest == nil {
-				if err := s.running.Acquire(ctx, 1); err != nil {
+				err := s.running.Acquire(ctx, 1)
+				if err != nil {
 					return err
 				}
 				isKnown := func(f searchedFile) bool { return known[f.name] != nil }
@@ -238,7 +240,8 @@ func keyOf(m Matcher, name string) string { return name + "\x00" + m.Key() }
 func (s *Searcher) memo(key string) *memo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m, ok := s.memos.Get(key); ok {
+	m, ok := s.memos.Get(key)
+	if ok {
 		return m
 	}
 	return &memo{}
@@ -318,7 +321,8 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []searchedFile,
 	var list func(dir string, depth int) error
 	list = func(dir string, depth int) (err error) {
 		defer storage.RecoverTo(&err)
-		if err := ctx.Err(); err != nil {
+		err = ctx.Err()
+		if err != nil {
 			return err
 		}
 		items, err := storage.ListStat(files, dir, mayHoldSessions)
@@ -336,7 +340,8 @@ func sessionFiles(ctx context.Context, files storage.Files) (all []searchedFile,
 			mu.Unlock()
 			below := func() error { return list(name, depth+1) }
 			if item.Kind == storage.KindDir && depth < maxDepth && !listing.TryGo(below) {
-				if err := below(); err != nil {
+				err := below()
+				if err != nil {
 					return err
 				}
 			}

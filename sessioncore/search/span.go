@@ -26,17 +26,21 @@ var moments = []struct {
 func ParseSpan(text string, now time.Time) (Span, error) {
 	zone := now.Location()
 	for _, m := range moments {
-		if at, err := time.ParseInLocation(m.form, text, zone); err == nil {
-			if before := at.Add(-time.Hour); before.Format(m.form) == at.Format(m.form) {
+		at, err := time.ParseInLocation(m.form, text, zone)
+		if err == nil {
+			before := at.Add(-time.Hour)
+			if before.Format(m.form) == at.Format(m.form) {
 				at = before // of two moments the first, as of two midnights
 			}
 			return Span{Begin: at, End: at.Add(m.long)}, nil
 		}
 	}
-	if day, err := time.Parse(time.DateOnly, text); err == nil {
+	day, err := time.Parse(time.DateOnly, text)
+	if err == nil {
 		return days(day, 0, 1, zone), nil
 	}
-	if month, err := time.Parse("2006-01", text); err == nil {
+	month, err := time.Parse("2006-01", text)
+	if err == nil {
 		return days(month, 0, month.AddDate(0, 1, -1).Day(), zone), nil
 	}
 	s, ok := relativeSpan(strings.ToLower(text), now)
@@ -57,7 +61,8 @@ func relativeSpan(text string, now time.Time) (Span, bool) {
 		return days(now, -1, 1, now.Location()), true
 	}
 	for ago := range 7 {
-		if name := strings.ToLower(now.AddDate(0, 0, -ago).Weekday().String()); text == name || text == name[:3] {
+		name := strings.ToLower(now.AddDate(0, 0, -ago).Weekday().String())
+		if text == name || text == name[:3] {
 			return days(now, -ago, 1, now.Location()), true
 		}
 	}

@@ -52,7 +52,8 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 	var all []sessioncore.Entry
 	for _, e := range entries {
 		if s.IsMessage(e, sessioncore.RoleToolResult) {
-			if err := ctx.Err(); err != nil {
+			err := ctx.Err()
+			if err != nil {
 				return nil, err
 			}
 			text, err := read(e)

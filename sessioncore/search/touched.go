@@ -102,7 +102,8 @@ func NewTouched(name string) (*Touched, error) {
 	}
 	t := &Touched{path: foldedPath(name), windows: windows, occurs: &atomic.Bool{}}
 	t.home, _ = os.UserHomeDir()
-	if base := path.Base(t.path); base != "/" && !strings.HasSuffix(base, ":") {
+	base := path.Base(t.path)
+	if base != "/" && !strings.HasSuffix(base, ":") {
 		t.needle = newNeedle(&word{text: plainest(base), exact: !windows})
 	}
 	return t, nil
@@ -178,7 +179,8 @@ func (t *Touched) needleIn(header rawjson.Value) *Needle {
 		if message.MayBePatched(b, at) {
 			return true
 		}
-		if body, ok := stringAround(b, at); ok {
+		body, ok := stringAround(b, at)
+		if ok {
 			decoded = rawjson.AppendDecoded(decoded[:0], body)
 			if paths.isNamed(string(decoded)) || isPreview(b, body) {
 				return true

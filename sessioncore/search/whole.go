@@ -56,7 +56,8 @@ func (s *Searcher) readWhole(m Matcher, snap *sessioncore.Snapshot, h *Hit) erro
 		if slot != nil {
 			own = slot.Member("title")
 		}
-		if line, ok := c.Title(own, h.Time); ok {
+		line, ok := c.Title(own, h.Time)
+		if ok {
 			h.Line = line
 		}
 		return nil
@@ -79,7 +80,8 @@ func (s *Searcher) readWhole(m Matcher, snap *sessioncore.Snapshot, h *Hit) erro
 	if snap.Role(e) == sessioncore.RoleToolResult {
 		c.output = (&worker{s: s, m: m}).output(h.File, text)
 	}
-	if again, ok := c.Entry(snap, e, text); ok {
+	again, ok := c.Entry(snap, e, text)
+	if ok {
 		h.Line = again.Line
 	}
 	return nil

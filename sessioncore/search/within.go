@@ -51,7 +51,8 @@ func (s *Searcher) WithID(ctx context.Context, key string) ([]*FileHits, error) 
 			return ctx.Err()
 		})
 	}
-	if err := readers.Wait(); err != nil {
+	err = readers.Wait()
+	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(f *FileHits) bool { return f == nil }), nil

@@ -133,7 +133,8 @@ func (w *word) find(text []byte) (start, end int) {
 		start = w.plain.index(text)
 		return start, start + len(w.plain.want)
 	}
-	if at := w.regex.FindIndex(text); at != nil {
+	at := w.regex.FindIndex(text)
+	if at != nil {
 		return at[0], at[1]
 	}
 	return -1, -1

@@ -39,7 +39,8 @@ func (l *later) files() Files {
 	if !now.Before(l.next) {
 		isFirst := l.next.IsZero()
 		l.next = now.Add(lookAgain)
-		if back, ok := l.find(); ok {
+		back, ok := l.find()
+		if ok {
 			l.found = Over(l.front, back)
 			if !isFirst {
 				l.since = now

@@ -12,7 +12,8 @@ func WithProgress(ctx context.Context, tell func(done, of int)) context.Context 
 
 // Progress tells how much of the work for a context is done.
 func Progress(ctx context.Context, done, of int) {
-	if tell, ok := ctx.Value(progressKey{}).(func(done, of int)); ok {
+	tell, ok := ctx.Value(progressKey{}).(func(done, of int))
+	if ok {
 		tell(done, of)
 	}
 }

@@ -117,7 +117,8 @@ func (s *union) ReadAhead(names []string) {
 	for _, p := range s.parts {
 		var own []string
 		for _, name := range names {
-			if rest, ok := strings.CutPrefix(name, p.Name+"/"); ok {
+			rest, ok := strings.CutPrefix(name, p.Name+"/")
+			if ok {
 				own = append(own, rest)
 			}
 		}

@@ -63,7 +63,8 @@ type interruptible struct {
 
 // Read implements io.Reader.
 func (r *interruptible) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
+	err := r.ctx.Err()
+	if err != nil {
 		return 0, err
 	}
 	return r.in.Read(p)
@@ -71,7 +72,8 @@ func (r *interruptible) Read(p []byte) (int, error) {
 
 // ReadAt implements io.ReaderAt.
 func (r *interruptible) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.ctx.Err(); err != nil {
+	err := r.ctx.Err()
+	if err != nil {
 		return 0, err
 	}
 	return r.at.ReadAt(p, off)

@@ -67,7 +67,8 @@ func (b *Bundler) made(ctx context.Context, of Foreign, name string, place func(
 		return "", err
 	}
 	at := place(c.base)
-	if err := errors.Join(checkName(at), im.mask(ctx, c, at)); err != nil {
+	err = errors.Join(checkName(at), im.mask(ctx, c, at))
+	if err != nil {
 		return "", errors.Join(err, c.Close())
 	}
 	return c.base, b.session(ctx, at, c)

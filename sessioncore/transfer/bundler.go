@@ -44,21 +44,25 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 	if b.written[at] {
 		return c.Close()
 	}
-	if _, place, ok := strings.Cut(name, "/"); ok && b.People && !b.written[sessions+"/"+place] {
+	_, place, ok := strings.Cut(name, "/")
+	if ok && b.People && !b.written[sessions+"/"+place] {
 		b.wrote(at)
 		at = sessions + "/" + place
 	}
-	if err := checkName(at); err != nil {
+	err = checkName(at)
+	if err != nil {
 		return errors.Join(err, c.Close())
 	}
-	if err := b.session(ctx, at, c); err != nil {
+	err = b.session(ctx, at, c)
+	if err != nil {
 		return err
 	}
 	beside := strings.TrimSuffix(name, sessioncore.FileEnding)
 	return eachArtifact(files, beside, "", func(name, rel string) error {
 		at := path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
 		if sessioncore.IsSessionName(path.Base(name)) && checkName(at) == nil {
-			if c, err := openContent(ctx, files, name); err == nil {
+			c, err := openContent(ctx, files, name)
+			if err == nil {
 				return b.session(ctx, at, c)
 			}
 		}
@@ -74,7 +78,8 @@ func (b *Bundler) session(ctx context.Context, at string, c *openSession) error 
 		b.Masked[kind] += n
 	}
 	for _, hash := range c.blobs {
-		if at := "blobs/" + hash; err == nil && b.Blobs != nil && !b.written[at] {
+		at := "blobs/" + hash
+		if err == nil && b.Blobs != nil && !b.written[at] {
 			err = b.other(ctx, at, func() (storage.Object, error) { return b.Blobs.Open(hash) })
 		}
 	}
@@ -101,7 +106,8 @@ func MaskedIn(file storage.Object) map[string]int {
 // other adds a file that is no session.
 func (b *Bundler) other(ctx context.Context, at string, open func() (storage.Object, error)) error {
 	b.wrote(at)
-	if err := checkName(at); err != nil {
+	err := checkName(at)
+	if err != nil {
 		b.Left(at, err)
 		return nil
 	}

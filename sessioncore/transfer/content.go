@@ -132,10 +132,12 @@ func (c *openSession) leaveOutTorn() error {
 	size := c.Size
 	for end := size; end > 0; {
 		part := buf[:min(end, int64(len(buf)))]
-		if err := storage.ReadFull(c.Copy, part, end-int64(len(part))); err != nil {
+		err := storage.ReadFull(c.Copy, part, end-int64(len(part)))
+		if err != nil {
 			return err
 		}
-		if at := bytes.LastIndexByte(part, '\n'); at >= 0 {
+		at := bytes.LastIndexByte(part, '\n')
+		if at >= 0 {
 			c.Size = end - int64(len(part)) + int64(at) + 1
 			c.torn = size - c.Size
 			return nil

@@ -74,7 +74,8 @@ func (named) IsSession(string) bool { return true }
 
 // Join implements agents.Joiner.
 func (n named) Join(name string, obj storage.Object) storage.Object {
-	if j, ok := n.Format.(agents.Joiner); ok {
+	j, ok := n.Format.(agents.Joiner)
+	if ok {
 		return j.Join(name, obj)
 	}
 	return obj
@@ -93,13 +94,15 @@ func (f *FoundFile) settle(ctx context.Context) error {
 	f.source = agent.Name
 	f.path = "/" + f.name
 	store, name, ok := f.from.home(agent, f.name)
-	if shown, isOrphan := orphanIn(store, name); isOrphan {
+	shown, isOrphan := orphanIn(store, name)
+	if isOrphan {
 		name = shown
 		ok = true
 		f.isOrphan = true
 	}
 	if ok {
-		if _, err := store.Files.Stat(name); err == nil {
+		_, err := store.Files.Stat(name)
+		if err == nil {
 			f.files = store.Files
 			f.how = store.Format
 			f.name = name
@@ -225,7 +228,8 @@ func (s *Sources) hides(file string) bool {
 func splitHome(agent *agents.Agent, file string) (home, name string, ok bool) {
 	last := 0
 	for _, d := range agent.Dirs {
-		if at := strings.LastIndex(file, "/"+d+"/"); at > last {
+		at := strings.LastIndex(file, "/"+d+"/")
+		if at > last {
 			last = at
 			home = "/" + file[:at]
 			name = agent.NameOf(d, file[at+len(d)+2:])
@@ -374,7 +378,8 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	}
 	base, err = m.Writer.WriteImported(ctx, out, from, title, snap.HeaderTime(), ended, leafID, func() error {
 		for _, e := range entries {
-			if err := m.entry(ctx, out, snap, e); err != nil {
+			err := m.entry(ctx, out, snap, e)
+			if err != nil {
 				return err
 			}
 		}
@@ -393,7 +398,8 @@ func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snap
 	if err == nil {
 		err = ctx.Err()
 	}
-	if _, moves := snap.Dialect().MoveTarget(text); err != nil || moves {
+	_, moves := snap.Dialect().MoveTarget(text)
+	if err != nil || moves {
 		return err
 	}
 	kept, err := writer.Persist(m.adapted(text), writer.PersistRules{Blobs: m.Blobs != nil || m.Importer.Rules != nil, Newer: true, Whole: true})
@@ -401,10 +407,12 @@ func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snap
 		return err
 	}
 	for _, blob := range kept.Blobs {
-		if err := os.MkdirAll(filepath.Join(m.at, "blobs"), storage.DirMode); err != nil {
+		err := os.MkdirAll(filepath.Join(m.at, "blobs"), storage.DirMode)
+		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(m.at, "blobs", writer.BlobName(blob.Data)), blob.Data, storage.FileMode); err != nil {
+		err = os.WriteFile(filepath.Join(m.at, "blobs", writer.BlobName(blob.Data)), blob.Data, storage.FileMode)
+		if err != nil {
 			return err
 		}
 	}
@@ -437,7 +445,8 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 		add(text, "firstKeptEntryId", `"firstKeptEntryId":`+string(text.Member("id")))
 		add(text, "tokensBefore", `"tokensBefore":0`)
 	case message.Member("role").Is("assistant"):
-		if usage := message.Member("usage"); usage.IsObject() {
+		usage := message.Member("usage")
+		if usage.IsObject() {
 			add(usage, "cost", noCost)
 		} else {
 			add(message, "usage", noUsage)
@@ -452,7 +461,8 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 		content = text.Member("content")
 	}
 	for block := range content.EachElement {
-		if typ := block.Member("type"); typ.Is("text") && block.Member("text").IsString() ||
+		typ := block.Member("type")
+		if typ.Is("text") && block.Member("text").IsString() ||
 			typ.Is("image") && block.Member("data").IsString() && block.Member("mimeType").IsString() {
 			continue
 		}

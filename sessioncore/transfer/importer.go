@@ -97,8 +97,10 @@ func (im *Importer) put(ctx context.Context, f FoundFile, r *ImportOutcome) erro
 	if err != nil {
 		return err
 	}
-	if _, err := im.Files.Stat(name); storage.IsMissing(err) {
-		if err := checkName(name); err != nil {
+	_, err = im.Files.Stat(name)
+	if storage.IsMissing(err) {
+		err := checkName(name)
+		if err != nil {
 			return err
 		}
 	}
@@ -110,7 +112,8 @@ func (im *Importer) put(ctx context.Context, f FoundFile, r *ImportOutcome) erro
 	if c.made != nil && errors.Is(err, writer.ErrOther) {
 		err = errGoneOn
 	}
-	if id, _ := c.id(); err == nil && r.Outcome == writer.Added {
+	id, _ := c.id()
+	if err == nil && r.Outcome == writer.Added {
 		im.known[id] = append(im.known[id], name)
 	}
 	return err
@@ -147,7 +150,8 @@ func (im *Importer) session(
 	if err != nil {
 		return err
 	}
-	if err := beside(); err != nil {
+	err = beside()
+	if err != nil {
 		return err
 	}
 	if im.Rules != nil && len(c.blobs) > 0 {
@@ -159,7 +163,8 @@ func (im *Importer) session(
 		c.blobs = nil
 	}
 	for _, hash := range c.blobs {
-		if err := im.blob(f, c, hash); err != nil {
+		err := im.blob(f, c, hash)
+		if err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -306,14 +311,16 @@ func (im *Importer) artifacts(ctx context.Context, f FoundFile, name string, r *
 var errNoPlace = errors.New("no place")
 
 func (im *Importer) artifact(ctx context.Context, f FoundFile, from, to string, r *ImportOutcome) error {
-	if err := checkName(to); err != nil {
+	err := checkName(to)
+	if err != nil {
 		return err
 	}
 	if sessioncore.IsSessionName(path.Base(from)) {
 		c, err := im.total.open(ctx, f.files, from)
 		if errors.Is(err, errNoSession) && f.how != nil && f.how.IsSession(from) {
 			f.entry = ""
-			if above, ok := strings.CutSuffix(f.path, f.name); ok { // else only the agent knows the file
+			above, ok := strings.CutSuffix(f.path, f.name)
+			if ok { // else only the agent knows the file
 				f.path = above + from
 			}
 			c, err = im.made(ctx, f, from)

@@ -60,7 +60,8 @@ func KeptIn(dir, agent, from string) string {
 		if err != nil || of == from {
 			return at
 		}
-		if moved, _ := filepath.EvalSymlinks(of); moved == from {
+		moved, _ := filepath.EvalSymlinks(of)
+		if moved == from {
 			return at
 		}
 		number++
@@ -74,7 +75,8 @@ func KeptIn(dir, agent, from string) string {
 // is not kept.
 func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k Kept, err error) {
 	to := KeptIn(kept, agent.Name, from)
-	if err := os.MkdirAll(to, 0o700); err != nil {
+	err = os.MkdirAll(to, 0o700)
+	if err != nil {
 		return k, err
 	}
 	unlock, err := lockDir(to)
@@ -87,7 +89,8 @@ func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k
 	}
 	defer unlock()
 	copies := keeper{Kept: Kept{Dir: to}, agent: agent, parts: filepath.Join(to, ".parts")}
-	if err := copies.begin(from, to); err != nil {
+	err = copies.begin(from, to)
+	if err != nil {
 		return k, err
 	}
 	defer os.RemoveAll(copies.parts)
@@ -110,7 +113,8 @@ func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k
 	if failed != nil {
 		err = failed
 	}
-	if ended := ctx.Err(); ended != nil {
+	ended := ctx.Err()
+	if ended != nil {
 		err = ended
 	}
 	return copies.Kept, err
@@ -248,7 +252,8 @@ func lockDir(dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("another sessionfs keep is at work in %s: %w", dir, err)
 	}
@@ -274,10 +279,12 @@ type keeper struct {
 
 // begin removes files of a killed run, and writes FromName.
 func (k *keeper) begin(from, to string) error {
-	if err := os.RemoveAll(k.parts); err != nil {
+	err := os.RemoveAll(k.parts)
+	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(k.parts, 0o700); err != nil {
+	err = os.Mkdir(k.parts, 0o700)
+	if err != nil {
 		return err
 	}
 	before, err := fromOf(to)
@@ -285,7 +292,8 @@ func (k *keeper) begin(from, to string) error {
 		return nil
 	}
 	part := filepath.Join(k.parts, FromName)
-	if err := os.WriteFile(part, []byte(from+"\n"), 0o600); err != nil {
+	err = os.WriteFile(part, []byte(from+"\n"), 0o600)
+	if err != nil {
 		return err
 	}
 	return os.Rename(part, filepath.Join(to, FromName))
@@ -376,7 +384,8 @@ func (k *keeper) place(of keptContent, to string) (path string, same bool, err e
 		if isNew {
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
 		} else if kept.Size() == of.size || filepath.Ext(to) != ".json" { // an object that grew was written anew
-			if goesOn, err := beginsLike(made, path, kept.Size()); err != nil {
+			goesOn, err := beginsLike(made, path, kept.Size())
+			if err != nil {
 				return "", false, err
 			} else if !goesOn {
 				continue

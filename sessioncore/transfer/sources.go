@@ -102,7 +102,8 @@ func (s *Sources) refuse(path string, err error) {
 func (s *Sources) add(ctx context.Context, given string) error {
 	entry := ""
 	path, err := realPath(given)
-	if at := strings.LastIndexByte(given, '#'); at >= 0 && errors.Is(err, fs.ErrNotExist) {
+	at := strings.LastIndexByte(given, '#')
+	if at >= 0 && errors.Is(err, fs.ErrNotExist) {
 		entry = given[at+1:]
 		path, err = realPath(given[:at])
 	}
@@ -125,7 +126,8 @@ func (s *Sources) add(ctx context.Context, given string) error {
 		s.addFile(given, session, entry)
 		return nil
 	case st.Kind == storage.KindFile && strings.HasSuffix(name, documentEnding):
-		if _, _, err := writtenBy(ctx, s.disk, name); err != nil {
+		_, _, err := writtenBy(ctx, s.disk, name)
+		if err != nil {
 			return err
 		}
 		s.addFile(given, name, entry)
@@ -179,7 +181,8 @@ func isGenerated(files storage.Files, name string) bool {
 
 // withoutPath drops the path from an error, as the line that tells it names the one that was given.
 func withoutPath(err error) error {
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
+	at, ok := errors.AsType[*fs.PathError](err)
+	if ok {
 		return at.Err
 	}
 	return err
@@ -243,7 +246,8 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 		_, _, inSessions := splitAgent(at + "/")
 		switch {
 		case item.Kind == storage.KindDir && !isSession[item.Name]: // else it is the artifacts of a session
-			if err := s.walk(ctx, given, at, shown); err != nil {
+			err := s.walk(ctx, given, at, shown)
+			if err != nil {
 				s.refuse(filepath.Join(given, shown), err)
 			}
 		case item.Kind == storage.KindFile && s.isWanted(item.Name, at):
@@ -295,7 +299,8 @@ func isClients(name string) bool {
 // addFile adds a file with the name of a session.
 func (s *Sources) addFile(shown, name, entry string) {
 	f := FoundFile{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name), entry: entry, from: s}
-	if agent, place, ok := splitAgent(name); ok {
+	agent, place, ok := splitAgent(name)
+	if ok {
 		f.agent = agent
 		f.place = place
 	}

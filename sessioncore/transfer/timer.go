@@ -58,7 +58,8 @@ func SetTimer(command []string) (set bool, err error) {
 	}
 	service := fmt.Sprintf(serviceUnit, strings.Join(words, " "))
 	for name, text := range map[string]string{TimerName: TimerUnit, ServiceName: service} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
+		if err != nil {
 			return false, err
 		}
 	}
@@ -71,12 +72,14 @@ func RemoveTimer() error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(filepath.Join(dir, TimerName)); errors.Is(err, fs.ErrNotExist) {
+	_, err = os.Lstat(filepath.Join(dir, TimerName))
+	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	failed := systemctl("disable", "--now", TimerName)
 	for _, name := range []string{TimerName, ServiceName} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := os.Remove(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

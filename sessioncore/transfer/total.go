@@ -28,8 +28,10 @@ var errBomb = fmt.Errorf("it and what came before it would be more than %d times
 
 // open is openContent within the total.
 func (t *total) open(ctx context.Context, files storage.Files, name string) (*openSession, error) {
-	if st, err := files.Stat(name); t.full && err == nil { // before it is unpacked
-		if err := t.add(files, name, st.Size); err != nil {
+	st, err := files.Stat(name)
+	if t.full && err == nil { // before it is unpacked
+		err := t.add(files, name, st.Size)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -42,7 +44,8 @@ func (t *total) open(ctx context.Context, files storage.Files, name string) (*op
 
 // weigh adds content that is made of a file, or closes it and returns errBomb if that is too much.
 func (t *total) weigh(c *openSession, files storage.Files, name string) (*openSession, error) {
-	if err := t.add(files, name, c.Size); err != nil {
+	err := t.add(files, name, c.Size)
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil

@@ -137,11 +137,13 @@ func (u *archiveUnpacker) hardLink(name, to string) {
 func (u *archiveUnpacker) file(ctx context.Context, h *tar.Header, name string, in io.Reader) error {
 	if u.sums[name] != "" {
 		u.noBundle(name, errors.New("it is there twice"))
-		if err := u.root.Remove(name); err != nil {
+		err := u.root.Remove(name)
+		if err != nil {
 			return err
 		}
 	}
-	if err := u.root.MkdirAll(path.Dir(name), storage.DirMode); err != nil {
+	err := u.root.MkdirAll(path.Dir(name), storage.DirMode)
+	if err != nil {
 		return err
 	}
 	f, err := u.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, storage.FileMode)
@@ -171,7 +173,8 @@ func (u *archiveUnpacker) checkBundle() error {
 	}
 	defer f.Close()
 	var m manifest
-	if err := json.NewDecoder(io.LimitReader(f, maxManifest)).Decode(&m); err != nil || m.Format != bundleFormat {
+	err = json.NewDecoder(io.LimitReader(f, maxManifest)).Decode(&m)
+	if err != nil || m.Format != bundleFormat {
 		return fmt.Errorf("%s is not that of a bundle in a known format", manifestName)
 	}
 	delete(u.sums, manifestName)

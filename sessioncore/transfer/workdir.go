@@ -47,7 +47,8 @@ func CleanDirectory(dir string) string {
 // which all sessions go.
 func (im *Importer) setDirectory(ctx context.Context, c *openSession, name string) error {
 	to := im.Directory
-	if _, err := im.Files.Stat(name); err == nil {
+	_, err := im.Files.Stat(name)
+	if err == nil {
 		to = ""
 		header, err := sessioncore.ReadHeaderOf(ctx, im.Files, name)
 		if err == nil && header != nil {

@@ -89,7 +89,8 @@ func (b *builder) picture(m *message.Members) {
 		data = data.Member("url")
 	}
 	kind := b.word(media)
-	if hash, ok := document.BlobHash(data); ok {
+	hash, ok := document.BlobHash(data)
+	if ok {
 		b.line(paragraphLine, span{style: imageStyle, text: "Image: " + kind, target: hash})
 		return
 	}

@@ -256,11 +256,13 @@ func (b *builder) custom(m *message.Members) {
 	if b.skillCall(m) {
 		return
 	}
-	if words, ok := message.Request(m); ok {
+	words, ok := message.Request(m)
+	if ok {
 		b.request(words)
 		return
 	}
-	if display := m[message.Display]; len(display) > 0 && !display.Truthy() {
+	display := m[message.Display]
+	if len(display) > 0 && !display.Truthy() {
 		b.note("Not displayed:", b.word(m[message.CustomType]))
 		b.link("the entry")
 		return

@@ -99,7 +99,8 @@ func (p *pageWriter) image(_ util.BufWriter, source []byte, n ast.Node, entering
 func plainText(n ast.Node, source []byte) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if t, ok := n.(*ast.Text); ok && entering {
+		t, ok := n.(*ast.Text)
+		if ok && entering {
 			out.Write(util.UnescapePunctuations(t.Value(source)))
 			if t.SoftLineBreak() || t.HardLineBreak() {
 				out.WriteByte(' ')

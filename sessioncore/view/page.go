@@ -251,7 +251,8 @@ func (p *pageWriter) outcomesIn(path []sessioncore.Entry) (list []callOutcome, e
 		if err != nil {
 			return nil, err
 		}
-		if body := blocks.body; len(body) > 0 {
+		body := blocks.body
+		if len(body) > 0 {
 			isOfCall := func(s span) bool { return s.style == codeStyle } // its tool and argument
 			body[0].line = slices.DeleteFunc(body[0].line, isOfCall)
 			m := message.Read(p.s.Message(e, p.results.text))

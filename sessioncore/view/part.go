@@ -102,7 +102,8 @@ func (p *pageWriter) branchHeading(ctx context.Context, tip sessioncore.Entry, p
 		p.write("<a href=", href, ">", escaped(words), "</a>")
 	}
 	<-p.outlined
-	if marks := p.marks[tip]; marks != "" {
+	marks := p.marks[tip]
+	if marks != "" {
 		p.write(" <i>", escaped(marks), "</i>")
 	}
 	p.write("</h2>\n")

@@ -57,7 +57,8 @@ func base64Of(v rawjson.Value) []byte {
 	if !ok {
 		return nil
 	}
-	if rest, isURL := bytes.CutPrefix(text, []byte("data:")); isURL {
+	rest, isURL := bytes.CutPrefix(text, []byte("data:"))
+	if isURL {
 		_, text, _ = bytes.Cut(rest, []byte(";base64,"))
 	}
 	return text

@@ -100,7 +100,8 @@ func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) 
 		if s.IsRequest(e) {
 			prompts++
 		}
-		if at, ok := s.OwnTime(e); ok {
+		at, ok := s.OwnTime(e)
+		if ok {
 			if first.IsZero() || at.Before(first) {
 				first = at
 			}

@@ -156,7 +156,8 @@ func (s *SiteDir) readState() error {
 
 // unusable returns the error of a path, with the reason of err alone.
 func unusable(path string, err error) error {
-	if at, ok := err.(*fs.PathError); ok {
+	at, ok := err.(*fs.PathError)
+	if ok {
 		err = at.Err
 	}
 	return fmt.Errorf("%s cannot be used: %w; choose another directory", path, err)
@@ -345,7 +346,8 @@ func (s *SiteDir) page(ctx context.Context, at stalePage) error {
 	at.Agent = of.Agent
 	at.Project = names.Visible(at.info.CWD)
 	began := at.info.Modified()
-	if ms, ok := at.info.Created(); ok {
+	ms, ok := at.info.Created()
+	if ok {
 		began = time.UnixMilli(ms)
 	}
 	at.Began = began.UTC()
@@ -373,7 +375,8 @@ func (s *SiteDir) addUp(ctx context.Context) error {
 	for name, page := range s.state.Pages {
 		page.Cost = ""
 		page.Dollars = 0
-		if sum, ok := sums[name]; ok {
+		sum, ok := sums[name]
+		if ok {
 			page.Cost = sum.Dollars()
 			page.Dollars = sum.Cost.Total.Float()
 		}

@@ -250,7 +250,8 @@ func hasMembers(entry, line rawjson.Value) bool {
 		return false
 	}
 	for key, value := range want {
-		if other, ok := has[key]; !ok || !reflect.DeepEqual(other, value) {
+		other, ok := has[key]
+		if !ok || !reflect.DeepEqual(other, value) {
 			return false
 		}
 	}

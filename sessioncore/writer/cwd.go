@@ -280,11 +280,13 @@ func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []r
 	}
 	hasPrevious := slot != nil || !header.Member(previousFilesKey).Missing() // its client knows them
 	if moves && hasPrevious {
-		if m, ok := addPrevious(header, c.w.pathOf(c.s.Name())); ok {
+		m, ok := addPrevious(header, c.w.pathOf(c.s.Name()))
+		if ok {
 			set = append(set, m)
 		}
 	}
-	if m, ok := withoutDirectory(header, cwd); ok {
+	m, ok := withoutDirectory(header, cwd)
+	if ok {
 		set = append(set, m)
 	}
 	return set

@@ -107,7 +107,8 @@ func leafID(snap *sessioncore.Snapshot) (*string, error) {
 }
 
 func (b *batch) hasID(id string) bool {
-	if _, ok := b.ids[id]; ok {
+	_, ok := b.ids[id]
+	if ok {
 		return true
 	}
 	_, err := b.snap.Find(id)
@@ -116,7 +117,8 @@ func (b *batch) hasID(id string) bool {
 
 // checkID returns an error unless an entry has the id.
 func (b *batch) checkID(id string) error {
-	if _, ok := b.ids[id]; ok {
+	_, ok := b.ids[id]
+	if ok {
 		return nil
 	}
 	_, err := b.snap.Verify(id)
@@ -171,7 +173,8 @@ func (b *batch) add(d *draft, madeID string) (id string, err error) {
 	switch d.kind {
 	case sessioncore.TypeLabel, sessioncore.TypeLeaf, sessioncore.TypeArchive:
 		key := b.dialect.TargetKey
-		if target, ok := d.text.Member(key).Text(); ok {
+		target, ok := d.text.Member(key).Text()
+		if ok {
 			err := b.checkID(target)
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", key, err)

@@ -25,7 +25,8 @@ import (
 //
 // It only reads s: it takes no lock, and a live client does not matter.
 func (w *Writer) Fork(ctx context.Context, s *sessioncore.Session, id, title string) (name string, err error) {
-	if err := w.writable(s.Name()); err != nil {
+	err = w.writable(s.Name())
+	if err != nil {
 		return "", err
 	}
 	err = whileStale(func(int) error {

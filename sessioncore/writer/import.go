@@ -255,7 +255,8 @@ func compareSizes(file, copied int64) Outcome {
 }
 
 func (c Copy) copyTo(out io.Writer) error {
-	if memory, ok := out.(*strings.Builder); ok { // of a store that needs the text in memory
+	memory, ok := out.(*strings.Builder)
+	if ok { // of a store that needs the text in memory
 		memory.Grow(int(c.Size))
 	}
 	n, err := io.Copy(out, io.NewSectionReader(c, 0, c.Size))

@@ -159,7 +159,8 @@ func (w *Writer) Own() (dir string, err error) {
 // createNamed creates a file with the content of write, completely or not at all. In a directory it
 // takes the client's lock; a row is inserted only if none has its name.
 func (w *Writer) createNamed(ctx context.Context, name string, write func(io.Writer) error) error {
-	if disk, ok := w.opts.Journal.(mover); ok {
+	disk, ok := w.opts.Journal.(mover)
+	if ok {
 		err := disk.MkdirAll(storage.Dir(name))
 		if err != nil {
 			return err

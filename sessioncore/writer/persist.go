@@ -98,7 +98,8 @@ func (p *persister) value(i int, key string, listed bool, depth int) (end int, s
 		}
 	default:
 		end, st = p.scan.SkipValue(p.text, i)
-		if v := p.text[i:end]; v.IsString() {
+		v := p.text[i:end]
+		if v.IsString() {
 			p.str(v, key)
 		}
 		return end, st
@@ -228,7 +229,8 @@ func (p *persister) finish(o *objectSizes) {
 		p.replace(data, by)
 	}
 	if content.IsString() {
-		if _, long := cutUnits(content[1 : len(content)-1]); long {
+		_, long := cutUnits(content[1 : len(content)-1])
+		if long {
 			p.countLines(o)
 		}
 	}
@@ -243,7 +245,8 @@ func (p *persister) countLines(o *objectSizes) {
 	}
 	body := content[1 : len(content)-1]
 	lines := 1
-	if end, long := cutUnits(body); long {
+	end, long := cutUnits(body)
+	if long {
 		body = body[:end]
 		lines += noticeBreaks
 	}

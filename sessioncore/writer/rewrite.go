@@ -119,7 +119,8 @@ func (c *change) migration() []fileEdit {
 	}
 	edits := []fileEdit{c.headerEdit()}
 	for e := range sessioncore.Entry(c.snap.Len()) {
-		if r, ok := c.snap.MigratedRange(e); ok {
+		r, ok := c.snap.MigratedRange(e)
+		if ok {
 			edits = append(edits, fileEdit{r.Offset, r.Size, func() ([]byte, error) { return c.snap.ShownText(e) }})
 		}
 	}

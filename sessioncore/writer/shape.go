@@ -73,7 +73,8 @@ func parseShape(text string, shapes map[string]*shape) (s shape) {
 		s.by = key
 		s.variants = map[string]*shape{}
 		for name, other := range shapes {
-			if variant, ok := strings.CutPrefix(name, prefix+"/"); ok {
+			variant, ok := strings.CutPrefix(name, prefix+"/")
+			if ok {
 				s.variants[variant] = other
 			}
 		}
@@ -102,7 +103,8 @@ func parseMember(token string, shapes map[string]*shape) memberRule {
 		r.fill = fills[r.key]
 	}
 	named := func(kind string) (rawjson.Kinds, *shape) {
-		if k, ok := namedKinds[kind]; ok {
+		k, ok := namedKinds[kind]
+		if ok {
 			return k, nil
 		}
 		if shapes[kind] == nil {
@@ -111,7 +113,8 @@ func parseMember(token string, shapes map[string]*shape) memberRule {
 		return rawjson.Object, shapes[kind]
 	}
 	for kind := range strings.SplitSeq(kinds, "|") {
-		if inside, isArray := strings.CutPrefix(kind, "["); isArray {
+		inside, isArray := strings.CutPrefix(kind, "[")
+		if isArray {
 			r.elements, r.each = named(strings.TrimSuffix(inside, "]"))
 			r.kinds |= rawjson.Array
 			continue

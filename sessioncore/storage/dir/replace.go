@@ -109,7 +109,8 @@ func (t *temporary) complete(expect storage.Token, ready storage.Ready) (now sto
 	if err != nil || now == expect {
 		return now, err
 	}
-	if err := t.takeAttributes(now); err != nil { // a change of them shows in the token too
+	err = t.takeAttributes(now)
+	if err != nil { // a change of them shows in the token too
 		return now, err
 	}
 	return now, t.sync()

@@ -106,7 +106,8 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 // measure returns the size of a compressed file, unpacking one without a stated size.
 // obj is the open file or nil.
 func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) measurement {
-	if known, ok := s.sizes.Get(file); ok && known.token == st.Token {
+	known, ok := s.sizes.Get(file)
+	if ok && known.token == st.Token {
 		return known
 	}
 	if obj == nil {
@@ -208,7 +209,8 @@ func (f *format) check(file string, obj storage.Object) error {
 // file has one byte more than can be read, so that a reader gets the error.
 func (s *Storage) learn(file string, token storage.Token, size int64, err error) measurement {
 	m := measurement{token: token, size: size, exact: err == nil}
-	if _, ok := errors.AsType[*brokenError](err); ok {
+	_, ok := errors.AsType[*brokenError](err)
+	if ok {
 		m.size++
 		m.err = err
 	}

@@ -164,7 +164,8 @@ func (c *rowContent) copy(p []byte, off int64) (isKept bool, err error) {
 		return true, nil
 	}
 	head, err := c.head(slotSize)
-	if _, has := parseSlot(head); has {
+	_, has := parseSlot(head)
+	if has {
 		copy(p, line[off:])
 	}
 	return true, err
@@ -452,7 +453,8 @@ func (s *Storage) ReadAhead(names []string) {
 	s.mu.RLock()
 	for _, name := range names {
 		path := s.PathOf(name)
-		if r := s.rows[path]; r != nil && r.content.length.Load() == 0 {
+		r := s.rows[path]
+		if r != nil && r.content.length.Load() == 0 {
 			paths = append(paths, path)
 			of[path] = &r.content
 		}
@@ -465,7 +467,8 @@ func (s *Storage) ReadAhead(names []string) {
 			return
 		}
 		for _, b := range found {
-			if c := of[b.path]; c.fetching.TryLock() {
+			c := of[b.path]
+			if c.fetching.TryLock() {
 				if c.length.Load() == 0 {
 					_ = c.keepHead(b, asked)
 				}

@@ -96,7 +96,8 @@ func (p *people) path(name string) string {
 	who, rest, _ := strings.Cut(name, "/")
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if prefix := p.prefixOf[who]; prefix != "" {
+	prefix := p.prefixOf[who]
+	if prefix != "" {
 		return prefix + rest
 	}
 	return ""
@@ -115,7 +116,8 @@ func (s *Storage) NameOf(path string) string {
 	if s.people != nil {
 		return s.people.name(path, false)
 	}
-	if name, ok := strings.CutPrefix(path, s.prefix); ok {
+	name, ok := strings.CutPrefix(path, s.prefix)
+	if ok {
 		return name
 	}
 	return ""

@@ -167,7 +167,8 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 		return f(storage.Item{Name: name, Kind: st.Kind, State: state})
 	}
 	for _, name := range only {
-		if child := n.children[name]; child != nil && !item(name, child) {
+		child := n.children[name]
+		if child != nil && !item(name, child) {
 			return nil
 		}
 	}

@@ -152,13 +152,16 @@ func (s *Server) begin(cmd *exec.Cmd) (err error) {
 			s.Close()
 		}
 	}()
-	if err := cmp.Or(os.Chmod(s.dir, 0o755), giveToNobody(s.dir)); err != nil {
+	err = cmp.Or(os.Chmod(s.dir, 0o755), giveToNobody(s.dir))
+	if err != nil {
 		return err
 	}
-	if err := s.removeAtEnd(); err != nil {
+	err = s.removeAtEnd()
+	if err != nil {
 		return err
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		return fmt.Errorf("%s: %w: %s", cmd.Path, err, out)
 	}
 	return s.Start()
