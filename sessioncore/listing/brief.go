@@ -18,25 +18,26 @@ import (
 // before l is used.
 func (l *Listing) SetBrief() { l.isBrief = true }
 
-// treeRows returns the rows of a tree, with names at least in the directory of a key. With known, those
-// of the last scan. Callers must hold l.mu.
+// treeRows returns the sorted rows of a tree. For a brief listing only the rows in the directory of a key
+// have names; the others tell that their directories exist. With known, it returns the rows of the last
+// call for the directory. Callers must hold l.mu.
 func (l *Listing) treeRows(ctx context.Context, v KeyTable, key string, known bool) (rows, error) {
-	t := &l.tree
-	if known && t.rows != nil && t.view == v && t.key == key {
-		return t.rows, nil
+	last := &l.tree
+	if known && last.rows != nil && last.view == v && last.key == key {
+		return last.rows, nil
 	}
-	below, err := l.refreshTree(ctx, v, key)
+	nameless, err := l.refreshTree(ctx, v, key)
 	if err != nil || !l.isBrief {
 		return l.view(v), err
 	}
-	all := append(below, l.view(v)...)
+	all := append(nameless, l.view(v)...)
 	slices.SortFunc(all, keyRow.compare)
 	all.distinguish()
-	*t = treeDirectory{view: v, key: key, rows: all}
+	l.tree = treeDirectory{view: v, key: key, rows: all}
 	return all, nil
 }
 
-// findBrief is TreeFind for a brief listing, which reads the sessions of the directory alone.
+// findBrief is TreeFind for a brief listing. It reads only the sessions of the directory.
 func (l *Listing) findBrief(ctx context.Context, v KeyTable, dir, name string, known bool) (TreeEntry, error) {
 	err := storage.LockUntil(ctx, &l.mu)
 	if err != nil {
@@ -48,12 +49,13 @@ func (l *Listing) findBrief(ctx context.Context, v KeyTable, dir, name string, k
 	if err != nil {
 		return TreeEntry{}, err
 	}
-	e, ok := all.find(dir, name)
-	if !ok {
+	e, hasName := all.find(dir, name)
+	if !hasName {
 		return TreeEntry{}, errNotInTree(dir, name)
 	}
 	e.Stat = l.newest
-	if e.Dir != "" {
+	isDirectory := e.Dir != ""
+	if isDirectory {
 		return e, nil
 	}
 	files := []*sessionFile{e.file}
@@ -76,9 +78,9 @@ type treeDirectory struct {
 	rows rows
 }
 
-// refreshTree is refresh for the sessions at a key of a tree. It returns rows without names for
-// others, of which it reads only where and when they began. Callers must hold l.mu.
-func (l *Listing) refreshTree(ctx context.Context, v KeyTable, key string) (below rows, err error) {
+// refreshTree is refresh for the sessions in the directory of a key of a tree. It returns rows without names
+// for other sessions, of which a brief listing reads only the place and the start. Callers must hold l.mu.
+func (l *Listing) refreshTree(ctx context.Context, v KeyTable, key string) (nameless rows, err error) {
 	if !l.isBrief {
 		return nil, l.refresh(ctx, unread)
 	}
@@ -86,31 +88,32 @@ func (l *Listing) refreshTree(ctx context.Context, v KeyTable, key string) (belo
 	if err != nil {
 		return nil, err
 	}
-	var rest []*sessionFile
+	var unknown []*sessionFile
 	for f := range l.allFiles {
 		if !f.stale {
 			continue
 		}
 		if f.start == nil {
-			rest = append(rest, f)
+			unknown = append(unknown, f)
 			continue
 		}
-		dir, isIn := v.dirOf(f.start)
-		switch {
-		case !isIn:
-		case keyOfDir(dir) == key:
-			rest = append(rest, f)
-		default:
-			below = append(below, keyRow{key: keyOfDir(dir), file: f})
+		dir, isInTree := v.dirOf(f.start)
+		if !isInTree {
+			continue
 		}
+		if keyOfDir(dir) == key {
+			unknown = append(unknown, f)
+			continue
+		}
+		nameless = append(nameless, keyRow{key: keyOfDir(dir), file: f})
 	}
-	err = l.readPrefixes(ctx, rest)
+	err = l.readPrefixes(ctx, unknown)
 	l.reportStrangers()
-	return below, err
+	return nameless, err
 }
 
-// readStarts reads the places of the sessions that are to be read. The first time it looks at all files,
-// then at the names in the directories. Callers must hold l.mu.
+// readStarts sets start of the files that are to be read. The first time it looks at all files, then at the
+// names in the directories. Callers must hold l.mu.
 func (l *Listing) readStarts(ctx context.Context) error {
 	x := unread
 	if l.hasStarts {
@@ -122,7 +125,8 @@ func (l *Listing) readStarts(ctx context.Context) error {
 	}
 	var files []*sessionFile
 	for f := range l.allFiles {
-		if f.stale && (f.start == nil || f.start.Stat.Token != f.token) {
+		hasStart := f.start != nil && f.start.Stat.Token == f.token
+		if f.stale && !hasStart {
 			files = append(files, f)
 		}
 	}
@@ -134,8 +138,8 @@ func (l *Listing) readStarts(ctx context.Context) error {
 	return err
 }
 
-// starts reads less of sessions than a list needs, by a function. It returns nil for those of which that is
-// not enough.
+// starts returns the result of read for each file: an Info of which a list needs more, or nil. It calls read
+// on several goroutines.
 func (l *Listing) starts(ctx context.Context, files []*sessionFile, read func(*sessionFile) *Info) ([]*Info, error) {
 	starts := make([]*Info, len(files))
 	err := parallel(len(files), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
@@ -145,8 +149,8 @@ func (l *Listing) starts(ctx context.Context, files []*sessionFile, read func(*s
 	return starts, err
 }
 
-// readBriefly reads less of sessions than a list needs, by a function, and of the others what it needs. It
-// returns the Infos of those of which less was enough. Callers must hold l.mu.
+// readBriefly calls read for each file, and returns its Infos. Files for which it returns nil are read as for
+// a list, and are not in the result. Callers must hold l.mu.
 func (l *Listing) readBriefly(ctx context.Context, files []*sessionFile, read func(*sessionFile) *Info) (infos []*Info, err error) {
 	starts, err := l.starts(ctx, files, read)
 	if err != nil {
@@ -169,8 +173,8 @@ func (l *Listing) readPlace(f *sessionFile) *Info { return l.readStart(f, false)
 // readName reads the name of a session.
 func (l *Listing) readName(f *sessionFile) *Info { return l.readStart(f, true) }
 
-// readStart reads the place of a session of which nothing is known, or with named its name. It returns
-// nil if more must be read for it.
+// readStart reads the place of a session that was never read, or with named its name. It returns nil if the
+// session must be read as for a list.
 func (l *Listing) readStart(f *sessionFile, named bool) *Info {
 	if f.info != nil || f.dir.hasNoStarts.Load() {
 		return nil
@@ -180,12 +184,13 @@ func (l *Listing) readStart(f *sessionFile, named bool) *Info {
 		return nil
 	}
 	defer obj.Close()
-	var text []byte
-	s, ok := obj.(sessioncore.Started)
-	if ok {
-		text, err = s.Start(named)
+	started, hasStart := obj.(sessioncore.Started)
+	if !hasStart {
+		f.dir.hasNoStarts.Store(true)
+		return nil
 	}
-	if !ok || errors.Is(err, storage.ErrUnsupported) {
+	text, err := started.Start(named)
+	if errors.Is(err, storage.ErrUnsupported) {
 		f.dir.hasNoStarts.Store(true)
 		return nil
 	}
@@ -197,10 +202,11 @@ func (l *Listing) readStart(f *sessionFile, named bool) *Info {
 		prefix = text[:min(prefixSize, len(text))]
 	}
 	info := parseInfo(prefix)
-	switch {
-	case info == nil:
+	if info == nil {
 		return nil
-	case named && len(text) < prefixSize && displayText(info.Title, 1) == "" && displayText(info.asked, 1) == "":
+	}
+	hasName := displayText(info.Title, 1) != "" || displayText(info.asked, 1) != ""
+	if named && !hasName && len(text) < prefixSize {
 		return nil
 	}
 	info.Size = f.token.Size

@@ -85,7 +85,8 @@ func (i *Info) Agent() string { return i.topIf(infoAgent) }
 // Who returns the name of the session's owner among several people, else "".
 func (i *Info) Who() string { return i.topIf(infoPerson) }
 
-// topIf returns the top directory of the session's file if it has a flag, else "".
+// topIf returns the top directory of the session's file if the session has a flag, else "". That directory is
+// an agent's or a person's.
 func (i *Info) topIf(flag infoFlags) string {
 	if i.flags&flag == 0 {
 		return ""
@@ -115,17 +116,16 @@ func (i *Info) modified() int64 {
 // Modified returns the session's modification time, as in the list.
 func (i *Info) Modified() time.Time { return time.Unix(0, i.modified()) }
 
-// compare orders the list: the latest modification first, then the greater name, or start.
+// compare orders the list: the latest modification first, then the greater name of the file.
 func (i *Info) compare(other *Info) int {
-	c := cmp.Compare(other.modified(), i.modified())
-	if c != 0 {
-		return c
+	order := cmp.Compare(other.modified(), i.modified())
+	if order == 0 {
+		order = cmp.Compare(other.file.base(), i.file.base())
 	}
-	c = cmp.Compare(other.file.base(), i.file.base())
-	if c != 0 {
-		return c
+	if order == 0 {
+		order = cmp.Compare(other.Name(), i.Name())
 	}
-	return cmp.Compare(other.Name(), i.Name())
+	return order
 }
 
 // prefixes recycles buffers: lists read thousands of prefixes at once.
@@ -183,12 +183,12 @@ func (l *Listing) complete(info *Info, f *sessionFile, st storage.Stat) {
 	}
 }
 
-// beginning returns the prefix of a session for a list, converted if necessary, and the file's
-// size.
+// beginning returns the prefix of a session for a list, converted if necessary, and the size of the text that
+// it begins. The prefix of a file is in buffer.
 func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Stat, size int64, err error) {
-	c, ok := obj.(sessioncore.Converted)
-	if ok {
-		return c.Beginning()
+	converted, isConverted := obj.(sessioncore.Converted)
+	if isConverted {
+		return converted.Beginning()
 	}
 	st, err = obj.Stat()
 	if err != nil {
@@ -201,10 +201,11 @@ func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Sta
 // maxHeader bounds a listed header and a slot before it. Lists in it grow.
 const maxHeader = 64 << 10
 
-// parseLong is parseInfo for a file whose header exceeds the prefix, which has no message then.
+// parseLong is parseInfo for a file whose header is longer than the prefix. It parses the first line alone, or
+// the first two if one is a title slot, so the Info has no messages.
 func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
-	_, ok := obj.(sessioncore.Converted)
-	if !ok {
+	_, isConverted := obj.(sessioncore.Converted)
+	if !isConverted {
 		head = make([]byte, min(maxHeader, size))
 		err := storage.ReadFull(obj, head, 0)
 		if err != nil {
@@ -212,7 +213,7 @@ func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
 		}
 	}
 	end := 0
-	for range 2 { // the first line may be a title slot
+	for range 2 {
 		end += bytes.IndexByte(head[end:], '\n') + 1
 		info := parseInfo(head[:end])
 		if info != nil {
@@ -248,7 +249,9 @@ func (i *Info) shareFirst(first string) {
 	}
 }
 
-// name returns the text that DisplayName shortens.
+// name returns the text that DisplayName shortens: the title; else the first request, without the program's
+// own messages; else the first message; else the id; else the name of the file. A text without visible
+// characters does not count.
 func (i *Info) name() string {
 	first := i.first
 	if first == noMessages || i.flags&infoProgram != 0 {
@@ -291,36 +294,40 @@ func DisplayName(snap *sessioncore.Snapshot, name string) (short, full string) {
 	return info.DisplayName(), info.name()
 }
 
-// displayText returns the first line of a text without control characters, cut at so many characters.
+// displayText returns the first line of a text without control characters. A line of more than limit
+// characters is cut behind its last word that fits, or within a word if that would lose more than half, and
+// ends with an ellipsis.
 func displayText(text string, limit int) string {
 	line, _, _ := strings.Cut(text, "\n")
 	var out []byte
-	// count is the number of characters of out, word the end of its last word, and most the end of
-	// the part before an ellipsis.
-	count := 0
-	word := 0
-	most := 0
-	for b := []byte(rawjson.TrimSpace(line)); len(b) > 0; {
-		r, n := rawjson.DecodeRune(b)
-		blank := rawjson.TrimSpace(string(b[:n])) == ""
-		switch {
-		case unicode.IsControl(r) || blank && count == 0:
-		case count == limit:
-			if word < most/2 {
-				word = most
-			}
-			return strings.TrimRight(rawjson.TrimSpace(string(out[:word])), ",;:.") + "…"
-		default:
-			if blank {
-				word = len(out)
-			}
-			out = append(out, b[:n]...)
-			if count == limit-2 {
-				most = len(out)
-			}
-			count++
+	count := 0    // characters of out
+	wordEnd := 0  // the end of the last whole word of out
+	cutStart := 0 // the end of the part of out before an ellipsis that cuts a word
+	rest := []byte(rawjson.TrimSpace(line))
+	for len(rest) > 0 {
+		r, n := rawjson.DecodeRune(rest)
+		char := rest[:n]
+		rest = rest[n:]
+		isBlank := rawjson.TrimSpace(string(char)) == ""
+		if unicode.IsControl(r) || isBlank && count == 0 {
+			continue
 		}
-		b = b[n:]
+		if count == limit {
+			end := wordEnd
+			if end < cutStart/2 {
+				end = cutStart
+			}
+			kept := rawjson.TrimSpace(string(out[:end]))
+			return strings.TrimRight(kept, ",;:.") + "…"
+		}
+		if isBlank {
+			wordEnd = len(out)
+		}
+		out = append(out, char...)
+		if count == limit-2 {
+			cutStart = len(out)
+		}
+		count++
 	}
 	return rawjson.TrimSpace(string(out))
 }

@@ -26,7 +26,7 @@ const (
 	views
 )
 
-// rows are the rows of a view, sorted.
+// rows are the sorted rows of a table, or a part of them.
 type rows []keyRow
 
 // keyRow is a session under one of its keys. In a tree that is its directory, in which each / is a
@@ -63,47 +63,64 @@ func (v KeyTable) rowsOf(i *Info, add func(keyRow)) {
 	}
 }
 
-// view returns a view. Callers must hold l.mu.
+// view returns the rows of a table, and makes them if they are outdated. Callers must hold l.mu.
 func (l *Listing) view(v KeyTable) rows {
 	if l.views[v] != nil {
 		return l.views[v]
 	}
-	x := rows{}
+	all := rows{}
 	for f := range l.listedFiles {
 		v.rowsOf(f.info, func(r keyRow) {
 			r.file = f
-			x = append(x, r)
+			all = append(all, r)
 		})
 	}
-	slices.SortFunc(x, keyRow.compare)
+	slices.SortFunc(all, keyRow.compare)
 	if v == ByCwd || v == ByDate {
-		x.distinguish()
+		all.distinguish()
 	}
-	l.views[v] = x
-	return x
+	l.views[v] = all
+	return all
 }
 
-// compare orders by key, then by the names of links.
+// compare orders rows by key, then by the names of links, then by files.
 func (r keyRow) compare(other keyRow) int {
-	c := strings.Compare(r.key, other.key)
-	if c == 0 {
-		c = strings.Compare(r.name, other.name)
+	if r.key != other.key {
+		return strings.Compare(r.key, other.key)
 	}
-	if c != 0 || r.file == other.file {
-		return c
+	if r.name != other.name {
+		return strings.Compare(r.name, other.name)
+	}
+	if r.file == other.file {
+		return 0
 	}
 	return strings.Compare(r.file.name, other.file.name)
 }
 
-// from returns the rows with keys >= key.
+// from returns the rows with the key or a greater one.
 func (x rows) from(key string) rows {
-	return x[sort.Search(len(x), func(i int) bool { return x[i].key >= key }):]
+	first := sort.Search(len(x), func(i int) bool {
+		return x[i].key >= key
+	})
+	return x[first:]
 }
 
 // own returns the rows with exactly this key.
 func (x rows) own(key string) rows {
 	x = x.from(key)
-	return x[:sort.Search(len(x), func(i int) bool { return x[i].key != key })]
+	end := sort.Search(len(x), func(i int) bool {
+		return x[i].key != key
+	})
+	return x[:end]
+}
+
+// withPrefix returns the rows whose keys begin with a prefix.
+func (x rows) withPrefix(prefix string) rows {
+	x = x.from(prefix)
+	end := sort.Search(len(x), func(i int) bool {
+		return !strings.HasPrefix(x[i].key, prefix)
+	})
+	return x[:end]
 }
 
 // files returns the files of rows.
@@ -128,8 +145,10 @@ func (l *Listing) listedFiles(f func(*sessionFile) bool) {
 // resumes reports whether a lower-case key of --resume matches the session (docs/format.md, Listing
 // and resuming).
 func (i *Info) resumes(key string) bool {
-	return strings.HasPrefix(strings.ToLower(i.ID), key) ||
-		slices.ContainsFunc(i.file.keys(), func(k string) bool { return strings.HasPrefix(k, key) })
+	beginsWithKey := func(text string) bool {
+		return strings.HasPrefix(text, key)
+	}
+	return beginsWithKey(strings.ToLower(i.ID)) || slices.ContainsFunc(i.file.keys(), beginsWithKey)
 }
 
 // Resume returns the session that --resume finds in all directories for a key, the latest modified
@@ -153,19 +172,23 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 	if !isKey {
 		key = string(rawjson.AppendUTF8(nil, []byte(name)))
 	}
-	w := wanted{known: known, find: func() ([]*sessionFile, bool) {
+	w := wanted{known: known}
+	w.find = func() ([]*sessionFile, bool) {
 		cut := l.view(byCutID).own(name)
 		if !isKey && len(cut) > 0 {
-			key = cut[0].file.info.ID
+			key = cut[0].file.info.ID // name is a cut one, and only the table has the whole key
 		}
 		lower := strings.ToLower(key)
-		rows := l.view(byResume).from(lower) // with files twice, which is harmless
-		rows = rows[:sort.Search(len(rows), func(i int) bool { return !strings.HasPrefix(rows[i].key, lower) })]
+		rows := l.view(byResume).withPrefix(lower) // with files twice, which is harmless
 		// If the key is a prefix, any file may match by now, which only a full refresh detects.
-		isID := slices.ContainsFunc(rows, func(r keyRow) bool { return r.isID && r.key == lower })
+		isID := slices.ContainsFunc(rows, func(r keyRow) bool {
+			return r.isID && r.key == lower
+		})
 		return rows.files(), isID
-	}}
-	w.fits = func(i *Info) bool { return i.resumes(strings.ToLower(key)) }
+	}
+	w.fits = func(i *Info) bool {
+		return i.resumes(strings.ToLower(key))
+	}
 	_, isCut := names.CutName(name)
 	if isKey || !isCut {
 		w.key = key
@@ -175,7 +198,9 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 		return found, err
 	}
 	// pi prefers a session with exactly this id: ids that users choose can begin others.
-	at := slices.IndexFunc(found, func(i *Info) bool { return i.ID == key })
+	at := slices.IndexFunc(found, func(i *Info) bool {
+		return i.ID == key
+	})
 	if at > 0 {
 		exact := found[at]
 		found = slices.Insert(slices.Delete(found, at, at+1), 0, exact)
@@ -185,13 +210,19 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 
 // byID returns the session with exactly this id, except for one file.
 func (l *Listing) byID(ctx context.Context, id, except string) (*Info, error) {
-	w := wanted{key: id, find: func() ([]*sessionFile, bool) {
-		found := slices.DeleteFunc(slices.Clone(l.view(byResume).own(strings.ToLower(id))), func(r keyRow) bool {
-			return !r.isID || r.file.info.ID != id
-		})
-		return found.files(), true
-	}}
-	w.fits = func(i *Info) bool { return i.ID == id && i.Name() != except }
+	w := wanted{key: id}
+	w.find = func() ([]*sessionFile, bool) {
+		var files []*sessionFile
+		for _, r := range l.view(byResume).own(strings.ToLower(id)) {
+			if r.isID && r.file.info.ID == id {
+				files = append(files, r.file)
+			}
+		}
+		return files, true
+	}
+	w.fits = func(i *Info) bool {
+		return i.ID == id && i.Name() != except
+	}
 	found, err := l.find(ctx, w)
 	if err != nil {
 		return nil, err
@@ -199,15 +230,15 @@ func (l *Listing) byID(ctx context.Context, id, except string) (*Info, error) {
 	return found[0], nil
 }
 
-// wanted says which sessions find returns.
+// wanted tells find which sessions to return.
 type wanted struct {
 	// known limits the search to sessions of the last scan. It looks only at the files of find.
 	known bool
-	// key is a key of --resume, of which names may tell the sessions; "" if they do not.
+	// key is a key of --resume, if names of files may have it; else "".
 	key string
 	// find returns the files of possible matches, and whether no other file can match. All files
 	// are read then.
-	find func() (files []*sessionFile, only bool)
+	find func() (files []*sessionFile, isAll bool)
 	// fits reports whether a session matches.
 	fits func(*Info) bool
 }
@@ -220,7 +251,10 @@ func (l *Listing) find(ctx context.Context, w wanted) ([]*Info, error) {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	if !w.known && w.key != "" {
+	if w.known {
+		return l.findKnown(ctx, w)
+	}
+	if w.key != "" {
 		_, err := l.scan(ctx, onlyNames)
 		if err != nil {
 			return nil, err
@@ -233,30 +267,39 @@ func (l *Listing) find(ctx context.Context, w wanted) ([]*Info, error) {
 			return atLeastOne(found)
 		}
 	}
-	if !w.known {
-		err := l.refresh(ctx, unread)
-		if err != nil {
-			return nil, err
-		}
+	err = l.refresh(ctx, unread)
+	if err != nil {
+		return nil, err
 	}
-	return l.findRead(ctx, w)
+	return l.findRefreshed(ctx, w)
 }
 
-// findRead is find among all files. Callers have refreshed l.
-func (l *Listing) findRead(ctx context.Context, w wanted) ([]*Info, error) {
-	files, only := w.find()
-	if only {
+// findKnown is find among the sessions of the last scan, if these are known to be all that can match.
+func (l *Listing) findKnown(ctx context.Context, w wanted) ([]*Info, error) {
+	files, isAll := w.find()
+	if !isAll {
+		return atLeastOne(nil)
+	}
+	err := l.refreshFiles(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	return atLeastOne(matching(files, w.fits))
+}
+
+// findRefreshed is find after a refresh of the names. It looks at the files that can match, and, if none of
+// these does or others can match, too, at all files.
+func (l *Listing) findRefreshed(ctx context.Context, w wanted) ([]*Info, error) {
+	files, isAll := w.find()
+	if isAll {
 		err := l.refreshFiles(ctx, files)
 		if err != nil {
 			return nil, err
 		}
 		found := matching(files, w.fits)
-		if len(found) > 0 || w.known {
-			return atLeastOne(found)
+		if len(found) > 0 {
+			return found, nil
 		}
-	}
-	if w.known {
-		return atLeastOne(nil)
 	}
 	err := l.refresh(ctx, everyFile)
 	if err != nil {

@@ -86,10 +86,10 @@ func (l *Listing) allFiles(f func(*sessionFile) bool) {
 	}
 }
 
-// byNames returns the sessions that match, as far as names of files tell, the latest modified first.
-// isAll reports whether it has read enough: no other file can match; one session has the key in its
-// name, alone or as its complete id; or one has it as its id, a UUID. It reads the files with the key in their names, and those
-// whose names tell no id. Callers must have scanned the names.
+// byNames returns the sessions that match, as far as the names of files tell, the latest modified first.
+// It reads the files with the key in their names, and those whose names tell no id. isAll reports whether
+// the answer is complete: no other file can match; or one session has the key in its name, alone or as its
+// complete id; or a session has the key, a UUID, as its id. Callers must have scanned the names.
 func (l *Listing) byNames(ctx context.Context, w wanted) (found []*Info, isAll bool, err error) {
 	key := strings.ToLower(w.key)
 	var files []*sessionFile
@@ -97,8 +97,10 @@ func (l *Listing) byNames(ctx context.Context, w wanted) (found []*Info, isAll b
 	for f := range l.allFiles {
 		isNamed := l.isNamed != nil && l.isNamed(f.name)
 		isRead := f.info != nil && !f.stale
+		isUnknown := !isNamed && !isRead && f.idByName() == ""
+		knownFits := f.info != nil && w.fits(f.info)
 		switch {
-		case f.mayHave(key), f.info != nil && w.fits(f.info), !isNamed && !isRead && f.idByName() == "":
+		case f.mayHave(key) || knownFits || isUnknown:
 			files = append(files, f)
 		case !isNamed:
 			isAll = false
@@ -110,30 +112,37 @@ func (l *Listing) byNames(ctx context.Context, w wanted) (found []*Info, isAll b
 	}
 	found = matching(files, w.fits)
 	isUUID := len(key) == uuidSize && isHexID(key)
-	isIt := func(i *Info) bool {
+	isCertain := func(i *Info) bool {
 		hasKey := i.file.mayHave(key)
 		isWhole := strings.ToLower(i.ID) == key
 		return hasKey && len(found) == 1 || isWhole && (hasKey || isUUID)
 	}
-	return found, isAll || slices.ContainsFunc(found, isIt), nil
+	return found, isAll || slices.ContainsFunc(found, isCertain), nil
 }
 
 // mayHave reports whether a name can be that of a session that --resume finds by a key in lower case.
 func (f *sessionFile) mayHave(key string) bool {
-	begins := func(name string) bool { return strings.HasPrefix(name, key) }
+	beginsWithKey := func(name string) bool {
+		return strings.HasPrefix(name, key)
+	}
+	if slices.ContainsFunc(f.keys(), beginsWithKey) {
+		return true
+	}
 	id := f.idByName()
-	return slices.ContainsFunc(f.keys(), begins) || id != "" && begins(id) ||
-		len(id) == shortID && strings.HasPrefix(key, id)
+	if len(id) == shortID && strings.HasPrefix(key, id) {
+		return true // the name has only the beginning of the id
+	}
+	return id != "" && beginsWithKey(id)
 }
 
-// keys returns the keys of --resume that the file's name is, in lower case.
+// keys returns the keys of --resume in the file's name, in lower case: for A_B.jsonl a_b and b.
 func (f *sessionFile) keys() []string {
 	base := f.lowerBase()
 	at := strings.LastIndexByte(base, '_')
-	if at >= 0 {
-		return []string{base, base[at+1:]}
+	if at < 0 {
+		return []string{base}
 	}
-	return []string{base}
+	return []string{base, base[at+1:]}
 }
 
 // lowerBase returns the file's name in lower case, without its directory and suffix.
@@ -142,12 +151,11 @@ func (f *sessionFile) lowerBase() string {
 	return strings.ToLower(string(rawjson.AppendUTF8(nil, []byte(base))))
 }
 
-// Sizes of the ids that names of files end with: UUIDs, those of old clients, and the beginnings of
-// UUIDs that Gemini CLI uses.
+// Sizes of the ids at the ends of names of files.
 const (
 	uuidSize = 36
-	oldID    = 16
-	shortID  = 8
+	oldID    = 16 // an id of an old client
+	shortID  = 8  // the beginning of a UUID, which Gemini CLI uses
 )
 
 // idByName returns the id that the file's name ends with in lower case, or its beginning; "" for
@@ -190,7 +198,8 @@ func (l *Listing) NewestFirst(ctx context.Context) iter.Seq2[*Info, error] {
 	})
 }
 
-// inBatches is NewestFirst for the sessions that read returns of each batch of files.
+// inBatches yields the sessions that read returns for batches of files, the latest modified first. A session
+// waits until no file that is not read yet can come before it.
 func (l *Listing) inBatches(ctx context.Context, read func([]timedFile) ([]*Info, error)) iter.Seq2[*Info, error] {
 	return func(yield func(*Info, error) bool) {
 		err := storage.LockUntil(ctx, &l.mu)
@@ -205,7 +214,7 @@ func (l *Listing) inBatches(ctx context.Context, read func([]timedFile) ([]*Info
 			return
 		}
 		files := l.timedFiles()
-		var waiting []*Info // read, and not passed on yet
+		var waiting []*Info // read, and not yielded yet
 		for n := firstBatch; len(files) > 0; n *= 2 {
 			batch := files[:min(n, len(files))]
 			files = files[len(batch):]
@@ -216,16 +225,16 @@ func (l *Listing) inBatches(ctx context.Context, read func([]timedFile) ([]*Info
 			}
 			waiting = append(waiting, infos...)
 			slices.SortFunc(waiting, (*Info).compare)
-			known := len(waiting)
+			certain := len(waiting)
 			if len(files) > 0 {
-				known = files[0].behind(waiting)
+				certain = files[0].behind(waiting)
 			}
-			for _, i := range waiting[:known] {
+			for _, i := range waiting[:certain] {
 				if !yield(i, nil) {
 					return
 				}
 			}
-			waiting = waiting[known:]
+			waiting = waiting[certain:]
 		}
 	}
 }
@@ -236,8 +245,8 @@ type timedFile struct {
 	latest int64 // nanoseconds since the epoch
 }
 
-// timedFiles returns all files of the last scan, in the order in which the list has their sessions
-// at the latest. Messages tell the time of a session of pi. Callers must hold l.mu.
+// timedFiles returns all files of the last scan, the greatest latest first. The list shows a session of pi
+// with the time of a message, which may be a bit later than its file's. Callers must hold l.mu.
 func (l *Listing) timedFiles() (files []timedFile) {
 	for _, d := range l.dirs {
 		margin := int64(0)
@@ -245,24 +254,24 @@ func (l *Listing) timedFiles() (files []timedFile) {
 			margin = int64(storage.ClockMargin)
 		}
 		for _, f := range d.files {
-			files = append(files, timedFile{f, f.token.Modified + margin})
+			files = append(files, timedFile{sessionFile: f, latest: f.token.Modified + margin})
 		}
 	}
 	slices.SortFunc(files, func(a, b timedFile) int {
-		c := cmp.Compare(b.latest, a.latest)
-		if c != 0 {
-			return c
+		order := cmp.Compare(b.latest, a.latest)
+		if order == 0 {
+			order = cmp.Compare(b.base(), a.base())
 		}
-		c = cmp.Compare(b.base(), a.base())
-		if c != 0 {
-			return c
+		if order == 0 {
+			order = cmp.Compare(b.name, a.name)
 		}
-		return cmp.Compare(b.name, a.name)
+		return order
 	})
 	return files
 }
 
-// behind returns how many of the sorted sessions come before the file's own, whatever that has.
+// behind returns the number of the sorted sessions that come before the file's session, whichever time that
+// turns out to have.
 func (f timedFile) behind(sorted []*Info) int {
 	n := slices.IndexFunc(sorted, func(i *Info) bool {
 		c := cmp.Compare(f.latest, i.modified())
@@ -284,7 +293,7 @@ func listedIn(files []timedFile) (infos []*Info) {
 	return infos
 }
 
-// staleIn returns those of files that are to be read.
+// staleIn returns the files that must be read.
 func staleIn(files []timedFile) (stale []*sessionFile) {
 	for _, f := range files {
 		if f.stale {

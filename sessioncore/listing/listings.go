@@ -29,10 +29,10 @@ func (m ListedSession) Path() string { return m.Listing.Path(m.Session) }
 // error wraps ErrNotFound if it names none, or none that exists here.
 func (f Listings) Parent(ctx context.Context, m ListedSession) (ListedSession, error) {
 	text, err := m.Session.ParentText(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return ListedSession{}, err
-	case text == "":
+	}
+	if text == "" {
 		return ListedSession{}, fmt.Errorf("%w: no parent", sessioncore.ErrNotFound)
 	}
 	for _, l := range f {
@@ -41,9 +41,10 @@ func (f Listings) Parent(ctx context.Context, m ListedSession) (ListedSession, e
 			except = m.Session.Name()
 		}
 		s, err := l.sessionNamed(ctx, text, except)
-		if err == nil || !errors.Is(err, sessioncore.ErrNotFound) {
-			return ListedSession{l, s}, err
+		if errors.Is(err, sessioncore.ErrNotFound) {
+			continue
 		}
+		return ListedSession{Listing: l, Session: s}, err
 	}
 	return ListedSession{}, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, text)
 }
@@ -63,8 +64,11 @@ func (f Listings) Children(ctx context.Context, m ListedSession) ([]Child, error
 
 // Child returns the child that Children gives a name, or an error that wraps ErrNotFound.
 func (f Listings) Child(ctx context.Context, m ListedSession, name string) (Child, error) {
-	plain := name[:max(0, len(name)-names.HashLength-1)] // if names.WithHash made it
-	found, err := f.children(ctx, m, func(base string) bool { return base == name || base[:min(len(base), names.MaxName)] == plain })
+	withoutHash := name[:max(0, len(name)-names.HashLength-1)] // if names.WithHash made it
+	found, err := f.children(ctx, m, func(base string) bool {
+		short := base[:min(len(base), names.MaxName)]
+		return base == name || short == withoutHash
+	})
 	if err != nil {
 		return Child{}, err
 	}
@@ -76,7 +80,8 @@ func (f Listings) Child(ctx context.Context, m ListedSession, name string) (Chil
 	return Child{}, fmt.Errorf("%w: no child is called %q", sessioncore.ErrNotFound, name)
 }
 
-// children is Children for the files whose name want selects.
+// children is Children for the sessions for which want returns true. base is the name of a session's file
+// without its directory and ending.
 func (f Listings) children(
 	ctx context.Context, m ListedSession, want func(base string) bool,
 ) (found []Child, err error) {
@@ -84,7 +89,6 @@ func (f Listings) children(
 	if err != nil {
 		return nil, err
 	}
-	count := map[string]int{}
 	for _, l := range f {
 		files, err := l.childCandidates(ctx, id, m.Session.Name())
 		if err != nil {
@@ -98,24 +102,34 @@ func (f Listings) children(
 			if !want(base) {
 				continue
 			}
-			child := ListedSession{l, l.store.Session(file)}
+			child := ListedSession{Listing: l, Session: l.store.Session(file)}
 			parent, err := f.Parent(ctx, child)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 			if err == nil && parent == m {
-				found = append(found, Child{child, base})
-				count[base]++
+				found = append(found, Child{ListedSession: child, Name: base})
 			}
 		}
 	}
-	for i, c := range found {
+	nameChildren(found)
+	return found, nil
+}
+
+// nameChildren adds a hash to names that several children have, and sorts the children by name.
+func nameChildren(children []Child) {
+	count := map[string]int{}
+	for _, c := range children {
+		count[c.Name]++
+	}
+	for i, c := range children {
 		if count[c.Name] > 1 {
-			found[i].Name = names.WithHash(c.Name, c.Path())
+			children[i].Name = names.WithHash(c.Name, c.Path())
 		}
 	}
-	slices.SortFunc(found, func(a, b Child) int { return strings.Compare(a.Name, b.Name) })
-	return found, nil
+	slices.SortFunc(children, func(a, b Child) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 }
 
 const (
@@ -126,21 +140,25 @@ const (
 )
 
 // artifactSessions returns the session files among the artifacts of a session, or of the session
-// whose artifact it is: subagents that begin with their caller's conversation are its forks.
+// that owns it as an artifact: subagents that begin with their caller's conversation are its forks.
 func (l *Listing) artifactSessions(name string) (found []string) {
 	files := l.store.Storage()
-	dirs := []string{strings.TrimSuffix(sessioncore.OutermostOf(files, name), sessioncore.FileEnding)}
-	for level := 0; level < maxArtifactLevels && len(dirs) > 0; level++ {
+	outermost := sessioncore.OutermostOf(files, name)
+	dirs := []string{strings.TrimSuffix(outermost, sessioncore.FileEnding)}
+	for range maxArtifactLevels {
 		var below []string
 		for _, dir := range dirs {
 			// A directory that cannot be listed has no readable children.
 			_ = files.List(dir, nil, func(item storage.Item) bool {
+				if item.Name[0] == '.' {
+					return true
+				}
 				at := path.Join(dir, item.Name)
-				switch {
-				case item.Name[0] == '.':
-				case item.Kind == storage.KindDir:
+				if item.Kind == storage.KindDir {
 					below = append(below, at)
-				case item.Kind == storage.KindFile && at != name && strings.HasSuffix(at, sessioncore.FileEnding):
+				}
+				isFile := item.Kind == storage.KindFile
+				if isFile && at != name && strings.HasSuffix(at, sessioncore.FileEnding) {
 					found = append(found, at)
 				}
 				return len(found) < maxArtifactSessions && len(below) < maxArtifactSessions
@@ -179,7 +197,8 @@ func (l *Listing) childCandidates(ctx context.Context, id, name string) (found [
 	return found, nil
 }
 
-// parentKey returns the key of a parentSession for its children: an id, or the file name in a path.
+// parentKey returns the key under which byParent has a session with this parentSession: an id, or the name of
+// the file at a path.
 func parentKey(parent string) string {
 	if !isPath(parent) {
 		return parent

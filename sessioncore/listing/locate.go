@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"sessionfs/sessioncore"
@@ -96,21 +97,21 @@ func slashPath(file string) string {
 	return path.Clean(file)
 }
 
-// locateMoved returns the session at an absolute path before it, or the session that owns it, was
-// moved to another directory, as clients do not update paths in other sessions. The error wraps
-// ErrNotFound if there is none.
+// locateMoved returns the session that was at an absolute path before it, or the session that owns it as an
+// artifact, was moved to another directory: clients do not update paths in other sessions. So for
+// /a/old/2026_x/sub.jsonl it looks for sub in all directories, then for 2026_x, whose artifact that is. The
+// error wraps ErrNotFound if there is none.
 func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Session, error) {
-	file = slashPath(file)
-	for at := strings.LastIndexByte(file, '/'); at >= 0; at = strings.LastIndexByte(file[:at], '/') {
-		rest := file[at+1:]
-		top, _, _ := strings.Cut(rest, "/")
-		top = strings.TrimSuffix(top, sessioncore.FileEnding)
-		if len(top) < sessioncore.ClientName {
+	parts := strings.Split(slashPath(file), "/")
+	for i, part := range slices.Backward(parts) {
+		base := strings.TrimSuffix(part, sessioncore.FileEnding)
+		if i == 0 || len(base) < sessioncore.ClientName {
 			continue
 		}
-		dir, err := l.dirOf(ctx, top)
+		dir, err := l.dirOf(ctx, base)
 		if err == nil {
-			return l.session(ctx, path.Join(dir, rest))
+			below := strings.Join(parts[i:], "/")
+			return l.session(ctx, path.Join(dir, below))
 		}
 		if !errors.Is(err, sessioncore.ErrNotFound) {
 			return nil, err

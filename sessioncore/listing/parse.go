@@ -25,8 +25,11 @@ func parseInfo(prefix []byte) *Info {
 		content = rawjson.AppendUTF8(nil, content)
 	}
 	p := infoParser{content: content, values: prefixValues(content)}
-	isNull := func(v rawjson.Value) bool { return string(v) == "null" }
-	if !p.header() || slices.ContainsFunc(p.values, isNull) { // on which the client fails
+	hasHeader := p.header()
+	hasNull := slices.ContainsFunc(p.values, func(v rawjson.Value) bool {
+		return string(v) == "null"
+	})
+	if !hasHeader || hasNull { // the client fails on null
 		return nil
 	}
 	p.entries()
@@ -53,7 +56,8 @@ type infoParser struct {
 	summary string // the title if the header has none
 }
 
-// header reads the header: the first value, or the one after a title slot. It may be another value.
+// header reads the header: the first value, or the one after a title slot. It returns false if that value is
+// no header.
 func (p *infoParser) header() bool {
 	values := p.values
 	if p.hasSlot() {
@@ -76,8 +80,8 @@ func (p *infoParser) header() bool {
 		p.flags |= infoOperator
 	}
 	at := header.Member("timestamp")
-	ms, _, ok := d.Time(at)
-	if ok && (at.IsString() || d == sessioncore.Operator) {
+	ms, _, isTime := d.Time(at)
+	if isTime && (at.IsString() || d == sessioncore.Operator) {
 		p.created = ms
 	}
 	p.ID, _ = header.Member("id").Text()
@@ -140,11 +144,13 @@ func requestText(v rawjson.Value) string {
 // cutRequests are in the beginning of a request that may be long, as it has the text of a skill.
 var cutRequests = [][]byte{[]byte(`"skill-prompt"`), []byte(`"collab-prompt"`)}
 
-// requestInCut returns the words of the request that the end of a prefix cuts, or "". Its line is
-// read from the file if it is short enough.
+// requestInCut returns the words of the request that the end of a prefix cuts, or "". It reads the whole line
+// from the file, at most maxHeader bytes.
 func requestInCut(file io.ReaderAt, prefix []byte, size int64) string {
 	start := bytes.LastIndexByte(prefix, '\n') + 1
-	isCut := slices.ContainsFunc(cutRequests, func(sign []byte) bool { return bytes.Contains(prefix[start:], sign) })
+	isCut := slices.ContainsFunc(cutRequests, func(sign []byte) bool {
+		return bytes.Contains(prefix[start:], sign)
+	})
 	if !isCut {
 		return ""
 	}
@@ -242,26 +248,33 @@ func countMessageMarkers(text []byte) (n int) {
 }
 
 // firstMessageText searches a text that could not be parsed for the first user message. The newer
-// client, with title slots, skips empty messages and falls back to other roles.
+// client, with title slots, skips empty messages, and falls back to the first message of a developer or an
+// assistant that has a text.
 func firstMessageText(text []byte, newer bool) string {
 	fallback := ""
-	for _, role := range rolePattern.FindAllSubmatchIndex(text, -1) {
-		who := string(text[role[2]:role[3]])
-		if who != "user" && (!newer || who != "developer" && who != "assistant" || fallback != "") {
+	for _, at := range rolePattern.FindAllSubmatchIndex(text, -1) {
+		role := string(text[at[2]:at[3]])
+		isUser := role == "user"
+		isFallback := newer && fallback == "" && (role == "developer" || role == "assistant")
+		if !isUser && !isFallback {
 			continue
 		}
-		content := ""
-		rest := text[role[1]:]
-		at := contentPattern.FindIndex(rest)
-		if at != nil {
-			content = unescapeFragment(untilQuote(rest[at[1]:]))
-		}
-		switch {
-		case who == "user" && (content != "" || !newer):
+		content := contentBehind(text[at[1]:])
+		if isUser && (content != "" || !newer) {
 			return content
-		case who != "user":
+		}
+		if isFallback {
 			fallback = content
 		}
 	}
 	return fallback
+}
+
+// contentBehind returns the first text of a message behind its role, in a text that could not be parsed.
+func contentBehind(text []byte) string {
+	at := contentPattern.FindIndex(text)
+	if at == nil {
+		return ""
+	}
+	return unescapeFragment(untilQuote(text[at[1]:]))
 }

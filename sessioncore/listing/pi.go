@@ -66,6 +66,7 @@ func (p *piParser) lines(text []byte) {
 	}
 }
 
+// entry parses an entry: a name, or a message.
 func (p *piParser) entry(v rawjson.Value) {
 	typ := v.Member("type")
 	switch {
@@ -73,81 +74,98 @@ func (p *piParser) entry(v rawjson.Value) {
 		name, _ := v.Member("name").Text()
 		p.name = rawjson.TrimSpace(name)
 	case typ.Is("message"):
-		p.count++
-		said := v.Member("message")
-		role := said.Member("role")
-		content := said.Member("content")
-		if content == nil || !role.Is("user") && !role.Is("assistant") {
-			return
-		}
-		at := said.Member("timestamp")
-		if !at.IsNumber() {
-			at = v.Member("timestamp")
-		}
-		ms, _, ok := sessioncore.Pi.Time(at)
-		if ok {
-			p.activity = max(p.activity, ms)
-		}
-		if p.asked == "" {
-			p.asked = requestText(said)
-		}
-		if p.first == "" && role.Is("user") {
-			p.first = contentText(content)
-		}
+		p.message(v)
 	}
 }
 
-// readPi completes the Info of a pi session with facts beyond the prefix. old is the last one or
-// nil.
+// message parses an entry with a message.
+func (p *piParser) message(entry rawjson.Value) {
+	p.count++
+	m := entry.Member("message")
+	role := m.Member("role")
+	content := m.Member("content")
+	isSpoken := role.Is("user") || role.Is("assistant")
+	if content == nil || !isSpoken {
+		return
+	}
+	at := m.Member("timestamp")
+	if !at.IsNumber() {
+		at = entry.Member("timestamp")
+	}
+	ms, _, isTime := sessioncore.Pi.Time(at)
+	if isTime {
+		p.activity = max(p.activity, ms)
+	}
+	if p.asked == "" {
+		p.asked = requestText(m)
+	}
+	if p.first == "" && role.Is("user") {
+		p.first = contentText(content)
+	}
+}
+
+// readPi completes the Info of a pi session with facts beyond the prefix. old is the last Info, or nil. It
+// reads all of a short file. Of a longer one it reads the beginning and the end, or, if old has the name up to
+// a former size, the beginning and all that came since:
+//
+//	|-- piPart --|                              |-- piPart --|    nothing is known
+//	|-- piPart --|          |-- since old.Size, and piPart before it --|
 func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) error {
-	var p piParser
-	packed := storage.IsPacked(obj)
+	isPacked := storage.IsPacked(obj)
 	whole := int64(piWhole)
-	if packed { // its end requires unpacking all of it
+	if isPacked { // a read of its end unpacks all of it
 		whole = piPart
 	}
-	exact := st.Size <= whole
-	head := st.Size
-	if !exact {
-		head = piPart
-	}
-	text, err := readPart(obj, 0, head)
-	if err != nil {
-		return err
-	}
-	if !exact {
-		text = text[:bytes.LastIndexByte(text, '\n')+1]
-	}
-	p.lines(text)
-	if !exact {
-		known := !packed && old != nil && old.flags&infoPi != 0 && old.flags&infoNamed != 0 &&
-			old.Stat.SameObject(st.Token) && old.Stat.Size <= st.Size
-		from := st.Size - piPart
-		if packed {
-			from = st.Size
-		}
-		if known && st.Size-old.Stat.Size <= piGrowth {
-			from = min(from, max(old.Stat.Size-piPart, head))
-			exact = true
-			p.name = old.Title
-		}
-		text, err = readPart(obj, from, st.Size-from)
+	var p piParser
+	if st.Size <= whole {
+		text, err := readPart(obj, 0, st.Size)
 		if err != nil {
 			return err
 		}
-		p.lines(text[bytes.IndexByte(text, '\n')+1:])
-		exact = l.readIndexed(info.Name(), st, &p) || exact
+		p.lines(text)
+		p.fill(info, true)
+		return nil
 	}
-	p.fill(info, exact)
+	head, err := readPart(obj, 0, piPart)
+	if err != nil {
+		return err
+	}
+	p.lines(head[:bytes.LastIndexByte(head, '\n')+1])
+	from := st.Size - piPart
+	if isPacked {
+		from = st.Size
+	}
+	isNamed := !isPacked && old != nil && old.isNamedAt(st)
+	if isNamed {
+		p.name = old.Title
+		from = min(from, max(old.Stat.Size-piPart, piPart))
+	}
+	tail, err := readPart(obj, from, st.Size-from)
+	if err != nil {
+		return err
+	}
+	p.lines(tail[bytes.IndexByte(tail, '\n')+1:]) // the first line is cut
+	isIndexed := l.readIndexed(info.Name(), st, &p)
+	p.fill(info, isNamed || isIndexed)
 	return nil
 }
 
+// isNamedAt reports whether the Info has the name of a pi session up to its size, and the file has only grown
+// since, by at most piGrowth.
+func (i *Info) isNamedAt(st storage.Stat) bool {
+	isNamed := i.flags&infoPi != 0 && i.flags&infoNamed != 0
+	growth := st.Size - i.Stat.Size
+	return isNamed && i.Stat.SameObject(st.Token) && growth >= 0 && growth <= piGrowth
+}
+
+// readPart reads size bytes from an offset on.
 func readPart(obj storage.Object, off, size int64) ([]byte, error) {
 	b := make([]byte, size)
 	return b, storage.ReadFull(obj, b, off)
 }
 
-// readIndexed takes the name and the number of messages from the session's index, if it exists.
+// readIndexed takes the name and the number of messages from the session's index. It returns false if there
+// is none in memory.
 func (l *Listing) readIndexed(file string, st storage.Stat, p *piParser) bool {
 	snap := l.store.Known(file, st.Token)
 	if snap == nil {

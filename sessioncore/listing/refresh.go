@@ -17,36 +17,42 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// sessionDir is a directory and the session files directly in it.
+// sessionDir is a directory and the session files directly in it. A listing scans two levels of them:
+//
+//	tops      "", the storage's root; or claude, codex of several agents
+//	scopes    the directories in a top: project, claude/project
+//
+// A scan of a directory whose times are as they were looks only at known files, as far as the extent says.
 type sessionDir struct {
 	name    string
 	shownIn string       // see Listing
-	stat    storage.Stat // when its names were read
-	readAt  int64        // nanoseconds since the epoch
+	stat    storage.Stat // the directory's state when its names were read
+	readAt  int64        // the time of that, in nanoseconds since the epoch; 0 if they were never read
 	files   []*sessionFile
-	dirs    []string // only those of a top are read
+	dirs    []string // the scopes in a top; only a scan of a top reads them
 
-	hasNoStarts atomic.Bool // of a session in it no less can be read than a list needs
+	hasNoStarts atomic.Bool // sessions here cannot be read by readStart
 }
 
 // sessionFile is a file with the name of a session file.
 type sessionFile struct {
 	dir      *sessionDir
-	name     string // in the storage
-	readAt   int64
+	name     string        // in the storage
+	readAt   int64         // the time when its prefix was read
 	info     *Info         // nil if the client does not list it
-	unlisted *unlisted     // then
+	unlisted *unlisted     // set if it was read and info is nil
 	token    storage.Token // its state in the last scan that looked at it
 	stale    bool          // it must be read before info counts
-	start    *Info         // of a stale file: its place, as readStart told it for token; or nil
+	start    *Info         // the result of readStart for token, of a stale file; or nil
 }
 
-// unlisted is a file with the name of a session that the client does not list.
+// unlisted is a reading of a file that the client does not list.
 type unlisted struct {
 	token      storage.Token // when its prefix was read
 	isStranger bool
 }
 
+// base returns the file's name without its directory.
 func (f *sessionFile) base() string { return path.Base(f.name) }
 
 // differs reports whether a file with this token must be read.
@@ -102,7 +108,7 @@ func (l *Listing) refresh(ctx context.Context, x extent) error {
 	return err
 }
 
-// scan is refresh without reading the files that it returns.
+// scan is refresh, but returns the files that are to be read instead of reading them.
 func (l *Listing) scan(ctx context.Context, x extent) ([]*sessionFile, error) {
 	tops, err := l.scanTops(x)
 	if err != nil {
@@ -134,7 +140,8 @@ func (l *Listing) knownDir(name string) *sessionDir {
 	return &sessionDir{name: name, shownIn: l.shownIn}
 }
 
-// scanTops scans the tops. Of several, some may be unreachable.
+// scanTops scans the tops. If there are several, unreachable ones have an error in their changes, and no
+// error is returned.
 func (l *Listing) scanTops(x extent) (tops []scannedDir, err error) {
 	names, err := l.topDirs()
 	if err != nil {
@@ -144,7 +151,8 @@ func (l *Listing) scanTops(x extent) (tops []scannedDir, err error) {
 		top := scannedDir{dir: l.knownDir(name)}
 		top.changes = top.dir.scan(l.store.Storage(), x, true)
 		failed := top.changes.err
-		if failed != nil && !(l.hasSeveral() && unreachable(failed)) {
+		isLeftOut := l.hasSeveral() && unreachable(failed)
+		if failed != nil && !isLeftOut {
 			return nil, failed
 		}
 		tops = append(tops, top)
@@ -152,7 +160,7 @@ func (l *Listing) scanTops(x extent) (tops []scannedDir, err error) {
 	return tops, nil
 }
 
-// scanScopes scans the directories in the tops, several at a time. When ctx is done, those that are left
+// scanScopes scans the directories in the tops, several at a time. Once ctx is done, the other directories
 // have no changes.
 func (l *Listing) scanScopes(ctx context.Context, tops []scannedDir, x extent) (scopes []scannedDir, err error) {
 	for _, top := range tops {
@@ -172,28 +180,29 @@ func (l *Listing) scanScopes(ctx context.Context, tops []scannedDir, x extent) (
 	return scopes, err
 }
 
-// applyScan makes the scanned directories those of l, but for unreachable ones, and forgets what the
-// changes make wrong. It returns the files that are to be read, and the first error of a directory.
+// applyScan makes the scanned directories the known ones, except for unreachable ones, and forgets the lists
+// that the changes make wrong. It returns the files that are to be read, and the first error of a directory.
 func (l *Listing) applyScan(tops, scopes []scannedDir) (stale []*sessionFile, err error) {
 	before := l.dirs
 	l.dirs = map[string]*sessionDir{}
 	newest := stateOfTops(tops)
 	hasLost := false
 	for _, scanned := range slices.Concat(tops, scopes) {
-		if unreachable(scanned.changes.err) {
+		changes := scanned.changes
+		if unreachable(changes.err) {
 			continue
 		}
 		if err == nil {
-			err = scanned.changes.err
+			err = changes.err
 		}
-		d := scanned.dir
-		l.dirs[d.name] = d
-		stale = append(stale, scanned.changes.stale...)
-		newest.Modified = max(newest.Modified, d.stat.Modified)
-		newest.Changed = max(newest.Changed, d.stat.Changed)
-		if scanned.changes.removed {
+		if changes.removed {
 			hasLost = true
 		}
+		stale = append(stale, changes.stale...)
+		d := scanned.dir
+		l.dirs[d.name] = d
+		newest.Modified = max(newest.Modified, d.stat.Modified)
+		newest.Changed = max(newest.Changed, d.stat.Changed)
 	}
 	for name := range before {
 		if l.dirs[name] == nil {
@@ -201,13 +210,12 @@ func (l *Listing) applyScan(tops, scopes []scannedDir) (stale []*sessionFile, er
 		}
 	}
 	if hasLost {
-		l.sessions = nil
 		l.views = [views]rows{}
 	}
-	if l.newest != newest {
-		l.newest = newest
+	if hasLost || l.newest != newest {
 		l.sessions = nil
 	}
+	l.newest = newest
 	return stale, err
 }
 
@@ -221,14 +229,13 @@ func stateOfTops(tops []scannedDir) storage.Stat {
 	return storage.Stat{}
 }
 
-// refreshFiles is refresh for a few files, which may be removed.
+// refreshFiles is refresh for a few files. A file that was removed is read, too, so that it is not listed.
 func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error {
-	stale := make([]*sessionFile, len(files))
+	isStale := make([]bool, len(files))
 	err := parallel(len(files), runtime.GOMAXPROCS(0), func(i int) error {
-		st, err := l.store.Storage().Stat(files[i].name)
-		if err != nil || st.Kind != storage.KindFile || files[i].differs(st.Token) {
-			stale[i] = files[i]
-		}
+		f := files[i]
+		st, err := l.store.Storage().Stat(f.name)
+		isStale[i] = err != nil || st.Kind != storage.KindFile || f.differs(st.Token)
 		if err != nil && !unreachable(err) {
 			return err
 		}
@@ -237,7 +244,13 @@ func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error 
 	if err != nil {
 		return err
 	}
-	return l.readPrefixes(ctx, slices.DeleteFunc(stale, func(f *sessionFile) bool { return f == nil }))
+	var stale []*sessionFile
+	for i, f := range files {
+		if isStale[i] {
+			stale = append(stale, f)
+		}
+	}
+	return l.readPrefixes(ctx, stale)
 }
 
 // unreachable reports whether a file does not exist or cannot be read. The client skips it, too.
@@ -247,14 +260,18 @@ func unreachable(err error) bool {
 }
 
 // parallel calls work for each number below n, on a number of goroutines, and returns the first
-// error, which may be a panic.
+// error, which may be a panic. After an error a goroutine ends, and the others go on.
 func parallel(n, workers int, work func(i int) error) error {
 	var running errgroup.Group
-	var next atomic.Int64
+	var begun atomic.Int64
 	for range min(n, workers) {
 		running.Go(func() (err error) {
 			defer storage.RecoverTo(&err)
-			for i := next.Add(1) - 1; err == nil && i < int64(n); i = next.Add(1) - 1 {
+			for err == nil {
+				i := begun.Add(1) - 1
+				if i >= int64(n) {
+					return nil
+				}
 				err = work(int(i))
 			}
 			return err
@@ -263,11 +280,11 @@ func parallel(n, workers int, work func(i int) error) error {
 	return running.Wait()
 }
 
-// dirChanges are the changes in a directory.
+// dirChanges are the changes in a directory since its last scan.
 type dirChanges struct {
-	err     error
+	err     error          // then there are no changes
 	removed bool           // a session was removed
-	stale   []*sessionFile // to read
+	stale   []*sessionFile // the files to read
 }
 
 // add adds a file that is to be read.
@@ -276,9 +293,9 @@ func (c *dirChanges) add(f *sessionFile) {
 	c.stale = append(c.stale, f)
 }
 
-// scan checks the names of a directory if they changed, else the files of an extent. In a top it
+// scan checks the names of a directory if they may have changed, else the files of an extent. In a top it
 // finds directories, too. An error changes nothing.
-func (d *sessionDir) scan(files storage.Files, x extent, top bool) (c dirChanges) {
+func (d *sessionDir) scan(files storage.Files, x extent, isTop bool) dirChanges {
 	now := time.Now().UnixNano()
 	st, err := files.Stat(d.name)
 	if err == nil && st.Kind != storage.KindDir {
@@ -287,43 +304,51 @@ func (d *sessionDir) scan(files storage.Files, x extent, top bool) (c dirChanges
 	if err != nil {
 		return dirChanges{err: err}
 	}
-	if d.readAt == 0 || d.stat != st || st.Token.Racy(d.readAt) {
-		items, err := storage.ListStat(files, d.name, func(item storage.Item) bool {
-			return sessioncore.IsSession(item) || top && isScope(item)
-		})
-		if err != nil {
-			return dirChanges{err: err}
-		}
-		d.stat = st
-		d.readAt = now
-		return d.setItems(items)
+	isCurrent := d.readAt != 0 && d.stat == st && !st.Token.Racy(d.readAt)
+	if isCurrent {
+		return d.scanFiles(files, x)
 	}
-	var which []*sessionFile
+	items, err := storage.ListStat(files, d.name, func(item storage.Item) bool {
+		return sessioncore.IsSession(item) || isTop && isScope(item)
+	})
+	if err != nil {
+		return dirChanges{err: err}
+	}
+	d.stat = st
+	d.readAt = now
+	return d.setItems(items)
+}
+
+// scanFiles looks at the known files of an extent. A removed one is to be read.
+func (d *sessionDir) scanFiles(files storage.Files, x extent) (c dirChanges) {
+	var known []*sessionFile
 	var names []string
 	for _, f := range d.files {
 		if x.isOf(f) {
-			which = append(which, f)
+			known = append(known, f)
 			names = append(names, f.base())
 		}
 	}
-	if len(which) == 0 {
+	if len(known) == 0 {
 		return c
 	}
-	at := 0
+	next := 0 // the first of known that is not compared
 	failed := files.List(d.name, names, func(item storage.Item) bool {
-		for ; names[at] != item.Name; at++ {
-			c.add(which[at]) // it is removed
+		for names[next] != item.Name { // the storage leaves out files that are removed
+			c.add(known[next])
+			next++
 		}
-		var st storage.Stat
-		st, c.err = item.State()
-		which[at].token = st.Token
-		if item.Kind != storage.KindFile || which[at].differs(st.Token) {
-			c.add(which[at])
+		f := known[next]
+		next++
+		st, err := item.State()
+		c.err = err
+		f.token = st.Token
+		if item.Kind != storage.KindFile || f.differs(st.Token) {
+			c.add(f)
 		}
-		at++
-		return c.err == nil
+		return err == nil
 	})
-	for _, f := range which[at:] {
+	for _, f := range known[next:] {
 		c.add(f)
 	}
 	if c.err == nil {
@@ -332,13 +357,15 @@ func (d *sessionDir) scan(files storage.Files, x extent, top bool) (c dirChanges
 	return c
 }
 
+// isScope reports whether a name in a top is a directory of sessions.
 func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && item.Name[0] != '.' }
 
-// setItems updates d to its current items.
+// setItems sets the files and directories of d to its current items. A file that was there before keeps
+// its Info.
 func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
-	known := make(map[string]*sessionFile, len(d.files))
+	before := make(map[string]*sessionFile, len(d.files))
 	for _, f := range d.files {
-		known[f.base()] = f
+		before[f.base()] = f
 	}
 	d.dirs = nil
 	d.files = nil
@@ -347,18 +374,18 @@ func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 			d.dirs = append(d.dirs, path.Join(d.name, item.Name))
 			continue
 		}
-		f := known[item.Name]
+		f := before[item.Name]
 		if f == nil {
 			f = &sessionFile{dir: d, name: path.Join(d.name, item.Name)}
 		}
-		delete(known, item.Name)
+		delete(before, item.Name)
 		d.files = append(d.files, f)
 		f.token = item.Token
 		if f.differs(item.Token) {
 			c.add(f)
 		}
 	}
-	c.removed = len(known) > 0
+	c.removed = len(before) > 0
 	return c
 }
 
@@ -374,8 +401,8 @@ const (
 // readResult is the result of reading a prefix.
 type readResult struct {
 	token      storage.Token
-	at         int64
-	info       *Info
+	at         int64 // the time when the file was read; 0 if it was not
+	info       *Info // nil if the client does not list the file
 	isStranger bool
 }
 
@@ -383,24 +410,11 @@ type readResult struct {
 // next refresh. When ctx is done, the results so far stay, and a read under way ends in the background.
 func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error {
 	results := make([]readResult, len(files))
-	err := parallel((len(files)+readBatch-1)/readBatch, batchesAtOnce, func(b int) error {
+	batches := (len(files) + readBatch - 1) / readBatch
+	err := parallel(batches, batchesAtOnce, func(b int) error {
 		from := b * readBatch
-		batch := files[from:min(len(files), from+readBatch)]
-		l.readAhead(batch)
-		return parallel(len(batch), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			f := batch[i]
-			before := f.info
-			read := func() (readResult, error) { return l.readPrefix(f, before), nil }
-			result, err := storage.Await(ctx, read, func(readResult) {})
-			if err != nil {
-				return err
-			}
-			results[from+i] = result
-			return nil
-		})
+		to := min(len(files), from+readBatch)
+		return l.readPrefixBatch(ctx, files[from:to], results[from:to])
 	})
 	for i, f := range files {
 		if results[i].at != 0 {
@@ -411,6 +425,25 @@ func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error 
 		l.reportStrangers()
 	}
 	return err
+}
+
+// readPrefixBatch is readPrefixes for one batch. It sets the results, and leaves the files as they are.
+func (l *Listing) readPrefixBatch(ctx context.Context, batch []*sessionFile, results []readResult) error {
+	l.readAhead(batch)
+	return parallel(len(batch), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f := batch[i]
+		before := f.info
+		read := func() (readResult, error) { return l.readPrefix(f, before), nil }
+		result, err := storage.Await(ctx, read, func(readResult) {})
+		if err != nil {
+			return err
+		}
+		results[i] = result
+		return nil
+	})
 }
 
 // readAhead announces files to the storage. An error here recurs when they are read.
@@ -424,7 +457,7 @@ func (l *Listing) readAhead(files []*sessionFile) {
 	l.store.Storage().ReadAhead(names)
 }
 
-// readPrefix reads the prefix of a file, of which before was read last. It uses nothing that l.mu guards.
+// readPrefix reads the prefix of a file, whose last Info is before. It uses nothing that l.mu guards.
 func (l *Listing) readPrefix(f *sessionFile, before *Info) readResult {
 	at := time.Now().UnixNano()
 	info, st, err := l.readInfo(f, before)
@@ -434,11 +467,16 @@ func (l *Listing) readPrefix(f *sessionFile, before *Info) readResult {
 	if err != nil {
 		return readResult{at: at}
 	}
-	isStranger := info == nil && st.Size > 0 && l.isStranger != nil && l.isStranger(f.name)
-	return readResult{token: st.Token, at: at, info: info, isStranger: isStranger}
+	mayBeStranger := info == nil && st.Size > 0 && l.isStranger != nil
+	return readResult{
+		token:      st.Token,
+		at:         at,
+		info:       info,
+		isStranger: mayBeStranger && l.isStranger(f.name),
+	}
 }
 
-// setInfo stores the result for a file. If nothing changed, the sorted list and the keys stay.
+// setInfo stores the result for a file, and forgets the lists and tables in which it makes a difference.
 func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	old := f.info
 	f.readAt = r.at
@@ -448,15 +486,16 @@ func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	if r.info == nil {
 		f.unlisted = &unlisted{token: r.token, isStranger: r.isStranger}
 	}
-	isSame := old == nil && r.info == nil
-	if old != nil && r.info != nil {
-		isSame = *old == *r.info
-	}
-	if isSame {
-		return
-	}
+	isUnlisted := old == nil && r.info == nil
+	isAddedOrGone := old == nil || r.info == nil
 	switch {
-	case old == nil || r.info == nil || old.ID != r.info.ID || old.Parent != r.info.Parent:
+	case isUnlisted:
+		return
+	case isAddedOrGone:
+		l.views = [views]rows{}
+	case *old == *r.info:
+		return
+	case old.ID != r.info.ID || old.Parent != r.info.Parent:
 		l.views = [views]rows{}
 	case old.CWD != r.info.CWD || ByCwd.linkName(old) != ByCwd.linkName(r.info):
 		l.views[ByCwd] = nil

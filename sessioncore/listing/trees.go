@@ -73,15 +73,17 @@ func (i *Info) startTime() (time.Time, bool) {
 	return time.UnixMilli(ms).Local(), ok
 }
 
-// cleanCwd returns the shown directory of a header's cwd, C:\\a of Windows as /C:/a; ok is false if
+// cleanCwd returns the shown directory of a header's cwd, C:\\a of Windows as /C:/a. isShown is false if
 // cwd is no absolute path that a directory can have, or too long.
-func cleanCwd(cwd string) (dir string, ok bool) {
-	dir, _, ok = names.AbsPath(cwd)
-	if !ok || strings.IndexByte(cwd, 0) >= 0 {
+func cleanCwd(cwd string) (dir string, isShown bool) {
+	dir, _, isAbs := names.AbsPath(cwd)
+	if !isAbs || strings.IndexByte(cwd, 0) >= 0 || len(dir) > maxCwd {
 		return "", false
 	}
-	tooLong := func(name string) bool { return len(name) > maxElement }
-	return dir, len(dir) <= maxCwd && !slices.ContainsFunc(strings.Split(dir, "/"), tooLong)
+	isTooLong := slices.ContainsFunc(strings.Split(dir, "/"), func(name string) bool {
+		return len(name) > maxElement
+	})
+	return dir, !isTooLong
 }
 
 // keyOfDir returns the key of a clean path, "" for the root.
@@ -92,15 +94,19 @@ func keyOfDir(dir string) string {
 	return strings.ReplaceAll(dir, "/", "\x00")
 }
 
-// distinguish adds a hash of the file's path to names that repeat.
+// distinguish adds a hash of the file's path to each name of a link that something else in its directory has,
+// too: another link, the link latest, or a subdirectory.
 func (x rows) distinguish() {
 	var shared []int
 	for i, r := range x {
-		if r.name == "" { // of refreshTree
+		if r.name == "" { // a row of refreshTree
 			continue
 		}
-		same := func(at int) bool { return at >= 0 && at < len(x) && x[at].key == r.key && x[at].name == r.name }
-		if same(i-1) || same(i+1) || r.name == latestName || x.has(r.key+"\x00"+r.name) {
+		isLike := func(at int) bool {
+			return at >= 0 && at < len(x) && x[at].key == r.key && x[at].name == r.name
+		}
+		isDirectory := x.has(r.key + "\x00" + r.name)
+		if isLike(i-1) || isLike(i+1) || r.name == latestName || isDirectory {
 			shared = append(shared, i)
 		}
 	}
@@ -112,10 +118,14 @@ func (x rows) distinguish() {
 	}
 }
 
-// has reports whether a session is in the directory or below it.
+// has reports whether a session is in the directory with a key, or below it.
 func (x rows) has(key string) bool {
 	found := x.from(key)
-	return len(found) > 0 && (found[0].key == key || strings.HasPrefix(found[0].key, key+"\x00"))
+	if len(found) == 0 {
+		return false
+	}
+	first := found[0].key
+	return first == key || strings.HasPrefix(first, key+"\x00")
 }
 
 // children calls f with the name of each subdirectory, in order.
@@ -267,9 +277,11 @@ func (l *Listing) TreeFind(ctx context.Context, v KeyTable, dir, name string, kn
 	if e.Dir != "" {
 		return e, nil
 	}
-	w := l.linked(v, dir, name)
-	w.known = known
-	found, err := l.findRead(ctx, w)
+	find := l.findRefreshed
+	if known {
+		find = l.findKnown
+	}
+	found, err := find(ctx, l.linked(v, dir, name))
 	if err != nil {
 		return e, err
 	}
@@ -282,28 +294,39 @@ func errNotInTree(dir, name string) error {
 	return fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
 }
 
-// linked returns how to find the session of a link.
+// linked returns the test for the session of a link in a directory of a tree.
 func (l *Listing) linked(v KeyTable, dir, name string) wanted {
 	if name == latestName {
-		return wanted{
-			find: func() ([]*sessionFile, bool) { return l.view(v).own(keyOfDir(dir)).files(), true },
-			fits: func(i *Info) bool {
-				now, ok := v.dirOf(i)
-				return ok && now == dir
-			},
-		}
+		return l.linkedLatest(v, dir)
+	}
+	linkedFile := func() *sessionFile {
+		e, _ := l.view(v).find(dir, name)
+		return e.file
 	}
 	return wanted{
-		find: func() (files []*sessionFile, only bool) {
-			e, ok := l.view(v).find(dir, name)
-			if ok && e.file != nil {
-				files = append(files, e.file)
+		find: func() ([]*sessionFile, bool) {
+			file := linkedFile()
+			if file == nil {
+				return nil, true
 			}
-			return files, true
+			return []*sessionFile{file}, true
 		},
-		fits: func(i *Info) bool { // its name may have changed by now
-			e, ok := l.view(v).find(dir, name)
-			return ok && e.file != nil && e.file == i.file
+		fits: func(i *Info) bool { // the name may have changed by now
+			return linkedFile() == i.file
+		},
+	}
+}
+
+// linkedLatest is linked for the link latest: any session in the directory fits, and find returns the
+// latest modified one first.
+func (l *Listing) linkedLatest(v KeyTable, dir string) wanted {
+	return wanted{
+		find: func() ([]*sessionFile, bool) {
+			return l.view(v).own(keyOfDir(dir)).files(), true
+		},
+		fits: func(i *Info) bool {
+			now, isInTree := v.dirOf(i)
+			return isInTree && now == dir
 		},
 	}
 }
@@ -311,14 +334,15 @@ func (l *Listing) linked(v KeyTable, dir, name string) wanted {
 // Scope returns the directory with the latest session of a working directory, by file names, which
 // begin with the time, or "". Sessions without a directory and the file except do not count.
 func (l *Listing) Scope(ctx context.Context, cwd, except string) (scope string, err error) {
-	dir, ok := cleanCwd(cwd)
-	if !ok {
+	dir, isShown := cleanCwd(cwd)
+	if !isShown {
 		return "", nil
 	}
 	err = l.lock(ctx, false)
 	if unreachable(err) {
 		return "", nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return "", err
 	}
 	defer l.mu.Unlock()
