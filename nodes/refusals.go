@@ -22,8 +22,8 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// refusals holds the reason for which the last write to each session was refused, and under the
-// name outside that of the last lookup or write outside of sessions.
+// refusals holds the last refusal of a write to each session, and, under the name outside, the last refusal of
+// a lookup or write outside of sessions.
 type refusals struct {
 	mu   sync.Mutex // guards last
 	last map[string]refusal
@@ -32,16 +32,17 @@ type refusals struct {
 // outside is the key of refusals that concern no session.
 const outside = ""
 
+// refusal is a refused write or lookup.
 type refusal struct {
 	subject string // the file of the write, or the directory of the lookup
 	text    func() string
 	at      time.Time
 }
 
-// refusalsOf returns the refusals with a session's; the root's View has those outside of sessions.
+// refusalsOf returns the refusals that have a session's, or, for outside, those of the root's View.
 func (v *View) refusalsOf(session string) *refusals {
 	if session == outside {
-		v = v.rootView()
+		return &v.rootView().refusals
 	}
 	return &v.refusals
 }
@@ -49,6 +50,7 @@ func (v *View) refusalsOf(session string) *refusals {
 // maxRefusals bounds the sessions with a reason; above it all are dropped, as users read the last.
 const maxRefusals = 1000
 
+// note makes a refusal the last one of a session.
 func (r *refusals) note(session string, last refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,28 +80,30 @@ func (r *refusals) forget(session, subject string) {
 	}
 }
 
-// refuse records in last-error and in the log the reason for which a write to a session was
-// refused, and returns the errno.
+// refuse refuses a write to a session: it records the error in last-error and in the log, and returns the
+// errno. subject is the name in last-error, and path the one in the log.
 func (v *View) refuse(session, subject, path string, err error) syscall.Errno {
 	return v.noteRefusal(session, subject, subject, err, func() {
 		v.logRefusal(slog.LevelWarn, "write", path, err)
 	})
 }
 
-// noteRefusal records a refusal, calls log and returns the errno. The process of a live client is
-// searched afterwards: the writer does not wait for that, but readers of last-error do.
+// noteRefusal records a refusal with the text "TIME SHOWN: ERROR; HINT" in last-error, calls log and returns
+// the errno. For sessioncore.ErrBusy the text names the process of a live client, which is searched in the
+// background: the writer does not wait for that, but readers of last-error do.
 func (v *View) noteRefusal(session, subject, shown string, err error, log func()) syscall.Errno {
 	now := time.Now()
 	errno := Errno(err)
 	makeText := sync.OnceValue(func() string {
 		log()
 		text := err.Error()
-		if !strings.Contains(text, errno.Error()) { // a system call's error does
+		hasErrno := strings.Contains(text, errno.Error()) // as a system call's error
+		if !hasErrno {
 			text += " (" + errno.Error() + ")"
 		}
-		return now.UTC().Format(refusedTime) + " " + oneLine(shown+": "+text+hintFor(session, err)) + "\n"
+		return refusalLine(now, shown+": "+text+hintFor(session, err))
 	})
-	v.refusalsOf(session).note(session, refusal{subject, makeText, now})
+	v.refusalsOf(session).note(session, refusal{subject: subject, text: makeText, at: now})
 	if errors.Is(err, sessioncore.ErrBusy) {
 		go storage.Guarded(func() { makeText() })()
 	} else {
@@ -108,6 +112,12 @@ func (v *View) noteRefusal(session, subject, shown string, err error, log func()
 	return errno
 }
 
+// refusalLine returns the line of last-error.
+func refusalLine(at time.Time, text string) string {
+	return at.UTC().Format(refusedTime) + " " + oneLine(text) + "\n"
+}
+
+// logRefusal logs a refused operation.
 func (v *View) logRefusal(level slog.Level, op, path string, err error) {
 	v.Log.Log(context.Background(), level, "refused", "op", op, "path", path, "errno", Errno(err), "why", err)
 }
@@ -138,23 +148,29 @@ func (v *View) LeaveOut(why string) {
 	v.Log.Warn("an agent is left out", "why", why)
 }
 
-// strangers is the name in the root's last-error of files that no known agent wrote.
-const strangers = "strangers"
+// unknownFiles is the name in the root's last-error for files that no known agent wrote.
+const unknownFiles = "strangers"
 
-// LeaveOutFiles records in the root's last-error that a list leaves files out, until it is called
-// with "".
+// LeaveOutFiles records in the root's last-error that a list leaves files out, for the reason why. "" removes
+// the record.
 func (v *View) LeaveOutFiles(why string) {
 	if why == "" {
-		v.clearLookup(strangers)
+		v.clearLookup(unknownFiles)
 		return
 	}
-	v.noteLeftOut(strangers, why)
+	v.noteLeftOut(unknownFiles, why)
 }
 
+// noteLeftOut records in the root's last-error that something is left out. It is no refusal of a request, so
+// the text has no errno.
 func (v *View) noteLeftOut(subject, why string) {
 	now := time.Now()
-	text := now.UTC().Format(refusedTime) + " " + oneLine(why) + "\n"
-	v.refusalsOf(outside).note(outside, refusal{subject, func() string { return text }, now})
+	line := refusalLine(now, why)
+	v.refusalsOf(outside).note(outside, refusal{
+		subject: subject,
+		text:    func() string { return line },
+		at:      now,
+	})
 }
 
 // Back removes the record of Lost.
@@ -236,7 +252,7 @@ var kindsOfError = []kindOfError{
 }
 
 // unknownHint is for other errors of the storage, and for defects of ours.
-const unknownHint = "; the log of the mount has all such errors"
+const unknownHint = "the log of the mount has all such errors"
 
 // Errno is the only function that turns domain errors into errnos (docs/design.md section 7).
 func Errno(err error) syscall.Errno {
@@ -265,16 +281,17 @@ func kindOf(err error) kindOfError {
 	return kindOfError{hint: unknownHint}
 }
 
-// hintFor returns the hint for an error about a session, or outside, as an addition to its text.
+// hintFor returns "; " and the hint for an error about a session, or outside; "" if it needs none.
 func hintFor(session string, err error) string {
 	k := kindOf(err)
+	isOutside := session == outside
 	switch {
-	case session == outside && (k.err == sessioncore.ErrNotFound || k.err == fs.ErrNotExist):
+	case isOutside && (k.err == sessioncore.ErrNotFound || k.err == fs.ErrNotExist):
 		return "; ls shows what is there"
-	case session == outside && k.err == writer.ErrNoDirectory:
+	case isOutside && k.err == writer.ErrNoDirectory:
 		return `; make it first, or write {"cwd": …, "create": true}`
-	case k.err == nil || k.hint == noHint:
-		return k.hint
+	case k.hint == noHint:
+		return ""
 	}
 	return "; " + k.hint
 }
@@ -303,26 +320,31 @@ func Fail(n Node, name, op string, err error) syscall.Errno {
 	return n.Base().view.fail(op, pathOf(n, name), err)
 }
 
+// fail returns the errno of a failed operation. It logs unexpected errors, and a lack of memory also becomes
+// the root's last refusal.
 func (v *View) fail(op, path string, err error) syscall.Errno {
 	errno := Errno(err)
+	isExpected := errno == 0 || errno == syscall.ENOENT || errno == syscall.EINTR || errors.Is(err, errReplaced)
 	switch {
-	case errno == 0, errno == syscall.ENOENT, errno == syscall.EINTR, errors.Is(err, errReplaced):
+	case isExpected:
+		// Programs look for names that are not there all the time.
 	case errno == syscall.EIO:
 		v.Log.Error("backing I/O failed", "op", op, "path", path, "err", err)
 	default:
 		v.Log.Warn("refused", "op", op, "path", path, "errno", errno, "err", err)
 	}
 	if errors.Is(err, budget.ErrNoMemory) {
-		of := path
+		subject := path
 		if v.Memory.Full() != "" {
-			of = memoryFull
+			subject = memoryFull
 		}
-		_ = v.noteRefusal(outside, of, path, err, func() {})
+		_ = v.noteRefusal(outside, subject, path, err, func() {})
 	}
 	return errno
 }
 
-// pathOf returns the path of a node; name is that of a file or a link in its directory.
+// pathOf returns the path of a node from the mount's root. name is the name of a file or a link in its
+// directory.
 func pathOf(n Node, name string) string {
 	_, isDir := n.(Dir)
 	if isDir {
@@ -347,43 +369,52 @@ func DenyName(d Dir, name, op string) syscall.Errno {
 	return dir.deny(op, dir.nameIn(name), strings.HasPrefix(name, "."))
 }
 
+// deny refuses a change at a path in the directory, and returns the errno. last-error has the reason and a
+// hint, unless logOnly is set.
 func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 	v := d.view
-	session := d.sessionName()
-	inSession := d.session != nil
-	subject := at
 	why := v.unchangeable()
 	if why == nil {
 		why = errDenied
 	}
-	hint := ""
-	if inSession && why != errDenied {
-		subject = path.Base(at)
+	log := func() {
+		v.logRefusal(slog.LevelInfo, op, at, why)
 	}
-	switch {
-	case errors.Is(why, ErrForeign), why == errMasked, why == sessioncore.ErrReadOnly: // their kinds have hints
-	case why == ErrArchived && inSession:
-		hint = fmt.Sprintf("to change it, put it back in SOURCE: unpack archive/sessions/%[1]s.jsonl.gz to "+
-			"sessions/%[1]s.jsonl, and move the directory of its artifacts along, if it has one",
-			layout.SessionDir(session))
-	case why == ErrArchived:
-		hint = "it is changed in SOURCE only, and sessionfs import brings in sessions of elsewhere"
-	case inSession:
-		hint = "you can write append, labels, title, fork and cwd, and replace leaf"
-	default:
-		hint = "you can write new-session, and in a session's directory append, labels, title, fork and cwd, and " +
-			"replace leaf; sessionfs import brings in sessions; the rest is changed in SOURCE"
-	}
-	reason := why
-	if hint != "" {
-		reason = fmt.Errorf("%w; %s", why, hint)
-	}
-	log := func() { v.logRefusal(slog.LevelInfo, op, at, why) }
 	if logOnly {
 		log()
 		return Errno(why)
 	}
-	return v.noteRefusal(session, subject, subject, reason, log)
+	reason := why
+	hint := d.hintForDenied(why)
+	if hint != "" {
+		reason = fmt.Errorf("%w; %s", why, hint)
+	}
+	subject := at
+	if d.session != nil && why != errDenied {
+		subject = path.Base(at)
+	}
+	return v.noteRefusal(d.sessionName(), subject, subject, reason, log)
+}
+
+// hintForDenied returns the hint for a denied change in the directory, "" if the kind of the error has one.
+func (d *Directory) hintForDenied(why error) string {
+	inSession := d.session != nil
+	isArchived := why == ErrArchived
+	hasHint := errors.Is(why, ErrForeign) || why == errMasked || why == sessioncore.ErrReadOnly
+	switch {
+	case hasHint:
+		return ""
+	case isArchived && inSession:
+		return fmt.Sprintf("to change it, put it back in SOURCE: unpack archive/sessions/%[1]s.jsonl.gz to "+
+			"sessions/%[1]s.jsonl, and move the directory of its artifacts along, if it has one",
+			layout.SessionDir(d.sessionName()))
+	case isArchived:
+		return "it is changed in SOURCE only, and sessionfs import brings in sessions of elsewhere"
+	case inSession:
+		return "you can write append, labels, title, fork and cwd, and replace leaf"
+	}
+	return "you can write new-session, and in a session's directory append, labels, title, fork and cwd, and " +
+		"replace leaf; sessionfs import brings in sessions; the rest is changed in SOURCE"
 }
 
 // IsUnchangeable reports whether nothing of the node's view accepts a change. Deny has the reason.
@@ -432,8 +463,8 @@ func frozen(n Node) error {
 	return n.Base().view.Frozen
 }
 
-// unchangeable returns the reason for which a node accepts no change, those of a read-only mount
-// included; nil if there is none.
+// unchangeable returns the reason for which a node accepts no change, also in a read-only mount; nil if there
+// is none.
 func unchangeable(n Node) error {
 	v := n.Base().view
 	if isCopying(n) && !v.ReadOnly && !v.Redacted {
@@ -442,8 +473,8 @@ func unchangeable(n Node) error {
 	return v.unchangeable()
 }
 
-// OpenFile opens a file; flag is as in os.OpenFile. Only a Control can be opened for writing. Where
-// the mount is read-only that is too, and each of its lines is refused.
+// OpenFile opens a file; flag is as in os.OpenFile. Only a Control can be opened for writing. It can also in a
+// read-only mount, where each line is refused with its reason.
 func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, syscall.Errno) {
 	_, isControl := f.(Control)
 	if writes(flag) && (!isControl || frozen(f) != nil) {
@@ -454,7 +485,7 @@ func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, sysca
 }
 
 // NoName returns the errno of a failed lookup. last-error has the reason if the directory is Noted,
-// but not for names such as .git, for which programs look in every directory.
+// except for names such as .git, which programs look up in every directory.
 func NoName(d Dir, name string, err error) syscall.Errno {
 	v := d.Base().view
 	at := d.Base().nameIn(name)

@@ -148,7 +148,7 @@ func TestWriteErrors(t *testing.T) {
 		last, _ := view.refusals.get("p/s.jsonl")
 		assert.Contains(t, last, c.err.Error(), "last-error has the reason")
 		assert.Equal(t, 1, strings.Count(last, c.want.Error()), "last-error says the errno once: %s", last)
-		assert.Equal(t, c.want == syscall.EIO, hintFor("p/s.jsonl", c.err) == unknownHint, "last-error has a way out of %v", c.err)
+		assert.Equal(t, c.want == syscall.EIO, hintFor("p/s.jsonl", c.err) == "; "+unknownHint, "last-error has a way out of %v", c.err)
 		if c.situation != "" {
 			assert.Regexp(t, `(?m)^\| .*`+c.situation+`.*\| `+errnoName(c.want)+`\b`, section, "docs/design.md section 7")
 		}

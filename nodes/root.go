@@ -180,11 +180,12 @@ type ShownAgent struct {
 	Files storage.Files
 }
 
-// AgentsName is sessions/ of a mount of several agents, one directory each. all has their files.
+// AgentsName is the name sessions/ of a mount of several agents, with one directory for each. all has the
+// files of all of them, for the attributes of sessions/.
 func AgentsName(all storage.Files, agents ...ShownAgent) Name {
-	var names fixedNames[*Directory]
+	var dirs fixedNames[*Directory]
 	for _, a := range agents {
-		names = append(names, Name{
+		dirs = append(dirs, Name{
 			Name: a.Name,
 			Kind: storage.KindDir,
 			Make: func(d *Directory) Node {
@@ -192,28 +193,33 @@ func AgentsName(all storage.Files, agents ...ShownAgent) Name {
 			},
 		})
 	}
-	inOrder := func() fixedNames[*Directory] { return names }
 	return Name{
 		Name: layout.Sessions,
 		Kind: storage.KindDir,
 		Make: func(d *Directory) Node {
-			return &RootDir{Directory: d.below(layout.Sessions), names: inOrder, source: all}
+			return &RootDir{
+				Directory: d.below(layout.Sessions),
+				names:     func() fixedNames[*Directory] { return dirs },
+				source:    all,
+			}
 		},
 	}
 }
 
-// viewFor returns the View for a new session of an agent; "" stands for the first possible one.
+// viewFor returns the View for a new session of an agent. "" stands for the first agent whose sessions can be
+// made here.
 func (v *View) viewFor(agent string) (*View, error) {
 	if len(v.Agents) == 0 && agent == "" {
 		return v, v.Frozen
 	}
-	var can []string
+	var writable []string
 	for _, a := range v.Agents {
-		switch {
-		case a.Name == agent, agent == "" && a.View.Frozen == nil:
+		isWritable := a.View.Frozen == nil
+		if a.Name == agent || agent == "" && isWritable {
 			return a.View, a.View.Frozen
-		case a.View.Frozen == nil:
-			can = append(can, a.Name)
+		}
+		if isWritable {
+			writable = append(writable, a.Name)
 		}
 	}
 	if agent == "" {
@@ -221,21 +227,29 @@ func (v *View) viewFor(agent string) (*View, error) {
 	}
 	want := "none, as sessions/ has those of one agent alone"
 	if len(v.Agents) > 0 {
-		want = "one of: " + strings.Join(can, ", ")
+		want = "one of: " + strings.Join(writable, ", ")
 	}
-	return nil, &writer.FieldError{Field: "agent", Want: want, Got: fmt.Sprintf("%.80q", agent)}
+	return nil, &writer.FieldError{
+		Field: "agent",
+		Want:  want,
+		Got:   fmt.Sprintf("%.80q", agent),
+	}
 }
 
-// newSession makes a session for a line of new-session.
-func (v *View) newSession(ctx context.Context, line string) (string, error) {
+// newSession makes a session for a line of new-session, and returns the path of its directory from the mount's
+// root.
+func (v *View) newSession(ctx context.Context, line string) (path string, err error) {
 	spec, err := writer.ParseNewSession([]byte(line))
 	if err != nil {
 		return "", err
 	}
-	v, err = v.viewFor(spec.Agent)
+	owner, err := v.viewFor(spec.Agent)
 	if err != nil {
 		return "", err
 	}
-	file, err := v.Writer.NewSession(ctx, spec)
-	return v.Listing.PathOf(file), err
+	file, err := owner.Writer.NewSession(ctx, spec)
+	if err != nil {
+		return "", err
+	}
+	return owner.Listing.PathOf(file), nil
 }

@@ -49,16 +49,16 @@ func (d *SearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (C
 // slashes decodes the escapes of slashes in names, and of the escape itself.
 var slashes = strings.NewReplacer("%2F", "/", "%2f", "/", "%25", "%")
 
-// Searched returns the View of the sessions of a query.
+// Searched returns the View of the sessions that a query searches: the archive's with in:archive, else v. The
+// error wraps search.ErrQuery if there is no archive, or no agent of the query's name.
 func (v *View) Searched(query *search.Query) (*View, error) {
 	if !query.Archive() {
 		return v, v.Searcher().CheckAgent(query)
 	}
-	archive := v.Archive
-	if archive != nil {
-		_, err := archive.Sessions.Storage().Stat("")
+	if v.Archive != nil {
+		_, err := v.Archive.Sessions.Storage().Stat("")
 		if err == nil {
-			return archive, archive.Searcher().CheckAgent(query)
+			return v.Archive, v.Archive.Searcher().CheckAgent(query)
 		}
 	}
 	return nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
@@ -80,16 +80,23 @@ func (h *hits) matcher() (search.Matcher, error) {
 	return search.ParseQuery(h.query)
 }
 
-// up leads from entries/ and sessions/ to the directory to which the paths of hits are relative.
-func (h *hits) up() string {
+// pathToRoot leads from entries/ and sessions/ to the directory to which the paths of hits are relative: from
+// search/QUERY/sessions/ it is "../../..", and from by-file/a/b.go/sessions/ "../../../..".
+func (h *hits) pathToRoot() string {
 	if h.touched == "" {
 		return "../../.."
 	}
 	return path.Join("..", strings.Repeat("../", 1+strings.Count(h.touched, "/")))
 }
 
-// part returns hits for a directory in that of the query.
-func (h *hits) part(name string) hits { return hits{h.about(name), h.query, h.touched} }
+// part returns the hits of the same query for a directory in its own.
+func (h *hits) part(name string) hits {
+	return hits{
+		aboutSessions: h.about(name),
+		query:         h.query,
+		touched:       h.touched,
+	}
+}
 
 // search searches the sessions.
 func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
@@ -150,14 +157,15 @@ func (d *HitsDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, er
 
 func (d *HitsDir) hasEdits(context.Context) Presence { return presentIf(d.touched != "") }
 
-// result returns a file whose text is made of the hits.
-func (d *HitsDir) result(text func(context.Context, *search.Result, *budget.Hold) ([]byte, error)) Node {
+// result returns the file of a directory of hits. makeText makes its text of them, and counts the memory for
+// it on hold.
+func (d *HitsDir) result(makeText func(context.Context, *search.Result, *budget.Hold) ([]byte, error)) Node {
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
 		result, err := d.search(ctx)
 		if err != nil {
 			return content{}, err
 		}
-		text, err := text(ctx, result, hold)
+		text, err := makeText(ctx, result, hold)
 		if err != nil {
 			return content{}, err
 		}
@@ -206,6 +214,7 @@ type HitLinksDir struct {
 	entries bool // otherwise sessions
 }
 
+// name returns the name of the link to a hit, whose number counts from 1.
 func (d *HitLinksDir) name(number int, h *search.Hit) string {
 	if d.entries {
 		return layout.HitName(number, h)
@@ -215,7 +224,7 @@ func (d *HitLinksDir) name(number int, h *search.Hit) string {
 
 // target returns the target of the link to a hit.
 func (d *HitLinksDir) target(h *search.Hit) string {
-	to := d.up()
+	to := d.pathToRoot()
 	if d.session == nil {
 		to = path.Join(to, h.Directory())
 	}
@@ -225,31 +234,32 @@ func (d *HitLinksDir) target(h *search.Hit) string {
 	return to
 }
 
-// Find finds a link. A listed name keeps its target, also if there are newer hits since. The link
-// has the owner of the session.
+// Find finds a link. The number before the name's first hyphen tells the hit. A listed name keeps its target,
+// also if there are newer hits since. The link has the owner of the session.
 func (d *HitLinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	digits, _, _ := strings.Cut(it.Name, "-")
-	n, err := strconv.ParseUint(digits, 10, 31)
-	if err != nil || n == 0 {
+	number, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil || number == 0 {
 		return Child{}, syscall.ENOENT
 	}
-	hit := d.at(d.last(), int(n)-1, it.Name)
-	if hit == nil {
+	index := int(number) - 1
+	hit := d.at(d.last(), index, it.Name)
+	if hit == nil { // it was not listed, or is no hit of the last search
 		result, err := d.search(ctx)
 		if err != nil {
 			return Child{}, err
 		}
-		hit = d.at(result, int(n)-1, it.Name)
-		if hit == nil {
-			return Child{}, syscall.ENOENT
-		}
+		hit = d.at(result, index, it.Name)
+	}
+	if hit == nil {
+		return Child{}, syscall.ENOENT
 	}
 	session := d.view.Sessions.Session(hit.File)
 	st, err := session.Probe(ctx)
 	if err != nil {
 		return Child{}, err
 	}
-	return d.steadyLink(session, target{d.target(hit), st, hit.Time}), nil
+	return d.steadyLink(session, target{path: d.target(hit), st: st, time: hit.Time}), nil
 }
 
 // at returns the hit of a number, from 0, if its link has that name; else the only hit with that
@@ -278,9 +288,9 @@ func (d *HitLinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item
 	if err != nil {
 		return nil, err
 	}
-	of := layout.LinkedHits(result.Hits, d.entries)
-	items := make([]Item, len(of))
-	for i, h := range of {
+	linked := layout.LinkedHits(result.Hits, d.entries)
+	items := make([]Item, len(linked))
+	for i, h := range linked {
 		items[i] = Item{
 			Name: d.name(i+1, h),
 			Kind: storage.KindLink,
@@ -303,14 +313,18 @@ func (d *ByFileDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (C
 	return d.fileDir("/", it.Name)
 }
 
-// fileDir returns the directory in d of a file, whose own directory is dir.
+// fileDir returns the child of d with the hits of the file name in dir.
 func (d *Directory) fileDir(dir, name string) (Child, error) {
 	file := path.Join(dir, name)
 	_, err := search.NewTouched(file)
 	if err != nil {
 		return Child{}, syscall.ENOENT
 	}
-	return Child{Kind: storage.KindDir, Make: func() Node {
-		return &HitsDir{hits{d.about(name), "", file}}
-	}}, nil
+	c := Child{
+		Kind: storage.KindDir,
+		Make: func() Node {
+			return &HitsDir{hits{aboutSessions: d.about(name), touched: file}}
+		},
+	}
+	return c, nil
 }

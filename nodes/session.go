@@ -37,8 +37,14 @@ type SessionDir struct {
 func newSessionDir(dir *SourceDir, name string) *SessionDir {
 	base := dir.below(name)
 	file := path.Join(dir.dir, name+layout.SessionSuffix)
-	base.subject = &subject{dir.view, dir.sessions.Session(file)}
-	return &SessionDir{aboutSessions: aboutSessions{base}, beside: dir}
+	base.subject = &subject{
+		view:    dir.view,
+		session: dir.sessions.Session(file),
+	}
+	return &SessionDir{
+		aboutSessions: aboutSessions{Directory: base},
+		beside:        dir,
+	}
 }
 
 // sessionFiles are the fixed names in a session's directory.
@@ -111,11 +117,18 @@ func (d *SessionDir) artifacts(base Directory) *SourceDir {
 	return d.beside.at(base, strings.TrimSuffix(d.session.Name(), layout.SessionSuffix))
 }
 
-// hasArtifacts reports whether that directory exists, or an error that a lookup returns.
+// hasArtifacts reports whether the directory of artifacts exists. If its state cannot be read, it is
+// listed, so that a lookup returns the error.
 func (d *SessionDir) hasArtifacts(context.Context) Presence {
 	artifacts := d.artifacts(d.Directory)
 	st, err := artifacts.storage.Stat(artifacts.dir)
-	return presentIf(err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && st.Kind == storage.KindDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Absent
+	}
+	if err != nil {
+		return Listed
+	}
+	return presentIf(st.Kind == storage.KindDir)
 }
 
 // makeProblems makes problems.jsonl: texts that could not be read or linked, and missing ones.
@@ -197,12 +210,11 @@ func makeUsage(d *SessionDir) Node {
 	f.otherState = func(ctx context.Context) (storage.Token, error) {
 		token := d.subagents().Token()
 		parent, err := d.parent(ctx)
-		if err == nil {
-			var st storage.Stat
-			st, err = parent.Session.Probe(ctx)
-			token = token.With(st.Token)
+		if err != nil {
+			return token, ignoreMissing(err)
 		}
-		return token, ignoreMissing(err)
+		st, err := parent.Session.Probe(ctx)
+		return token.With(st.Token), ignoreMissing(err)
 	}
 	return f
 }

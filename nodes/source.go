@@ -96,8 +96,8 @@ func (d *SourceDir) Stat(context.Context) (Attr, error) {
 	return d.view.dirAttr(st), err
 }
 
-// isOutdated reports whether the name of a plain directory has become that of a session, for
-// example when the file was restored after the directory beside it.
+// isOutdated reports whether the directory was found as a plain one, and a session has its name now, for
+// example since the file was restored after the directory beside it.
 func (d *SourceDir) isOutdated(ctx context.Context) bool {
 	if !d.plain {
 		return false
@@ -108,7 +108,8 @@ func (d *SourceDir) isOutdated(ctx context.Context) bool {
 	return isSession
 }
 
-// Find finds a file, link or directory of SOURCE, or the directory that shows a session.
+// Find finds a name, in this order: one of the mount's own; a file or link of SOURCE; the directory that shows
+// a session; a directory of SOURCE. So a real file wins over a session's directory, and that over a real one.
 func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	name := it.Name
 	if d.ownNames.has(name) {
@@ -121,12 +122,15 @@ func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) 
 		return Child{}, syscall.ENOENT
 	}
 	st, err := d.storage.Stat(path.Join(d.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		st.Kind = storage.KindOther
-	} else if err != nil {
+	isMissing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !isMissing {
 		return Child{}, err
 	}
-	if st.Kind == storage.KindFile || st.Kind == storage.KindLink {
+	kind := st.Kind
+	if isMissing {
+		kind = storage.KindOther // only a session can have the name
+	}
+	if kind == storage.KindFile || kind == storage.KindLink {
 		return d.sourceChild(name, st), nil
 	}
 	isSession, err := d.isSession(ctx, name)
@@ -135,7 +139,7 @@ func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) 
 		return Child{}, err
 	case isSession:
 		return d.sessionChild(name), nil
-	case st.Kind == storage.KindDir:
+	case kind == storage.KindDir:
 		return d.sourceChild(name, st), nil
 	case sessionFiles.has(name) && d.isOutdated(ctx):
 		return Child{}, errReplaced
@@ -153,18 +157,19 @@ func (d *SourceDir) sessionName(file string) (name string, ok bool) {
 
 // isSession reports whether there is a session file for a directory of that name.
 func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
-	if d.sessions == nil || name == "" || name[0] == '.' || len(name)+len(layout.SessionSuffix) > syscall.NAME_MAX {
+	file := name + layout.SessionSuffix
+	if d.sessions == nil || name == "" || name[0] == '.' || len(file) > syscall.NAME_MAX {
 		return false, nil
 	}
-	_, err := d.sessions.Probe(ctx, path.Join(d.dir, name+layout.SessionSuffix))
-	switch {
-	case err == nil:
+	_, err := d.sessions.Probe(ctx, path.Join(d.dir, file))
+	if err == nil {
 		return true, nil
-	case Errno(err) == syscall.ENOENT, Errno(err) == syscall.EACCES:
-		return false, nil
-	default:
-		return false, err
 	}
+	errno := Errno(err)
+	if errno == syscall.ENOENT || errno == syscall.EACCES {
+		return false, nil
+	}
+	return false, err
 }
 
 // sourceChild returns the child of a file, link or directory of SOURCE.
@@ -216,48 +221,34 @@ func (d *SourceDir) sessionChild(name string) Child {
 // listedSession is the number of sessions' directories in a list.
 const listedSession = 1
 
-// List lists the directory of SOURCE, and a directory for each session file in it.
+// List lists the names that Find finds: the mount's own, a directory for each session, and those of SOURCE.
 func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	found, err := storage.List(d.storage, d.dir)
 	if err != nil {
 		return nil, err
 	}
-	isTaken := make(map[string]bool) // names of real files and links, which win over sessions' directories
-	sessions := make(map[string]bool)
+	isFile := make(map[string]bool) // names of files and links, which win over sessions' directories
 	for _, f := range found {
-		isTaken[f.Name] = f.Kind == storage.KindFile || f.Kind == storage.KindLink
+		isFile[f.Name] = f.Kind == storage.KindFile || f.Kind == storage.KindLink
+	}
+	sessions, err := d.sessionsIn(ctx, found, isFile)
+	if err != nil {
+		return nil, err
 	}
 	items := d.ownNames.list(ctx, &d.Directory)
-	for _, f := range found {
-		name, ok := d.sessionName(f.Name)
-		if d.sessions == nil || !ok || f.Kind != storage.KindFile || isTaken[name] || sessions[name] {
-			continue
-		}
-		isSession, err := d.isSession(ctx, name)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			d.view.Log.Error("cannot tell whether this is a session", "path", d.nameIn(f.Name), "err", err)
-			continue // one bad file must not make the listing fail
-		}
-		if isSession {
-			sessions[name] = true
-			items = append(items, Item{Name: name, Kind: storage.KindDir, number: listedSession})
-		}
+	isSession := make(map[string]bool, len(sessions))
+	for _, name := range sessions {
+		isSession[name] = true
+		items = append(items, Item{Name: name, Kind: storage.KindDir, number: listedSession})
 	}
 	for _, f := range found {
-		if f.Kind == storage.KindOther || layout.Hidden(f.Name) {
+		isOther := isSession[f.Name] || d.ownNames.has(f.Name) // another node has the name
+		if isOther || f.Kind == storage.KindOther || layout.Hidden(f.Name) {
 			continue
 		}
-		if sessions[f.Name] || d.ownNames.has(f.Name) {
-			continue // the name is that of another node
-		}
-		if f.Kind == storage.KindDir && isTaken[f.Name+sessioncore.FileEnding] { // beside no session
-			_, err := d.storage.Stat(path.Join(d.dir, f.Name))
-			if storage.IsMissing(err) {
-				continue
-			}
+		isBesideFile := isFile[f.Name+sessioncore.FileEnding]
+		if f.Kind == storage.KindDir && isBesideFile && d.isGone(f.Name) {
+			continue
 		}
 		items = append(items, Item{Name: f.Name, Kind: sourceKind(f.Kind)})
 	}
@@ -265,6 +256,40 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 		return strings.Compare(a.Name, b.Name)
 	})
 	return items, nil
+}
+
+// sessionsIn returns the names of the directories that show sessions, for the files in a listing. isFile has
+// the names of real files and links, which no such directory has.
+func (d *SourceDir) sessionsIn(ctx context.Context, found []storage.Item, isFile map[string]bool) (sessions []string, err error) {
+	if d.sessions == nil {
+		return nil, nil
+	}
+	isKnown := make(map[string]bool) // X.jsonl and X.jsonl.gz of an archive have one directory
+	for _, f := range found {
+		name, hasSuffix := d.sessionName(f.Name)
+		if !hasSuffix || f.Kind != storage.KindFile || isFile[name] || isKnown[name] {
+			continue
+		}
+		isSession, err := d.isSession(ctx, name)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil { // one bad file must not make the listing fail
+			d.view.Log.Error("cannot tell whether this is a session", "path", d.nameIn(f.Name), "err", err)
+		}
+		if isSession {
+			isKnown[name] = true
+			sessions = append(sessions, name)
+		}
+	}
+	return sessions, nil
+}
+
+// isGone reports whether a listed name is not found. An agent's reader lists a directory beside each session's
+// file without reading the file, which may turn out to have none.
+func (d *SourceDir) isGone(name string) bool {
+	_, err := d.storage.Stat(path.Join(d.dir, name))
+	return storage.IsMissing(err)
 }
 
 // SourceFile is a file of SOURCE, byte for byte: a raw session file, an artifact, a blob, a
@@ -294,6 +319,7 @@ func (f *SourceFile) Stat(context.Context) (Attr, error) {
 	return sourceAttr(st), err
 }
 
+// sourceAttr returns the attributes of a file of SOURCE, which the mount does not let anybody write.
 func sourceAttr(st storage.Stat) Attr {
 	a := fileAttr(st, st.Size)
 	a.Mode = st.Mode &^ writeBits // execute bits are kept

@@ -139,7 +139,7 @@ func (r *request) resolve(dir *handledNode, h handle) *handledNode {
 	defer list.RUnlock()
 	look := r.look(dir)
 	defer look.Close()
-	for _, n := range list.from(prefix) {
+	for _, n := range list.startingAt(prefix) {
 		if !bytes.HasPrefix(n.id[:], prefix) {
 			break
 		}

@@ -184,12 +184,12 @@ func (r *request) list(dir *handledNode, age time.Duration) (*fileVersion, sysca
 	})
 }
 
-// from returns the names of a listing whose ids begin with prefix, and those behind them.
-func (v *fileVersion) from(prefix []byte) []listedName {
-	i, _ := slices.BinarySearchFunc(v.names, prefix, func(n listedName, prefix []byte) int {
+// startingAt returns the names of a listing from the first one on whose id is not below prefix.
+func (v *fileVersion) startingAt(prefix []byte) []listedName {
+	first, _ := slices.BinarySearchFunc(v.names, prefix, func(n listedName, prefix []byte) int {
 		return bytes.Compare(n.id[:len(prefix)], prefix)
 	})
-	return v.names[i:]
+	return v.names[first:]
 }
 
 // readDir answers READDIR, and with plus READDIRPLUS.
@@ -215,7 +215,7 @@ func (r *request) readDir(plus bool) {
 	r.out.put64(0) // the verifier
 	start := len(r.out)
 	isFull := false
-	for n, at := range list.after(cookie, dir) {
+	for n, at := range list.namesBehind(cookie, dir) {
 		before := len(r.out)
 		r.out.putBool(true) // an entry follows
 		r.out.put64(n.id.number())
@@ -237,9 +237,11 @@ func (r *request) readDir(plus bool) {
 	r.out.putBool(!isFull) // the end of the directory
 }
 
-// after yields the names of a listing of dir behind a cookie, with their own cookies: "." and ".." first.
-func (v *fileVersion) after(cookie uint64, dir *handledNode) iter.Seq2[listedName, uint64] {
-	const itself, parent = 1, 2
+// namesBehind yields the names of a listing of dir behind a cookie, with their own cookies: "." and ".."
+// first. Cookie 0 is the beginning.
+func (v *fileVersion) namesBehind(cookie uint64, dir *handledNode) iter.Seq2[listedName, uint64] {
+	const itself = 1
+	const parent = 2
 	return func(yield func(listedName, uint64) bool) {
 		if cookie < itself && !yield(dirName(".", dir.ID), itself) {
 			return
@@ -247,10 +249,11 @@ func (v *fileVersion) after(cookie uint64, dir *handledNode) iter.Seq2[listedNam
 		if cookie < parent && !yield(dirName("..", dir.parent.ID), parent) {
 			return
 		}
-		next := binary.BigEndian.AppendUint64(nil, (cookie+1)<<1) // the least id with such a number
-		for _, n := range v.from(next) {
-			at := n.id.number()
-			if at > cookie && !yield(n, at) {
+		// The cookie of a name is the number of its id, which is the id's first word without its last bit.
+		leastID := binary.BigEndian.AppendUint64(nil, (cookie+1)<<1)
+		for _, n := range v.startingAt(leastID) {
+			own := n.id.number()
+			if own > cookie && !yield(n, own) {
 				return
 			}
 		}

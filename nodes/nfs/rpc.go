@@ -15,16 +15,41 @@ import (
 
 // Numbers of RFC 5531, and of the programs.
 const (
-	rpcCall, rpcReply          = 0, 1
-	rpcVersion, programVersion = 2, 3
-	nfsProgram, mountProgram   = 100003, 100005
-	replyAccepted, replyDenied = 0, 1
-	rpcMismatch, authError     = 0, 1
-	authNone, authSys          = 0, 1
-	authRejected, authTooWeak  = 2, 5
+	// msg_type
+	rpcCall  = 0
+	rpcReply = 1
 
-	success, noProgram, noVersion, noProcedure, badArguments = 0, 1, 2, 3, 4
+	rpcVersion     = 2
+	programVersion = 3 // of both programs
+	nfsProgram     = 100003
+	mountProgram   = 100005
+
+	// reply_stat
+	replyAccepted = 0
+	replyDenied   = 1
+
+	// reject_stat
+	rpcMismatch = 0
+	authError   = 1
+
+	// auth_flavor
+	authNone = 0
+	authSys  = 1
+
+	// auth_stat
+	authRejected = 2
+	authTooWeak  = 5
+
+	// accept_stat
+	success      = 0
+	noProgram    = 1
+	noVersion    = 2
+	noProcedure  = 3
+	badArguments = 4
 )
+
+// maxAuth bounds a credential and a verifier in bytes, by RFC 5531.
+const maxAuth = 400
 
 // Statuses of RFC 1813, nfsstat3.
 const (
@@ -113,22 +138,26 @@ const maxRecord = maxWrite + 2048
 
 var errTooLong = errors.New("a record of a client is too long")
 
-// readRecord reads a message, which may come in fragments.
+// readRecord reads a message, which may come in fragments. Each has a mark of four bytes before it: a bit for
+// the last one, and its length.
 func readRecord(r io.Reader) (m xdrMessage, err error) {
-	var head [4]byte
-	for last := false; !last; {
-		_, err := io.ReadFull(r, head[:])
+	const lastFragment = 1 << 31
+	isLast := false
+	for !isLast {
+		var mark [4]byte
+		_, err := io.ReadFull(r, mark[:])
 		if err != nil {
 			return nil, err
 		}
-		mark := binary.BigEndian.Uint32(head[:])
-		last = mark&(1<<31) != 0
-		n := int(mark &^ (1 << 31))
+		word := binary.BigEndian.Uint32(mark[:])
+		isLast = word&lastFragment != 0
+		length := int(word &^ lastFragment)
+		isEndless := length == 0 && !isLast // a client could send such fragments for ever
 		start := len(m)
-		if n > maxRecord-start || n == 0 && !last {
+		if length > maxRecord-start || isEndless {
 			return nil, errTooLong
 		}
-		m = append(m, make([]byte, n)...)
+		m = append(m, make([]byte, length)...)
 		_, err = io.ReadFull(r, m[start:])
 		if err != nil {
 			return nil, err
@@ -189,38 +218,45 @@ func (d *Door) answer(ctx context.Context, from *clientConnection, in xdrMessage
 	return once()
 }
 
-// header decodes the rest of the header of a call, whose procedure the request has then.
+// header decodes the header of a call behind its xid and type, by the names of RFC 5531, and sets the
+// request's procedure. It ends a call of another program, version, procedure or user. Procedure 0, which does
+// nothing, needs no credential, and leaves the procedure unset.
 func (r *request) header() {
 	version := r.in.u32()
-	program := r.in.u32()
-	of := r.in.u32()
+	programNumber := r.in.u32()
+	ofVersion := r.in.u32()
 	number := r.in.u32()
 	flavor := r.in.u32()
-	credential := xdrMessage(r.in.opaque(400))
-	r.in.u32() // flavor of the verifier
-	r.in.opaque(400)
-	procedures, known := programs[program]
-	switch {
-	case version != rpcVersion:
+	credential := xdrMessage(r.in.opaque(maxAuth))
+	r.in.u32()           // flavor of the verifier
+	r.in.opaque(maxAuth) // the verifier
+	if version != rpcVersion {
 		panic(failure{replyDenied, rpcMismatch, rpcVersion, rpcVersion})
-	case !known:
+	}
+	procedures, isKnown := programs[programNumber]
+	if !isKnown {
 		panic(accepted(noProgram))
-	case of != programVersion:
+	}
+	if ofVersion != programVersion {
 		panic(accepted(noVersion, programVersion, programVersion))
-	case number >= uint32(len(procedures)):
+	}
+	if number >= uint32(len(procedures)) {
 		panic(accepted(noProcedure))
-	case procedures[number].do == nil:
+	}
+	procedure := procedures[number]
+	if procedure.do == nil {
 		return
-	case flavor != authSys:
+	}
+	if flavor != authSys {
 		panic(failure{replyDenied, authError, authTooWeak})
 	}
-	credential.u32() // stamp
-	credential.opaque(255)
+	credential.u32()       // stamp
+	credential.opaque(255) // name of the client's machine
 	uid := credential.u32()
 	if uid != r.uid && uid != 0 {
 		panic(failure{replyDenied, authError, authRejected})
 	}
-	r.procedure = procedures[number]
+	r.procedure = procedure
 }
 
 // failure is the reply to a request that failed: the words behind rpcReply.
