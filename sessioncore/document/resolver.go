@@ -39,7 +39,7 @@ type Resolver struct {
 	ctx     context.Context // when it is done, the edits are not complete
 	blobs   Blobs           // nil leaves references unchanged
 	room    int64           // bytes of blobs that may be added
-	text    int64           // bytes of them that may be held as text
+	text    int64           // bytes of blobs that may be held as text
 	skipped int             // references left for want of room
 	known   map[string]knownBlob
 }
@@ -208,11 +208,12 @@ func IllFormedEdits(edits rawjson.Edits, text []byte, base int) rawjson.Edits {
 	}
 }
 
-// URL adds the edit that replaces the content of a string, at an offset of the edited text, by its
-// blob as text, if it is a reference.
+// URL adds the edit that replaces a reference by the text of its blob. token is the string with the reference,
+// and at its offset in the edited text. Without an edit the reference stays: it is no reference, the blob is
+// missing, or it exceeds a limit.
 func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjson.Edits, error) {
-	hash, ok := BlobHash(token)
-	if !ok || r.blobs == nil {
+	hash, isReference := BlobHash(token)
+	if !isReference || r.blobs == nil {
 		return edits, nil
 	}
 	err := r.ctx.Err()
@@ -221,38 +222,53 @@ func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjso
 	}
 	size, err := r.size(hash)
 	if err != nil {
-		return edits, nil // a missing blob stays a reference
+		return edits, nil
 	}
 	plain, err := r.plain(hash, size)
 	if errors.Is(err, fs.ErrNotExist) {
 		return edits, nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return nil, err
 	}
-	e := rawjson.TextEdit{Start: at + 1, End: at + len(token) - 1}
-	switch {
-	case !r.fits(size):
+	if !r.fits(size) {
 		return edits, nil
-	case plain:
+	}
+	e := rawjson.TextEdit{Start: at + 1, End: at + len(token) - 1}
+	if plain {
 		e.Blob = &rawjson.Blob{Hash: hash, Bytes: size}
-	case size <= r.text:
-		text, err := r.readBlob(hash, size)
-		if err != nil {
-			return nil, err
-		}
-		quoted := rawjson.AppendQuoted(nil, string(rawjson.AppendUTF8(nil, text)))
-		e.Text = string(quoted[1 : len(quoted)-1])
-		if int64(len(e.Text)) > r.text {
-			r.text = 0 // no further blob is read in vain
-			r.skipped++
-			return edits, nil
-		}
-		r.text -= int64(len(e.Text))
-	default:
+		return append(edits, e), nil
+	}
+	escaped, fits, err := r.escapedBlob(hash, size)
+	if err != nil {
+		return nil, err
+	}
+	if !fits {
 		r.skipped++
 		return edits, nil
 	}
+	e.Text = escaped
 	return append(edits, e), nil
+}
+
+// escapedBlob returns the content of a blob as the inside of a JSON string, and takes its bytes from those
+// that may be held as text. fits is false if there are too few left.
+func (r *Resolver) escapedBlob(hash string, size int64) (escaped string, fits bool, err error) {
+	if size > r.text {
+		return "", false, nil
+	}
+	text, err := r.readBlob(hash, size)
+	if err != nil {
+		return "", false, err
+	}
+	quoted := rawjson.AppendQuoted(nil, string(rawjson.AppendUTF8(nil, text)))
+	escaped = string(quoted[1 : len(quoted)-1])
+	if int64(len(escaped)) > r.text {
+		r.text = 0 // no further blob is read in vain
+		return "", false, nil
+	}
+	r.text -= int64(len(escaped))
+	return escaped, true, nil
 }
 
 // plain is isPlainText, which reads the whole blob, cached.

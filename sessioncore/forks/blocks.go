@@ -161,15 +161,15 @@ func (r *blockReader) addImage(data rawjson.Value) {
 // imageTypes are the types of images that services take.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// mediaTypeOf returns the type of an image in base64 by its first bytes, "" for other data and other types.
-// Records may name a wrong one, which services refuse.
+// mediaTypeOf returns the type of an image in base64 by its first bytes, as a record may name a wrong one,
+// which services refuse. It returns "" for another type, and for a text that is not base64 to its end.
 func mediaTypeOf(data string) string {
-	const most = 16 // of the first bytes
+	const most = 16 // bytes that tell the type
 	in := base64.NewDecoder(base64.StdEncoding, strings.NewReader(data))
 	head := make([]byte, most)
 	n, _ := io.ReadFull(in, head)
 	_, err := io.Copy(io.Discard, in)
-	if err != nil || strings.ContainsAny(data, "\r\n") {
+	if err != nil || strings.ContainsAny(data, "\r\n") { // the decoder skips line ends
 		return ""
 	}
 	mediaType := http.DetectContentType(head[:n])

@@ -39,7 +39,14 @@ func compareMessages(want, got *document.Document) error {
 }
 
 // contextComparison compares two contexts. Both readers stand behind the same bytes, but for the members of
-// laterKeys. Equal bytes are compared in chunks, and read one by one only around a difference.
+// laterKeys. Equal bytes are compared in chunks, and read one by one only around a difference:
+//
+//	want  {"role":"assistant","content":[…],"usage":{"input":1}},{"role":"user",…
+//	got   {"role":"assistant","content":[…],"usage":{"input":2}},{"role":"user",…
+//
+// sameBytes finds the difference at 1 and 2. goTo moves back to the comma before "usage", the last place
+// before it from which next reads whole members. There compareTo compares byte by byte, and next leaves out
+// the usage of both. Behind the difference sameBytes goes on.
 type contextComparison struct {
 	want, got           *messageReader
 	wantChunk, gotChunk []byte
@@ -90,12 +97,14 @@ func samePrefix(x, y []byte) int {
 	return n
 }
 
-// goTo moves both readers to the last place before a difference from which members can be compared. The
-// offset of the difference is that in want. isPast says that the list of messages ends before it.
+// goTo moves both readers to the last place from which whole members can be compared up to a difference: a
+// comma between two members of a message, the difference itself if a member ends there in both contexts, or
+// the current place. at is the offset of the difference in want. isPast says that the list of messages ends
+// before it.
 func (c *contextComparison) goTo(at int64) (isPast bool, err error) {
 	gap := c.got.off - c.want.off
 	start := c.want.position
-	place, err := c.want.advance(at)
+	comma, err := c.want.advance(at)
 	if err != nil || c.want.isPast() {
 		return c.want.isPast(), err
 	}
@@ -103,10 +112,11 @@ func (c *contextComparison) goTo(at int64) (isPast bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	place := comma
 	switch {
 	case isEnd:
 		place = c.want.position
-	case place.off == 0: // none was passed
+	case comma == position{}: // there was none
 		place = start
 	}
 	c.want.goTo(place)
@@ -115,26 +125,27 @@ func (c *contextComparison) goTo(at int64) (isPast bool, err error) {
 	return false, nil
 }
 
-// isMemberEnd reports whether a member of a message ends before a difference in both contexts. Function
-// advance moved to it.
+// isMemberEnd reports whether a member of a message ends before a difference in both contexts. at is its
+// offset in want, where advance has moved to, and at+gap the one in got.
 func (c *contextComparison) isMemberEnd(at, gap int64) (bool, error) {
 	if c.want.inString || c.want.depth != listDepth+1 {
 		return false, nil
 	}
-	for _, side := range []struct {
-		of *document.Document
-		at int64
-	}{{c.want.of, at}, {c.got.of, at + gap}} {
-		var next [1]byte
-		n, err := side.of.ReadAt(next[:], side.at)
-		if err != nil && err != io.EOF {
-			return false, err
-		}
-		if n == 0 || next[0] != ',' && next[0] != '}' {
-			return false, nil
-		}
+	isEnd, err := isEndBefore(c.want.of, at)
+	if err != nil || !isEnd {
+		return false, err
 	}
-	return true, nil
+	return isEndBefore(c.got.of, at+gap)
+}
+
+// isEndBefore reports whether the byte at an offset ends the member before it.
+func isEndBefore(context *document.Document, at int64) (bool, error) {
+	var next [1]byte
+	n, err := context.ReadAt(next[:], at)
+	if err != nil && err != io.EOF {
+		return false, err
+	}
+	return n > 0 && (next[0] == ',' || next[0] == '}'), nil
 }
 
 // compareTo compares both contexts byte by byte until want is behind an offset. isPast says that its list of
@@ -272,7 +283,7 @@ func (r *messageReader) next() (byte, error) {
 	}
 }
 
-// read reads a byte.
+// read reads a byte, and follows it in the position.
 func (r *messageReader) read() (byte, error) {
 	c, err := r.in.ReadByte()
 	if err == nil {

@@ -129,7 +129,7 @@ func (h *Home) closed() error {
 func (h *Home) place(ctx context.Context, place agents.ForkPlace, text *budget.Text) error {
 	byImport, isByImport := h.Format.(agents.ByImport)
 	if isByImport {
-		return h.give(ctx, byImport, place, text)
+		return h.importText(ctx, byImport, place, text)
 	}
 	journal, err := h.Journal(place.Dir)
 	if err != nil {
@@ -147,8 +147,9 @@ func (h *Home) place(ctx context.Context, place agents.ForkPlace, text *budget.T
 	})
 }
 
-// give has the agent take a text by its command.
-func (h *Home) give(ctx context.Context, to agents.ByImport, place agents.ForkPlace, text *budget.Text) error {
+// importText has the agent take the text of a new session by its command. The error says so if the session is
+// not in the agent's directory afterwards.
+func (h *Home) importText(ctx context.Context, to agents.ByImport, place agents.ForkPlace, text *budget.Text) error {
 	file, err := os.CreateTemp(h.Temporary, "sessionfs-import-*.json")
 	if err != nil {
 		return err
@@ -156,7 +157,8 @@ func (h *Home) give(ctx context.Context, to agents.ByImport, place agents.ForkPl
 	defer os.Remove(file.Name())
 	out := bufio.NewWriterSize(file, 64<<10)
 	name := place.Name(h.Agent)
-	cwd, err := to.Export(stagedFile{&staged{Files: h.Files, name: name, text: text}}, out)
+	session := stagedFile{of: &staged{Files: h.Files, name: name, text: text}}
+	cwd, err := to.Export(session, out)
 	err = errors.Join(err, out.Flush(), file.Close())
 	if err != nil {
 		return err
@@ -167,7 +169,7 @@ func (h *Home) give(ctx context.Context, to agents.ByImport, place agents.ForkPl
 	}
 	_, err = h.Files.Stat(name)
 	if storage.IsMissing(err) {
-		err = fmt.Errorf("%s took the new session, and keeps it elsewhere than in the directory of the original", h.Agent.Title)
+		return fmt.Errorf("%s took the new session, and keeps it elsewhere than in the directory of the original", h.Agent.Title)
 	}
 	return err
 }
@@ -188,8 +190,8 @@ func (h *Home) write(request *agents.ForkRequest, text io.Writer) (agents.ForkPl
 	if err == nil {
 		err = out.Flush()
 	}
-	_, ok := errors.AsType[*agents.ForkError](err)
-	if ok {
+	_, isRefused := errors.AsType[*agents.ForkError](err)
+	if isRefused {
 		err = &forkRefusal{err}
 	}
 	return place, err
@@ -333,7 +335,7 @@ func (s *staged) Stat(name string) (storage.Stat, error) {
 // Open implements storage.Files.
 func (s *staged) Open(name string) (storage.Object, error) {
 	if path.Clean(name) == s.name {
-		return stagedFile{s}, nil
+		return stagedFile{of: s}, nil
 	}
 	return s.Files.Open(name)
 }

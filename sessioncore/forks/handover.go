@@ -201,8 +201,12 @@ func (g *Given) Check() error {
 	return g.checkLines(path[0], lines, end)
 }
 
-// checkLines looks at the problems of the session for those of a path with a root, with lines of which
-// end is the last one.
+// checkLines refuses a path to which a damaged line may have belonged. lines are the path's lines in the
+// session's own file, and end the last of them; root is its first entry. A damaged line counts
+//
+//   - if it is one of lines;
+//   - if the path was cut at its root, since an entry before it is missing;
+//   - up to end, if the agent's records do not name their parents.
 func (g *Given) checkLines(root sessioncore.Entry, lines map[int64]bool, end int64) error {
 	problems, _ := g.Snapshot.Problems()
 	id, _ := g.Snapshot.ID(root)
@@ -214,11 +218,13 @@ func (g *Given) checkLines(root sessioncore.Entry, lines map[int64]bool, end int
 	for i := range problems {
 		p := problems[i].InOwnFile()
 		isDamage := p.What == sessioncore.ProblemSkipped || p.What == sessioncore.ProblemNoObject
-		switch {
-		case !isDamage:
-		case lines[p.Line]:
+		if !isDamage {
+			continue
+		}
+		if lines[p.Line] {
 			return refuse("line %d cannot be read whole: %s", p.Line, string(p.Why))
-		case isCut, !isLinked && p.Line < end:
+		}
+		if isCut || !isLinked && p.Line < end {
 			return refuse("line %d is damaged", p.Line)
 		}
 	}

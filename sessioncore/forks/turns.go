@@ -7,17 +7,18 @@ import (
 	"sessionfs/sessioncore/agents"
 )
 
-// turner hands the turns of a conversation over in the order that services ask for: each call is
-// answered next, and a person begins.
+// turner hands over the turns of a conversation in the order that services require: the result of a call
+// follows it at once, and the first turn is not the model's.
 type turner struct {
 	conversation *conversation
 	take         func(*agents.Turn) error
 	taken        int       // the number of turns
-	last         time.Time // of the last one
+	last         time.Time // the time of the last turn
 }
 
-// eachTurn calls f for each turn of a conversation that is handed over at a time.
-func (c *conversation) eachTurn(ctx context.Context, at time.Time, f func(*agents.Turn) error) error {
+// eachTurn calls f for each turn of a conversation. handedOver is the time of turns before the first one that
+// has a time.
+func (c *conversation) eachTurn(ctx context.Context, handedOver time.Time, f func(*agents.Turn) error) error {
 	t := turner{conversation: c, take: f}
 	for i := range c.messages {
 		err := ctx.Err()
@@ -36,7 +37,7 @@ func (c *conversation) eachTurn(ctx context.Context, at time.Time, f func(*agent
 			continue
 		}
 		if t.last.IsZero() && turn.Time.IsZero() {
-			turn.Time = at
+			turn.Time = handedOver
 		}
 		err = t.add(turn, i)
 		if err != nil {
@@ -73,7 +74,7 @@ func (t *turner) add(turn *agents.Turn, message int) error {
 	return nil
 }
 
-// result hands the result of a call over, or a note that there is none.
+// result hands over the result of a call, or a note that it has none.
 func (t *turner) result(call int) error {
 	of := t.conversation.calls[call]
 	if of.result == noResult {

@@ -40,6 +40,7 @@ const (
 	keepMembers = 16 << 10
 )
 
+// newChunk returns an empty chunk, one that was recycled if there is any.
 func newChunk() *chunk {
 	select {
 	case c := <-keptChunks:
@@ -49,10 +50,13 @@ func newChunk() *chunk {
 	}
 }
 
-// recycle makes the chunk, which nothing refers to, available to the next load.
+// recycle makes the chunk, to which nothing refers any more, available to the next load, unless it is large.
+// keptChunks gets the first few, and chunks, which the garbage collector empties, the others.
 func (c *chunk) recycle() {
 	c.release()
-	if cap(c.buf) > KeepBuffer || cap(c.lines) > keepLines || cap(c.notes.members)+cap(c.notes.inner) > keepMembers {
+	members := cap(c.notes.members) + cap(c.notes.inner)
+	isLarge := cap(c.buf) > KeepBuffer || cap(c.lines) > keepLines || members > keepMembers
+	if isLarge {
 		return
 	}
 	select {
@@ -257,9 +261,9 @@ func startReading(ctx context.Context) (done func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	longBuffers.start()
+	longBuffers.addReader()
 	return func() {
-		longBuffers.end()
+		longBuffers.removeReader()
 		reading.Release(1)
 	}, nil
 }
@@ -283,14 +287,15 @@ const (
 	longStep = 4 << 20
 )
 
-func (b *buffers) start() {
+// addReader is called before a file is read. While there are readers, buffers are pooled.
+func (b *buffers) addReader() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.readers++
 }
 
-// end is called after a file was read. The last reader empties the pool.
-func (b *buffers) end() {
+// removeReader is called after a file was read. The last reader empties the pool.
+func (b *buffers) removeReader() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.readers--

@@ -36,7 +36,12 @@ const (
 	reasonGaveUp   = "not JSON by itself, and too much of the file is like it to look further"
 )
 
-// looseRun is the state of reading a value that begins on a loose line.
+// looseRun reads a value that begins on a loose line. It adds lines until the value is whole, or until no
+// further line may belong to it:
+//
+//	{"a":          line 1 is no value by itself
+//	 1}            lines 1 and 2 are one, of which classify tells the parts
+//	{"b":2}        a line that is an object by itself ends a run that has no value yet
 type looseRun struct {
 	l   *loader
 	off int64 // offset of its first line
@@ -45,7 +50,7 @@ type looseRun struct {
 	lines int    // number of lines in text
 	// mended is text without control characters in its strings, nil as long as text has none.
 	mended []byte
-	open   bool // the last of them has no newline
+	open   bool // the last line of text has no newline
 	final  bool // no further line may belong to the value
 	long   bool // it holds longLoose, and text is one of the buffers
 	atEnd  bool // there is no further line in the file
@@ -102,7 +107,7 @@ func (l *loader) emitLoose(line, off int64) error {
 	return l.emit(&u)
 }
 
-// release keeps the buffer for the next value, or returns that of a long one.
+// release keeps the buffer for the next value. A long one goes back to longBuffers.
 func (r *looseRun) release() {
 	if r.long {
 		longBuffers.put(r.text)
@@ -112,26 +117,27 @@ func (r *looseRun) release() {
 	}
 }
 
-// grow makes room in text for size bytes in all, for which it waits if they are many.
+// grow makes room in text for size bytes in all. Above KeepBuffer it waits until no other value is that long.
 func (r *looseRun) grow(size int) error {
-	switch {
-	case size <= cap(r.text):
+	if size <= cap(r.text) {
 		return nil
-	case size <= KeepBuffer:
+	}
+	if size <= KeepBuffer {
 		r.text = slices.Grow(r.text, size-len(r.text))
 		return nil
-	case !r.long:
+	}
+	old := r.text
+	if !r.long {
 		err := longLoose.Acquire(r.l.ctx, 1)
 		if err != nil {
 			return err
 		}
 		r.long = true
 		buf := longBuffers.get(size)
-		r.text = buf[:copy(buf, r.text)]
+		r.text = buf[:copy(buf, old)]
 		return nil
 	}
-	buf := longBuffers.get(max(size, 2*cap(r.text)))
-	old := r.text
+	buf := longBuffers.get(max(size, 2*cap(old)))
 	r.text = buf[:copy(buf, old)]
 	longBuffers.put(old)
 	return nil
@@ -170,7 +176,10 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun, end int) {
 
 // extend doubles the lines, so that repeated scanning costs at most twice a full scan.
 func (r *looseRun) extend() error {
-	for more := r.lines; more > 0 && !r.final && !r.atEnd; more-- {
+	for range r.lines {
+		if r.final || r.atEnd {
+			return nil
+		}
 		err := r.addLine()
 		if err != nil {
 			return err
@@ -179,7 +188,8 @@ func (r *looseRun) extend() error {
 	return nil
 }
 
-// addLine reads one more line, unless it is an object by itself or the limits are reached.
+// addLine adds one more line to text. It sets final instead, and leaves text as it is, if the line ends the
+// run: it is an object by itself, or a limit is reached.
 func (r *looseRun) addLine() error {
 	at := r.off + int64(len(r.text))
 	if at >= r.l.size || r.open {
@@ -202,16 +212,23 @@ func (r *looseRun) addLine() error {
 		r.lines = 1
 		return nil
 	}
-	var info LineInfo
-	classify(&r.l.scan, bytes.TrimSuffix(r.text[before:], []byte("\n")), nil, &info)
-	isObject := info.class == lineObject && !(r.mended != nil && bytes.IndexByte(line, '"') < 0) // else of a text
-	if isObject || r.lines >= maxRunLines || len(r.text) > maxRunBytes {
+	isFull := r.lines >= maxRunLines || len(r.text) > maxRunBytes
+	if r.isObject(line) || isFull {
 		r.text = r.text[:before]
 		r.final = true
 		return nil
 	}
 	r.lines++
 	return nil
+}
+
+// isObject reports whether a line of text is a JSON object by itself. A line without quotes does not count
+// while the value has a string that goes on: such a line, as {}, is a part of that string.
+func (r *looseRun) isObject(line []byte) bool {
+	var info LineInfo
+	classify(&r.l.scan, bytes.TrimSuffix(line, []byte("\n")), nil, &info)
+	mayBeInString := r.mended != nil && bytes.IndexByte(line, '"') < 0
+	return info.class == lineObject && !mayBeInString
 }
 
 // addText adds the line at an offset with its newline, up to MaxLine bytes of it.

@@ -22,11 +22,15 @@ func (p LineProblem) String() string {
 	return fmt.Sprintf("line %d, %d bytes: %s", p.Line, p.Size, p.Why)
 }
 
-// ParseLineProblem returns the problem of a String.
+// ParseLineProblem parses the String of a LineProblem: "line 7, 30 bytes: not JSON". ok is false for another
+// text.
 func ParseLineProblem(text string) (p LineProblem, ok bool) {
 	text, isLine := strings.CutPrefix(text, "line ")
 	line, text, hasSize := strings.Cut(text, ", ")
 	size, why, hasWhy := strings.Cut(text, " bytes: ")
+	if !isLine || !hasSize || !hasWhy {
+		return p, false
+	}
 	number, err := strconv.ParseInt(line, 10, 64)
 	if err != nil {
 		return p, false
@@ -35,5 +39,5 @@ func ParseLineProblem(text string) (p LineProblem, ok bool) {
 	if err != nil {
 		return p, false
 	}
-	return LineProblem{Line: number, Size: bytes, Why: why}, isLine && hasSize && hasWhy
+	return LineProblem{Line: number, Size: bytes, Why: why}, true
 }

@@ -146,9 +146,11 @@ func (c *copier) line(src []byte) {
 		c.put(src)
 		return
 	}
-	line, n, at, spaces := c.begin(line, n, at)
-	lead := line[:at]
-	text := line[at:]
+	start := c.begin(line, n, at)
+	spaces := start.spaces
+	n = start.depth
+	lead := start.line[:start.text]
+	text := start.line[start.text:]
 	if bytes.Equal(bytes.TrimLeft(src, " \t"), text) {
 		lead = src[:len(src)-len(text)] // with the original tabs
 	}
@@ -226,44 +228,69 @@ func (c *copier) enter(line []byte) (wide []byte, n, at int) {
 	return line, n, at
 }
 
-// begin opens the quotes and items that begin on a line after the n that it continues. It returns
-// the line with tabs expanded, the number of open quotes and items, the offset of its text, and the
-// number of blanks before the text.
-func (c *copier) begin(line []byte, n, at int) (wide []byte, depth, text, spaces int) {
+// lineStart is the beginning of a line behind its quotes and items. The line "> - text" has
+//
+//	depth   2   a quote and an item
+//	text    4   the offset of "text"
+//	spaces  0   as the blank before "text" is part of the item's margin
+type lineStart struct {
+	line   []byte // with the tabs in its margins expanded
+	depth  int    // the number of open quotes and items
+	text   int    // the offset of the first text
+	spaces int    // the number of blanks before the text, behind the last margin
+}
+
+// begin opens the quotes and items that begin on a line after the n that it continues. at is the column after
+// their margins. A marker that would open too many, or an empty item at once in another one, is escaped.
+func (c *copier) begin(line []byte, n, at int) lineStart {
 	c.empty = false
-	opened := false
-	for {
-		line, text, spaces = indent(line, at)
-		rest := line[text:]
-		if len(rest) == 0 || spaces >= 4 || !special[rest[0]] || !marker.Match(rest) || isRule(rest) ||
-			c.last == paragraph && n == len(c.open) && !interrupts.Match(rest) {
-			return line, n, text, spaces
-		}
+	start := lineStart{depth: n}
+	start.line, start.text, start.spaces = indent(line, at)
+	hasOpened := false
+	for c.hasMarker(&start) {
+		rest := start.line[start.text:]
 		width := rawjson.SkipDigits(rest, 0) + 1
-		quote := rest[0] == '>'
-		empty := len(bytes.TrimLeft(rest[width:], " \t")) == 0
-		if n == maxNesting || opened && empty && !quote {
-			return slices.Insert(bytes.Clone(line), text+width-1, '\\'), n, text, spaces
+		isQuote := rest[0] == '>'
+		isEmpty := len(bytes.TrimLeft(rest[width:], " \t")) == 0
+		if start.depth == maxNesting || hasOpened && isEmpty && !isQuote {
+			start.line = slices.Insert(bytes.Clone(start.line), start.text+width-1, '\\')
+			return start
 		}
-		c.close(n)
-		margin := spaces + width
-		line, _, spaces = indent(line, text+width)
-		switch {
-		case quote:
-			margin = 0
-			spaces = min(spaces, 1)
-		case spaces > 4 || empty: // followed by code, or by nothing
-			margin++
-			spaces = min(spaces, 1)
-		default:
-			margin += spaces
-		}
-		c.open = append(c.open, margin)
-		c.empty = empty && !quote
-		n++
-		at = text + width + spaces
-		opened = true
+		c.openAt(&start, width, isQuote, isEmpty)
+		hasOpened = true
 	}
+	return start
+}
+
+// hasMarker reports whether the text of a line begins with the marker of a quote or an item.
+func (c *copier) hasMarker(start *lineStart) bool {
+	text := start.line[start.text:]
+	if len(text) == 0 || start.spaces >= 4 || !special[text[0]] || !marker.Match(text) || isRule(text) {
+		return false
+	}
+	isBelowText := c.last == paragraph && start.depth == len(c.open)
+	return !isBelowText || interrupts.Match(text)
+}
+
+// openAt opens the quote or item of a marker, which has width characters, and moves behind its margin.
+func (c *copier) openAt(start *lineStart, width int, isQuote, isEmpty bool) {
+	c.close(start.depth)
+	line, _, spaces := indent(start.line, start.text+width)
+	margin := start.spaces + width
+	switch {
+	case isQuote:
+		margin = 0
+		spaces = min(spaces, 1)
+	case spaces > 4 || isEmpty: // followed by code, or by nothing
+		margin++
+		spaces = min(spaces, 1)
+	default:
+		margin += spaces
+	}
+	c.open = append(c.open, margin)
+	c.empty = isEmpty && !isQuote
+	start.depth++
+	start.line, start.text, start.spaces = indent(line, start.text+width+spaces)
 }
 
 // indent returns the offset of the first text of a line at or after at, and the number of blanks
