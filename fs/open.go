@@ -143,29 +143,27 @@ func (o *opener) openForeign(p *place) error {
 	if err != nil {
 		return err
 	}
+	below := func(name string) (storage.Files, string, error) {
+		sub, err := p.sub(name)
+		if err != nil {
+			return nil, "", err
+		}
+		return kept.over(sub, name), sub.Path(), nil
+	}
 	opened, err := p.agent.Open(agents.Source{
 		Files:     kept.over(p.source, ""),
 		Path:      p.source.Path(),
 		Memory:    o.memory,
 		Temporary: temporaryDir(),
-		Sub: func(name string) (storage.Files, string, error) {
-			sub, err := p.sub(name)
-			if err != nil {
-				return nil, "", err
-			}
-			return kept.over(sub, name), sub.Path(), nil
-		},
+		Sub:       below,
 	})
 	if err != nil {
 		return err
 	}
 	raw := agents.Shown{Files: opened.Files, Format: opened.Format}
-	_, isComposed := opened.Files.(agents.Composed)
-	if isComposed {
-		_, err := raw.Stat("") // which reads the database, and its list is kept
-		if err != nil && !storage.IsMissing(err) {
-			return err
-		}
+	err = readComposed(raw)
+	if err != nil {
+		return err
 	}
 	converted := agents.NewFiles(raw, opened.Format, o.memory, temporaryDir())
 	p.files = converted
@@ -176,10 +174,10 @@ func (o *opener) openForeign(p *place) error {
 	if !o.Redact {
 		p.facts = converted.Facts()
 	}
-	names, ok := opened.Files.(agents.FileNamer)
-	if ok {
+	namer, isNamer := opened.Files.(agents.FileNamer)
+	if isNamer {
 		p.fileOf = func(name string) (string, error) {
-			file, err := names.FileOf(name)
+			file, err := namer.FileOf(name)
 			return filepath.Join(opened.Root, file), err
 		}
 	}
@@ -199,6 +197,20 @@ func (o *opener) openForeign(p *place) error {
 	}
 	p.prompts = p.agent.Prompts
 	return nil
+}
+
+// readComposed reads the list of sessions in a database, so that an unreadable one is refused now. The list is
+// kept. Other agents' files are not read.
+func readComposed(raw agents.Shown) error {
+	_, isComposed := raw.Files.(agents.Composed)
+	if !isComposed {
+		return nil
+	}
+	_, err := raw.Stat("")
+	if storage.IsMissing(err) {
+		return nil
+	}
+	return err
 }
 
 // allowForks lets sessions of another agent be forked. p.raw has their files.

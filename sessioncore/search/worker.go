@@ -274,7 +274,7 @@ func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.S
 	if matching == nil {
 		return nil
 	}
-	hits := hitList{owner: found, counts: w.counts}
+	hits := hitList{owner: found, snap: snap, counts: w.counts}
 	ownTitle := header.Member("title")
 	if slot != nil {
 		ownTitle = slot.Member("title")
@@ -282,10 +282,6 @@ func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.S
 	line, isHit := matching.Title(ownTitle, snap.HeaderTime())
 	if isHit {
 		hits.add(Hit{What: TitleLabel, Time: snap.HeaderTime(), Line: line})
-	}
-	words, isOfWords := matching.(*checker)
-	if isOfWords {
-		words.prompt.AreOff = w.counts
 	}
 	r := sessioncore.NewEntryReader(snap)
 	entries := newestFirst(snap, lines)
@@ -295,6 +291,23 @@ func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.S
 		if err != nil {
 			return err
 		}
+	}
+	err = w.checkEntries(ctx, &hits, matching, &r, entries)
+	if err != nil {
+		return err
+	}
+	hits.finish()
+	return nil
+}
+
+// checkEntries adds the hits among entries, up to one hit more than the limit.
+func (w *worker) checkEntries(
+	ctx context.Context, hits *hitList, matching Checker, r *sessioncore.EntryReader, entries []sessioncore.Entry,
+) error {
+	snap := hits.snap
+	words, isOfWords := matching.(*checker)
+	if isOfWords {
+		words.prompt.AreOff = w.counts
 	}
 	for _, e := range entries {
 		err := ctx.Err()
@@ -306,7 +319,7 @@ func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.S
 			return err
 		}
 		if isOfWords && w.mayOutput && snap.Role(e) == sessioncore.RoleToolResult {
-			words.output = w.output(found.File, text)
+			words.output = w.output(hits.owner.File, text)
 		}
 		hit, isHit := matching.Entry(snap, e, text)
 		if !isHit {
@@ -318,10 +331,9 @@ func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.S
 		}
 		hits.add(hit)
 		if len(hits.all) > w.s.Limit {
-			break // the number beyond the limit does not matter
+			return nil // the number beyond the limit does not matter
 		}
 	}
-	hits.finish()
 	return nil
 }
 
@@ -338,6 +350,7 @@ func (f *FileHits) setSession(snap *sessioncore.Snapshot, header rawjson.Value) 
 // hitList collects the hits of a session, or only their keys if they are counted.
 type hitList struct {
 	owner  *FileHits
+	snap   *sessioncore.Snapshot
 	counts bool
 	all    []Hit
 }
