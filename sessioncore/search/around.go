@@ -7,32 +7,17 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// stringAround returns the body of the string of at most message.MaxPath bytes around at, if any.
-// For a part of the text outside strings the result is arbitrary.
+// stringAround returns the body of the string around at, if it is one of at most message.MaxPath bytes. For an
+// offset outside strings the result is arbitrary.
 func stringAround(b []byte, at int) (body []byte, ok bool) {
-	end := at
-	for {
-		n := bytes.IndexByte(b[end:min(len(b), at+message.MaxPath+1)], '"')
-		if n < 0 {
-			return nil, false
-		}
-		end += n
-		if !rawjson.IsEscaped(b[:end]) {
-			break
-		}
-		end++
+	end, hasEnd := quoteBehind(b, at)
+	if !hasEnd {
+		return nil, false
 	}
-	start := at
 	least := max(0, end-message.MaxPath-1)
-	for {
-		n := bytes.LastIndexByte(b[least:start], '"')
-		if n < 0 {
-			return nil, false
-		}
-		start = least + n
-		if !rawjson.IsEscaped(b[:start]) {
-			break
-		}
+	start, hasStart := quoteBefore(b, at, least)
+	if !hasStart {
+		return nil, false
 	}
 	var s rawjson.Scanner
 	after, st := s.SkipString(b[:end+1], start+1)
@@ -42,21 +27,60 @@ func stringAround(b []byte, at int) (body []byte, ok bool) {
 	return b[start+1 : end], true
 }
 
-// listedAround returns the part around at of a list of paths in a string, up to a semicolon at one
-// end at least and at most message.MaxPath bytes on each side, or nil.
-func listedAround(b []byte, at int) []byte {
-	start := at
-	end := at
-	for least := max(0, at-message.MaxPath); start > least && b[start-1] != '"' && b[start-1] != ';'; {
-		start--
-	}
-	for most := min(len(b), at+message.MaxPath); end < most && b[end] != '"' && b[end] != ';'; {
+// quoteBehind returns the offset of the first quote from at on that is not escaped, among message.MaxPath bytes.
+func quoteBehind(b []byte, at int) (end int, ok bool) {
+	most := min(len(b), at+message.MaxPath+1)
+	end = at
+	for {
+		n := bytes.IndexByte(b[end:most], '"')
+		if n < 0 {
+			return 0, false
+		}
+		end += n
+		if !rawjson.IsEscaped(b[:end]) {
+			return end, true
+		}
 		end++
 	}
-	if start > 0 && b[start-1] == ';' || end < len(b) && b[end] == ';' {
-		return b[start:end]
+}
+
+// quoteBefore returns the offset of the last quote before at that is not escaped, from least on.
+func quoteBefore(b []byte, at, least int) (start int, ok bool) {
+	start = at
+	for {
+		n := bytes.LastIndexByte(b[least:start], '"')
+		if n < 0 {
+			return 0, false
+		}
+		start = least + n
+		if !rawjson.IsEscaped(b[:start]) {
+			return start, true
+		}
 	}
-	return nil
+}
+
+// listedAround returns the path around at in a list of paths in a string, with at most message.MaxPath bytes on
+// each side, or nil. A semicolon must be at one end of it at least.
+func listedAround(b []byte, at int) []byte {
+	isEnd := func(c byte) bool {
+		return c == '"' || c == ';'
+	}
+	least := max(0, at-message.MaxPath)
+	start := at
+	for start > least && !isEnd(b[start-1]) {
+		start--
+	}
+	most := min(len(b), at+message.MaxPath)
+	end := at
+	for end < most && !isEnd(b[end]) {
+		end++
+	}
+	isBehind := start > 0 && b[start-1] == ';'
+	isBefore := end < len(b) && b[end] == ';'
+	if !isBehind && !isBefore {
+		return nil
+	}
+	return b[start:end]
 }
 
 // isPreview reports whether the body of a string in b is the JSON of a call's arguments

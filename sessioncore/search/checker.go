@@ -12,21 +12,29 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// checker checks entries against a Query.
+// checker checks entries against a Query. Entry resets it, gives it the texts of an entry one by one until the
+// rest does not matter, and then asks whether it is a hit:
+//
+//	the query  mutex -test     found for "mutex", and excluded for "test"
+//	text 1     "a mutex is"    found; missing is 0, and line has the text
+//	text 2     "go test"       excluded, so the entry is no hit
 type checker struct {
 	q        *Query
-	overlap  int    // bytes by which windows of a text overlap; negative for no windows, as matches may have any length
-	found    []bool // of the words of q
-	missing  int    // number of words not found yet
+	found    []bool // for each of q's words, whether it was found
+	missing  int    // the number of words that were not found yet
 	excluded bool   // a word was found that must be absent
-	hasTool  bool
-	line     string
-	isWhole  bool // lines are not shortened
-	// startsInside and endsInside say that the text that is searched is a part of a longer one.
-	startsInside, endsInside bool
-	prompt                   Prompts
-	decoded                  []byte
-	output                   []byte // the long result of the next entry, from a file beside the session
+	hasTool  bool   // the tool of the query was found, or it has none
+	line     string // the line with the first match
+	isWhole  bool   // lines are not shortened
+
+	// overlap is the number of bytes by which windows of a text overlap. It is negative if a text is
+	// searched as a whole, as matches may have any length.
+	overlap      int
+	startsInside bool   // the text that is searched begins within a longer one
+	endsInside   bool   // it ends within a longer one
+	decoded      []byte // buffer for decoded text
+	output       []byte // the long result of the next entry, from a file beside the session
+	prompt       Prompts
 }
 
 const (
@@ -70,6 +78,7 @@ func (c *checker) Title(title rawjson.Value, at time.Time) (line string, ok bool
 	return c.line, c.isHit()
 }
 
+// reset prepares for the next entry.
 func (c *checker) reset() {
 	clear(c.found)
 	c.missing = len(c.found)
@@ -80,12 +89,16 @@ func (c *checker) reset() {
 	c.endsInside = false
 }
 
+// isHit reports whether the texts so far make a hit.
 func (c *checker) isHit() bool { return c.missing == 0 && !c.excluded && c.hasTool }
 
+// inTime reports whether a time is within after: and before:.
 func (c *checker) inTime(at time.Time) bool {
-	return !at.Before(c.q.after) && (c.q.before.IsZero() || at.Before(c.q.before))
+	isBefore := c.q.before.IsZero() || at.Before(c.q.before)
+	return isBefore && !at.Before(c.q.after)
 }
 
+// hasRole reports whether a message's role is the query's.
 func (c *checker) hasRole(role rawjson.Value) bool {
 	if c.q.role == "" {
 		return true
@@ -96,31 +109,40 @@ func (c *checker) hasRole(role rawjson.Value) bool {
 
 // isOfModel reports whether a message is of the query's model.
 func (c *checker) isOfModel(m *message.Members) bool {
-	model, ok := m[message.Model].Text()
+	if c.q.model == nil {
+		return true
+	}
+	model, hasModel := m[message.Model].Text()
 	provider, _ := m[message.Provider].Text()
-	return c.q.model == nil || ok && c.q.model.isIn([]byte(provider+"/"+model))
+	return hasModel && c.q.model.isIn([]byte(provider+"/"+model))
 }
 
 // tool checks the name of a tool that is called or has answered. The text must still be checked.
 func (c *checker) tool(name rawjson.Value) {
-	text, ok := name.Bytes()
-	if ok && !c.hasTool {
-		start, end := c.q.tool.find(text)
-		c.hasTool = start == 0 && end == len(text)
+	text, isText := name.Bytes()
+	if !isText || c.hasTool {
+		return
 	}
+	start, end := c.q.tool.find(text)
+	c.hasTool = start == 0 && end == len(text)
 }
 
 // piece checks a string or number. It returns false once the rest cannot change the result.
 func (c *checker) piece(v rawjson.Value) bool {
-	if !v.IsString() {
-		c.find(v)
-	} else {
+	if v.IsString() {
 		c.body(v[1 : len(v)-1])
+	} else {
+		c.find(v)
 	}
-	return !c.excluded && (!c.isHit() || len(c.q.without) > 0 || c.line == "")
+	if c.excluded {
+		return false
+	}
+	isSettled := c.isHit() && len(c.q.without) == 0 && c.line != ""
+	return !isSettled
 }
 
-// body checks the text of a string.
+// body checks the text of a string. A long one is decoded and searched in windows, which overlap by as many
+// bytes as a match may have.
 func (c *checker) body(body []byte) {
 	if c.foundInBeginning(body) {
 		return
@@ -141,11 +163,11 @@ func (c *checker) body(body []byte) {
 		c.endsInside = len(body) > 0
 		c.find(c.decoded)
 		c.startsInside = c.endsInside
-		keep := max(0, len(c.decoded)-c.overlap)
-		for keep < len(c.decoded) && !utf8.RuneStart(c.decoded[keep]) {
-			keep++
+		kept := max(0, len(c.decoded)-c.overlap)
+		for kept < len(c.decoded) && !utf8.RuneStart(c.decoded[kept]) {
+			kept++
 		}
-		c.decoded = append(c.decoded[:0], c.decoded[keep:]...)
+		c.decoded = append(c.decoded[:0], c.decoded[kept:]...)
 	}
 }
 
@@ -168,21 +190,25 @@ func (c *checker) foundInBeginning(body []byte) bool {
 	return true
 }
 
-// plain checks a text that is no JSON.
+// plain checks a text that is no JSON. A long one is searched in windows, as in body.
 func (c *checker) plain(text []byte) {
-	for from := 0; from < len(text) && !c.excluded; {
+	overlap := max(0, c.overlap)
+	isInWindows := c.overlap >= 0 && !c.isWhole
+	from := 0
+	for from < len(text) && !c.excluded {
 		to := len(text)
-		if c.overlap >= 0 && !c.isWhole {
+		if isInWindows {
 			to = min(to, from+window)
 		}
 		c.endsInside = to < len(text)
-		c.find(bytes.ToValidUTF8(text[max(0, from-max(0, c.overlap)):to], []byte("\uFFFD")))
+		part := text[max(0, from-overlap):to]
+		c.find(bytes.ToValidUTF8(part, []byte("\uFFFD")))
 		c.startsInside = c.endsInside
 		from = to
 	}
 }
 
-// find searches decoded text for the words.
+// find searches decoded text for the words, and sets line at the first match.
 func (c *checker) find(text []byte) {
 	for _, w := range c.q.without {
 		if w.isIn(text) {
@@ -198,12 +224,13 @@ func (c *checker) find(text []byte) {
 			continue
 		}
 		at, _ := w.find(text)
-		if at >= 0 {
-			c.found[i] = true
-			c.missing--
-			if c.line == "" {
-				c.line = c.lineAt(text, at)
-			}
+		if at < 0 {
+			continue
+		}
+		c.found[i] = true
+		c.missing--
+		if c.line == "" {
+			c.line = c.lineAt(text, at)
 		}
 	}
 }
@@ -229,8 +256,8 @@ func (c *checker) lineAt(text []byte, at int) string {
 	return line
 }
 
-// wholeLineAt returns the line of text at an offset, with the next one where the offset is that of the line
-// feed.
+// wholeLineAt returns the line of text at an offset. At the offset of a newline it returns that line and the
+// next one.
 func wholeLineAt(text []byte, at int) string {
 	from := bytes.LastIndexByte(text[:at], '\n') + 1
 	to := len(text)
@@ -242,7 +269,8 @@ func wholeLineAt(text []byte, at int) string {
 	return strings.TrimSpace(string(text[from:to]))
 }
 
-// lineAt returns the line of text at an offset, shortened.
+// lineAt returns the line of text at an offset. Of a long one it returns lineBefore bytes before the offset and
+// lineAfter behind it, with an ellipsis at a cut end.
 func lineAt(text []byte, at int) string {
 	from := bytes.LastIndexByte(text[:at], '\n') + 1
 	to := len(text)
@@ -314,6 +342,7 @@ func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	return nil
 }
 
+// message checks the texts and tools of a message.
 func (c *checker) message(m *message.Members) {
 	c.tool(m[message.ToolName])
 	if !c.strings(m, messageTexts) {
@@ -338,8 +367,15 @@ func (c *checker) nested(call *message.Members) {
 // string checks a value that is text only if it is a string.
 func (c *checker) string(v rawjson.Value) bool { return !v.IsString() || c.piece(v) }
 
+// strings checks some members of a message or a block.
 func (c *checker) strings(m *message.Members, keys []message.Key) bool {
-	return !slices.ContainsFunc(keys, func(key message.Key) bool { return !c.string(m[key]) })
+	for _, key := range keys {
+		goesOn := c.string(m[key])
+		if !goesOn {
+			return false
+		}
+	}
+	return true
 }
 
 // content checks the content of a message or block: a text, a block, or a list of these.

@@ -6,14 +6,15 @@ import (
 	"slices"
 )
 
-// hitCollector has the hits of several sessions. Copies count once, in the oldest session.
+// hitCollector collects the hits of several sessions. A hit that forks copied counts once, in the oldest
+// session.
 type hitCollector struct {
 	limit  int  // of hits
-	count  bool // of each session's hits, without keeping them
+	count  bool // only the number of each session's hits is kept
 	hits   []Hit
-	owners []int32          // the session of each hit, by its place in found
+	owners []int32          // the session of each hit, by its index in found
 	found  []*FileHits      // the sessions with hits
-	known  map[uint64]int32 // hits by copyKey
+	known  map[uint64]int32 // the index in owners of a hit, by its copyKey
 	unread []*FileHits
 	more   bool // there are more hits than the limit
 }
@@ -55,23 +56,33 @@ func (g *hitCollector) add(f *FileHits) bool {
 		g.found = append(g.found, f)
 	}
 	for i := range f.Hits {
-		key := f.Hits[i].copyKey()
-		if key != 0 {
-			n, ok := g.known[key]
-			if ok {
-				g.addCopy(n, &f.Hits[i])
-				continue
-			}
-			g.known[key] = int32(len(g.owners))
+		hit := &f.Hits[i]
+		n, isCopy := g.addKey(hit.copyKey())
+		if isCopy {
+			g.addCopy(n, hit)
+			continue
 		}
-		g.own()
 		if len(g.hits) == g.limit {
 			g.more = true
 			return false
 		}
-		g.hits = append(g.hits, f.Hits[i])
+		g.hits = append(g.hits, *hit)
 	}
 	return true
+}
+
+// addKey makes the session found last the owner of a hit with a key, unless the key is known: then isCopy is true,
+// and n the index of the known hit. Hits with the key 0 are no copies.
+func (g *hitCollector) addKey(key uint64) (n int32, isCopy bool) {
+	if key != 0 {
+		known, isKnown := g.known[key]
+		if isKnown {
+			return known, true
+		}
+		g.known[key] = int32(len(g.owners))
+	}
+	g.owners = append(g.owners, int32(len(g.found)-1))
+	return 0, false
 }
 
 // addCounted is add for the number of hits alone.
@@ -81,21 +92,13 @@ func (g *hitCollector) addCounted(f *FileHits) {
 	}
 	g.found = append(g.found, f)
 	for _, key := range f.counted {
-		n, isKnown := g.known[key]
-		if key != 0 && isKnown {
+		n, isCopy := g.addKey(key)
+		if isCopy {
 			g.setOlder(n)
-			continue
 		}
-		if key != 0 {
-			g.known[key] = int32(len(g.owners))
-		}
-		g.own()
 	}
 	f.counted = nil
 }
-
-// own makes the session found last the owner of the next hit.
-func (g *hitCollector) own() { g.owners = append(g.owners, int32(len(g.found)-1)) }
 
 // setOlder makes the session found last the owner of hit n if it is older, and reports that.
 func (g *hitCollector) setOlder(n int32) bool {
@@ -116,20 +119,26 @@ func (g *hitCollector) addCopy(n int32, hit *Hit) {
 	g.hits[n].Copies = copies
 }
 
-// compareAge compares sessions by their start. A fork may have its original's time.
+// compareAge compares sessions by their start. A fork may have its original's time, and is younger.
 func (f *FileHits) compareAge(other *FileHits) int {
-	fork := func(f *FileHits) int {
+	order := f.start.Compare(other.start)
+	if order != 0 {
+		return order
+	}
+	if f.isFork != other.isFork {
 		if f.isFork {
 			return 1
 		}
-		return 0
+		return -1
 	}
-	return cmp.Or(f.start.Compare(other.start), cmp.Compare(fork(f), fork(other)), cmp.Compare(f.File, other.File))
+	return cmp.Compare(f.File, other.File)
 }
 
 // result returns the hits, the newest first.
 func (g *hitCollector) result() *Result {
-	slices.SortStableFunc(g.hits, func(a, b Hit) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(g.hits, func(a, b Hit) int {
+		return b.Time.Compare(a.Time)
+	})
 	return &Result{Hits: g.hits, More: g.more, Unread: g.unread}
 }
 

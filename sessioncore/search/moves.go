@@ -14,13 +14,13 @@ import (
 )
 
 // Moves is an immutable Matcher for the calls of a shell that move a file to a path, or a directory to one
-// above it. Whether the calls succeeded, their results tell.
+// above it. Only the results of the calls tell whether they succeeded.
 type Moves struct {
 	to    *Touched
 	names []string // the parts of the path
 }
 
-// Moves returns the matcher of the moves to the file, nil where its path is one of Windows.
+// Moves returns the matcher of the moves to the file, nil for a path of Windows and for the root.
 func (t *Touched) Moves() *Moves {
 	if t.windows || t.needle == nil {
 		return nil
@@ -53,20 +53,38 @@ func (m *Moves) begunInTime(func() (rawjson.Value, error)) (bool, error) { retur
 // maxMove bounds a command that moves files, in bytes of the file. The names of a longer one are not read.
 const maxMove = 1 << 10
 
-// accept reports whether the command's name at an offset may begin a command that moves something to the
-// path: it stands alone, and what follows names a part of the path.
+// accept reports whether "mv" at an offset may begin a command that moves something to the path: it is a word
+// by itself, and the command names a part of the path. "\u006dv", an escaped one, is not read further.
 func (m *Moves) accept(b []byte, at int) bool {
-	isEscaped := b[at] == '\\'
-	if !isEscaped && !beginsName(b, at) {
+	if b[at] == '\\' {
+		return true
+	}
+	if !beginsName(b, at) {
 		return false
 	}
 	rest := b[at:min(len(b), at+maxMove)]
-	if isEscaped || len(rest) == len(moveName) || !strings.ContainsRune(" \t\r", rune(rest[len(moveName)])) {
-		return isEscaped || len(rest) > len(moveName) && strings.ContainsRune(`\"'`, rune(rest[len(moveName)]))
+	if len(rest) == len(moveName) {
+		return false
 	}
-	isIn := func(name string) bool { return bytes.Contains(rest, []byte(name)) }
+	behind := rest[len(moveName)]
+	switch behind {
+	case '\\', '"', '\'':
+		return true // the command goes on in a way that is not read here
+	case ' ', '\t', '\r':
+		return m.mayMoveIn(rest)
+	}
+	return false
+}
+
+// mayMoveIn reports whether a command at the beginning of a string in a file may move something to the path.
+// The string may be JSON in a string, and that, too.
+func (m *Moves) mayMoveIn(rest []byte) bool {
+	isIn := func(name string) bool {
+		return bytes.Contains(rest, []byte(name))
+	}
 	for range maxEscapes {
-		if !slices.ContainsFunc(m.names, isIn) && !bytes.Contains(rest, []byte(`\u`)) {
+		mayHaveName := slices.ContainsFunc(m.names, isIn) || isIn(`\u`)
+		if !mayHaveName {
 			return false
 		}
 		body := rest[:stringEnd(rest)]
@@ -74,38 +92,45 @@ func (m *Moves) accept(b []byte, at int) bool {
 		if m.mayMove(string(text)) {
 			return true
 		}
-		if len(text) == len(body) {
-			break // nothing was escaped
+		isPlain := len(text) == len(body)
+		if isPlain {
+			return false
 		}
 		rest = text
 	}
 	return false
 }
 
-// mayMove reports whether a command may move something to the path. One that cannot be read alone may.
+// mayMove reports whether a command may move something to the path. If its first line is only a part of the
+// command, it may if it has a part of the path.
 func (m *Moves) mayMove(text string) bool {
 	line, _, _ := strings.Cut(text, "\n")
 	moves, _ := renames.Find(line, renames.WorkingDirectory{})
 	if len(moves) > 0 {
 		return slices.ContainsFunc(moves, m.mayReach)
 	}
-	return slices.ContainsFunc(m.names, func(name string) bool { return strings.Contains(line, name) })
+	return slices.ContainsFunc(m.names, func(name string) bool {
+		return strings.Contains(line, name)
+	})
 }
 
-// beginsName reports whether no name goes on at an offset.
+// beginsName reports whether a name begins at an offset: the byte before it is not a part of the name.
 func beginsName(b []byte, at int) bool {
 	if at == 0 {
 		return true
 	}
 	before := b[at-1]
-	if at > 1 && b[at-2] == '\\' && (before == 'n' || before == 't' || before == 'r') {
+	isEscape := at > 1 && b[at-2] == '\\' && (before == 'n' || before == 't' || before == 'r')
+	if isEscape {
 		return true // behind a newline or a tab
 	}
 	isLetter := before >= 'a' && before <= 'z' || before >= 'A' && before <= 'Z'
-	return !isLetter && (before < '0' || before > '9') && before != '_' && before != '-' && before != '.'
+	isDigit := before >= '0' && before <= '9'
+	isSign := before == '_' || before == '-' || before == '.'
+	return !isLetter && !isDigit && !isSign
 }
 
-// stringEnd returns where a string of JSON ends, of which a text is the rest.
+// stringEnd returns the offset of the quote that ends a string of JSON, for a text from within the string on.
 func stringEnd(text []byte) int {
 	isEscaped := false
 	for i, c := range text {
@@ -119,8 +144,10 @@ func stringEnd(text []byte) int {
 
 // mayReach reports whether a move may end at the path or above it, by the last names alone.
 func (m *Moves) mayReach(move renames.Move) bool {
-	isIn := func(name string) bool { return slices.Contains(m.names, path.Base(name)) }
-	return isIn(move.To) || slices.ContainsFunc(move.From, isIn)
+	isPart := func(name string) bool {
+		return slices.Contains(m.names, path.Base(name))
+	}
+	return isPart(move.To) || slices.ContainsFunc(move.From, isPart)
 }
 
 // Checker implements Matcher.
@@ -163,31 +190,32 @@ type EarlierPath struct {
 	Above string
 }
 
-// Earlier returns the earlier paths by a call of a shell that begins in a directory, in a session with a
-// header: those of each move, the last move's last.
+// Earlier returns the earlier paths by a call of a shell that begins in a directory: a list for each move, in
+// the order of the command. header is the header of the session.
 func (m *Moves) Earlier(header rawjson.Value, shell message.ShellCall, dir renames.WorkingDirectory) [][]EarlierPath {
 	return m.earlier(m.to.pathsOf(header), shell, dir)
 }
 
-// earlier is Earlier for the paths of a session.
+// earlier is Earlier for the paths of a session. A path below ~ may be below each home directory.
 func (m *Moves) earlier(p *paths, shell message.ShellCall, dir renames.WorkingDirectory) (all [][]EarlierPath) {
 	if !strings.Contains(shell.Command, moveName) {
 		return nil
 	}
 	moves, _ := renames.Find(shell.Command, dir)
 	for _, move := range moves {
-		var of []EarlierPath
+		var earlier []EarlierPath
 		for _, from := range move.From {
 			homes := []string{""}
 			if strings.HasPrefix(from, "~") || strings.HasPrefix(move.To, "~") {
 				homes = p.homes
 			}
 			for _, home := range homes {
-				of = append(of, m.earlierBy(move, p.absolute(from, home), p.absolute(move.To, home))...)
+				byMove := m.earlierBy(move, p.absolute(from, home), p.absolute(move.To, home))
+				earlier = append(earlier, byMove...)
 			}
 		}
-		if len(of) > 0 {
-			all = append(all, slices.Compact(of))
+		if len(earlier) > 0 {
+			all = append(all, slices.Compact(earlier))
 		}
 	}
 	return all
@@ -210,7 +238,8 @@ func (p *paths) absolute(name, home string) string {
 	return path.Join(p.cwd, name)
 }
 
-// earlierBy returns the earlier paths by the move of one file or directory.
+// earlierBy returns the earlier paths by the move of one file or directory. For the file /a/b/c, the move of /b
+// to /a gives /b/c if /a was a directory that b went into, and /b/b/c if b became /a.
 func (m *Moves) earlierBy(move renames.Move, from, to string) (all []EarlierPath) {
 	if from == "" || to == "" {
 		return nil
@@ -223,5 +252,7 @@ func (m *Moves) earlierBy(move renames.Move, from, to string) (all []EarlierPath
 	if move.Onto && isBelow(file, to) && to != "/" {
 		all = append(all, EarlierPath{Path: from + file[len(to):], Above: to})
 	}
-	return slices.DeleteFunc(all, func(e EarlierPath) bool { return e.Path == file })
+	return slices.DeleteFunc(all, func(e EarlierPath) bool {
+		return e.Path == file
+	})
 }

@@ -15,7 +15,14 @@ import (
 )
 
 // Needle is a part of a word that a file has wherever its text has the word: as it is, or with some
-// characters as \uXXXX. A match need not be the word.
+// characters as \uXXXX. A match need not be the word. For the word "öl", which matches any case, it has
+//
+//	want   C3 B6 6C             the bytes of one spelling
+//	mask   FF DF DF             the bits that both cases have in common
+//	runes  ö Ö, l L
+//	pair   C3 and B6 & DF       the two rarest neighbours, which the hot loop looks for
+//
+// So a file with "öl", "ÖL" or "\u00f6l" is found.
 type Needle struct {
 	want, mask []byte   // the bytes, and their significant bits
 	runes      [][]rune // the spellings of each character
@@ -34,13 +41,15 @@ type Needle struct {
 // longestRune is the maximum size of a character in JSON: a surrogate pair of two escapes.
 const longestRune = 12
 
-// newNeedle returns the best needle of a word, or nil: a character whose spellings differ in
-// length, or that has further ones, cannot be in it.
-func newNeedle(w *word) (best *Needle) {
+// newNeedle returns the best needle of a word, or nil if there is none. A needle ends before a character whose
+// spellings differ in length, or that has other escapes than \uXXXX, and the next one begins behind it.
+func newNeedle(w *word) *Needle {
+	var best *Needle
 	n := &Needle{}
-	finish := func() {
+	endNeedle := func() {
 		n.choosePair()
-		if n.score > 0 && (best == nil || n.score > best.score) {
+		isBetter := best == nil || n.score > best.score
+		if n.score > 0 && isBetter {
 			best = n
 		}
 		n = &Needle{}
@@ -48,14 +57,19 @@ func newNeedle(w *word) (best *Needle) {
 	for _, r := range w.text {
 		// These have escapes of their own, which end in the character. It can only begin a needle.
 		if r == '"' || r == '\\' || r == '/' {
-			finish()
+			endNeedle()
 		}
 		// U+FFFD also means bytes that are not UTF-8.
-		if r < ' ' || r == utf8.RuneError || !n.add(r, w.exact) {
-			finish()
+		if r < ' ' || r == utf8.RuneError {
+			endNeedle()
+			continue
+		}
+		isAdded := n.add(r, w.exact)
+		if !isAdded {
+			endNeedle()
 		}
 	}
-	finish()
+	endNeedle()
 	return best
 }
 
@@ -96,33 +110,37 @@ func variants(r rune, exact bool) []rune {
 // common are the frequent bytes of session files, the most frequent first.
 const common = "\"e tanois\\rlcdu:mp,gfh0bk_y1-v.w2/3x45{}67j89(=)zq'[];*+<>#@`$"
 
-// rarity is about the binary logarithm of the number of bytes for one that is c, by a mask.
+// rarity returns how rare the bytes are that equal c by a mask: about the binary logarithm of the bytes of a
+// session file for one of them, from 3 to 12.
 func rarity(c, mask byte) int {
-	r := 12
+	rarest := 12
 	for i := range len(common) {
-		if (common[i]^c)&mask == 0 {
-			r = min(r, 3+i/8)
+		isLike := (common[i]^c)&mask == 0
+		if isLike {
+			rarest = min(rarest, 3+i/8)
 		}
 	}
-	return r
+	return rarest
 }
 
-// choosePair sets the rarest pair. A single byte is paired with any.
+// choosePair sets the rarest pair of neighbouring bytes, and the score. The last byte makes a pair with any
+// byte, which is chosen only if there is no other.
 func (n *Needle) choosePair() {
 	best := 0
 	for i := range n.want {
-		r := rarity(n.want[i], n.mask[i])
-		n.score += r
-		var second, mask byte
+		pairRarity := rarity(n.want[i], n.mask[i])
+		n.score += pairRarity
+		var second, secondMask byte
 		if i+1 < len(n.want) {
 			second = n.want[i+1]
-			mask = n.mask[i+1]
-			r += rarity(second, mask)
+			secondMask = n.mask[i+1]
+			pairRarity += rarity(second, secondMask)
 		}
-		if r > best && (mask != 0 || best == 0) {
-			best = r
+		isWhole := secondMask != 0
+		if pairRarity > best && (isWhole || best == 0) {
+			best = pairRarity
 			n.at = i
-			n.pair = newPair(n.want[i], n.mask[i], second, mask)
+			n.pair = newPair(n.want[i], n.mask[i], second, secondMask)
 		}
 	}
 }
@@ -139,12 +157,23 @@ func (n *Needle) reach() int {
 // isInRaw reports whether a file with JSON within strings, as in arguments of calls, has the
 // needle: surrogate pairs of escapes are not found there.
 func (n *Needle) isInRaw() bool {
-	return n != nil && (n.or == nil || n.or.isInRaw()) && !slices.ContainsFunc(n.runes, func(all []rune) bool {
-		return slices.ContainsFunc(all, func(r rune) bool { return r > 0xFFFF })
-	})
+	if n == nil {
+		return false
+	}
+	for alternative := n; alternative != nil; alternative = alternative.or {
+		for _, spellings := range alternative.runes {
+			needsPair := slices.ContainsFunc(spellings, func(r rune) bool {
+				return r > 0xFFFF
+			})
+			if needsPair {
+				return false
+			}
+		}
+	}
+	return true
 }
 
-// anywhere returns the needle for any string.
+// anywhere returns the needle without its test of places.
 func (n *Needle) anywhere() *Needle {
 	all := *n
 	all.accept = nil
@@ -197,9 +226,13 @@ func (n *Needle) index(text []byte) int {
 	return -1
 }
 
-// isAt reports whether the pair or an escape of an occurrence is at an offset of b.
+// isAt reports whether the pair of an occurrence, or an escaped character of it, is at an offset of b.
 func (n *Needle) isAt(b []byte, i int) bool {
-	return (n.isPlain(b, i-n.at) || n.beginsEscaped(b[i:])) && (n.accept == nil || n.accept(b, i))
+	occurs := n.isPlain(b, i-n.at) || n.beginsEscaped(b[i:])
+	if !occurs {
+		return false
+	}
+	return n.accept == nil || n.accept(b, i)
 }
 
 // isPlain reports whether the bytes are at an offset of b.
@@ -251,6 +284,7 @@ func (n *Needle) follow(b []byte, k int) bool {
 // pair is two neighbouring bytes with masks, or an escape's beginning, as pair_amd64.s has it.
 type pair struct{ firstMask, first, secondMask, second, backslash, u byte }
 
+// newPair returns the pair of two bytes with their significant bits.
 func newPair(first, firstMask, second, secondMask byte) pair {
 	return pair{
 		firstMask:  firstMask,
@@ -262,22 +296,27 @@ func newPair(first, firstMask, second, secondMask byte) pair {
 	}
 }
 
-// at reports whether one of the pairs may be at an offset of b, whose last byte is only a half.
+// at reports whether the bytes or an escape may be at an offset of b. At the last byte their first half counts.
 func (p *pair) at(b []byte, i int) bool {
+	isFirst := b[i]&p.firstMask == p.first
+	isBackslash := b[i] == p.backslash
 	if i+1 == len(b) {
-		return b[i]&p.firstMask == p.first || b[i] == p.backslash
+		return isFirst || isBackslash
 	}
-	return b[i]&p.firstMask == p.first && b[i+1]&p.secondMask == p.second || b[i] == p.backslash && b[i+1] == p.u
+	next := b[i+1]
+	return isFirst && next&p.secondMask == p.second || isBackslash && next == p.u
 }
 
-// next returns the first offset from i on at which one of the pairs may be, or len(b). This is the
-// hot loop.
+// next returns the first offset from i on at which the bytes or an escape may be, or len(b). This is the
+// hot loop: it looks at 32 offsets at once, then at 8, then at each.
 func (p *pair) next(b []byte, i int) int {
 	n := (len(b) - i - 1) &^ 31
 	if n > 0 && cpu.X86.HasAVX2 {
 		i += nextAVX2(&b[i], n, p)
 	}
-	for i = p.nextInWords(b, i); i < len(b) && !p.at(b, i); i++ {
+	i = p.nextInWords(b, i)
+	for i < len(b) && !p.at(b, i) {
+		i++
 	}
 	return i
 }
@@ -287,8 +326,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// nextInWords is next for eight offsets at once, except for the last bytes of b: no pair is before
-// it.
+// nextInWords returns an offset from i on such that no pair is before it: the eight offsets from it on have one,
+// or they are the last ones of b.
 func (p *pair) nextInWords(b []byte, i int) int {
 	firstMask := lows * uint64(p.firstMask)
 	first := lows * uint64(p.first)

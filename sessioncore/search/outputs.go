@@ -28,33 +28,41 @@ func outputsOf(file string) string {
 	return path.Join(session, outputsDir)
 }
 
-// inOutputs reports whether one of a session's long results may have a hit.
-func (w *worker) inOutputs(ctx context.Context, file string, needle *Needle) (found bool, err error) {
-	_, ok := w.m.(*Query)
-	if !ok {
+// inOutputs reports whether one of a session's long results may have a hit. Results that cannot be read have none.
+func (w *worker) inOutputs(ctx context.Context, file string, needle *Needle) (bool, error) {
+	_, isQuery := w.m.(*Query)
+	if !isQuery {
 		return false, nil
 	}
 	if needle != nil {
 		needle = needle.anywhere()
 	}
 	dir := outputsOf(file)
-	items, _ := storage.List(w.s.Files, dir) // after an error there are none, or none can be read
+	items, _ := storage.List(w.s.Files, dir)
 	for _, item := range items {
-		if item.Kind != storage.KindFile || found {
+		if item.Kind != storage.KindFile {
 			continue
 		}
-		obj, err := w.s.Files.Open(path.Join(dir, item.Name))
-		if err != nil {
-			continue
+		if w.isInOutput(ctx, path.Join(dir, item.Name), needle) {
+			return true, ctx.Err()
 		}
-		st, err := obj.Stat()
-		if err == nil {
-			lines, err := w.scanner.find(ctx, obj, min(st.Size, maxOutput), needle)
-			found = err == nil && len(lines) > 0
-		}
-		_ = obj.Close()
 	}
-	return found, ctx.Err()
+	return false, ctx.Err()
+}
+
+// isInOutput reports whether the needle is in the beginning of a long result.
+func (w *worker) isInOutput(ctx context.Context, name string, needle *Needle) bool {
+	obj, err := w.s.Files.Open(name)
+	if err != nil {
+		return false
+	}
+	defer obj.Close()
+	st, err := obj.Stat()
+	if err != nil {
+		return false
+	}
+	lines, err := w.scanner.find(ctx, obj, min(st.Size, maxOutput), needle)
+	return err == nil && len(lines) > 0
 }
 
 // orOutputs returns a needle that also finds the entries that name long results.
@@ -68,29 +76,35 @@ func (n *Needle) orOutputs() *Needle {
 	return &name
 }
 
-// outputName returns the file name of an entry's first long result, or "", and the text behind it.
+// outputName returns the name of the first long result that a text names, or "", and the text behind it.
 func outputName(text rawjson.Value) (string, rawjson.Value) {
 	_, rest, _ := bytes.Cut(text, []byte(outputsDir))
 	name := bytes.TrimLeft(rest, `/\`)
+	isPath := len(name) < len(rest)
 	end := bytes.IndexAny(name, `"\</`)
-	if len(name) == len(rest) || end <= 0 || end > maxName || storage.CheckName(string(name[:end])) != nil {
+	if !isPath || end <= 0 || end > maxName {
 		return "", rest
 	}
-	return string(name[:end]), rest
+	file := string(name[:end])
+	if storage.CheckName(file) != nil {
+		return "", rest
+	}
+	return file, rest
 }
 
-// output returns the long results of an entry.
+// output returns the long results of an entry, one after the other, each once where its name is repeated.
 func (w *worker) output(file string, text rawjson.Value) (output []byte) {
-	name := ""
-	for before := ""; len(text) > 0 && len(output) < maxOutput; before = name {
-		name, text = outputName(text)
-		if name == "" || name == before {
-			continue
+	before := ""
+	for len(text) > 0 && len(output) < maxOutput {
+		name, rest := outputName(text)
+		text = rest
+		if name != "" && name != before {
+			more, err := storage.ReadFile(w.s.Files, path.Join(outputsOf(file), name), int64(maxOutput-len(output)))
+			if err == nil {
+				output = append(output, more...)
+			}
 		}
-		more, err := storage.ReadFile(w.s.Files, path.Join(outputsOf(file), name), int64(maxOutput-len(output)))
-		if err == nil {
-			output = append(output, more...)
-		}
+		before = name
 	}
 	return output
 }

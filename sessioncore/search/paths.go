@@ -48,35 +48,41 @@ func (p *paths) isEverywhere() bool {
 	return p.needle == nil || slices.ContainsFunc(append(p.homes, p.cwd), p.isBelow)
 }
 
-// homeAbove returns the home directory at or above a directory, by its usual names, or "".
+// homeAbove returns the home directory at or above a directory, by its usual names, or "": /home/NAME,
+// /Users/NAME, /C:/Users/NAME or /root.
 func homeAbove(dir string) string {
-	at := strings.Split(dir, "/")
-	if len(at) > 1 && strings.HasSuffix(at[1], ":") {
-		at = at[1:]
+	parts := strings.Split(dir, "/") // the first one is empty
+	users := 1
+	if len(parts) > 1 && strings.HasSuffix(parts[1], ":") {
+		users = 2
 	}
-	switch {
-	case len(at) > 2 && (at[1] == "home" || strings.EqualFold(at[1], "Users")):
-		return strings.TrimSuffix(dir, strings.TrimPrefix(strings.Join(at, "/"), strings.Join(at[:3], "/")))
-	case len(at) > 1 && at[1] == "root":
+	if len(parts) <= users {
+		return ""
+	}
+	isUsers := parts[users] == "home" || strings.EqualFold(parts[users], "Users")
+	if isUsers && len(parts) > users+1 {
+		return strings.Join(parts[:users+2], "/")
+	}
+	if parts[users] == "root" {
 		return "/root"
 	}
 	return ""
 }
 
-// fileOf returns the file of a path in a call if it is the searched file or below it, else "". A
-// colon separates lines of the file or names in it.
+// fileOf returns the clean path of a name in a call if it is the searched file or below it, else "". Behind a
+// colon a name may have the numbers of lines, or names in the file.
 func (p *paths) fileOf(name string) string {
 	name = strings.TrimPrefix(name, "file://")
 	if name == "" || strings.Contains(name, "://") {
 		return ""
 	}
-	drive := 0
+	drive := 0 // the length of a drive of Windows
 	_, windows, _ := names.AbsPath(name)
 	if windows {
 		drive = strings.IndexByte(name, ':') + 1
 	}
-	before, _, ok := strings.Cut(name[drive:], ":")
-	if ok && before != "" {
+	before, _, hasColon := strings.Cut(name[drive:], ":")
+	if hasColon && before != "" {
 		file := p.below(name[:drive] + before)
 		if file != "" {
 			return file
@@ -85,7 +91,7 @@ func (p *paths) fileOf(name string) string {
 	return p.below(name)
 }
 
-// isNamed reports whether a path in a call is that of the file or below it.
+// isNamed reports whether a path in a call is the file's, or below it.
 func (p *paths) isNamed(name string) bool { return p.fileOf(name) != "" }
 
 // below is fileOf for a path without lines.
@@ -147,8 +153,14 @@ func foldedPath(name string) string {
 	return clean
 }
 
-// isBelow reports whether a directory is dir or below it.
+// isBelow reports whether a name is dir, or a path below it. Both are clean.
 func isBelow(name, dir string) bool {
-	return name == dir || dir == "/" && strings.HasPrefix(name, "/") ||
-		len(name) > len(dir) && name[:len(dir)] == dir && name[len(dir)] == '/'
+	if name == dir {
+		return true
+	}
+	if dir == "/" {
+		return strings.HasPrefix(name, "/")
+	}
+	rest, isPrefix := strings.CutPrefix(name, dir)
+	return isPrefix && rest[0] == '/'
 }

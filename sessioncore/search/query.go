@@ -52,7 +52,7 @@ func ParseQuery(text string) (*Query, error) { return Parser{}.Query(text) }
 // Parser parses queries. The zero value knows no relative directories.
 type Parser struct {
 	Dir  string // the directory in which relative paths begin; "" for none
-	Home string // the one that ~ stands for; "" for none
+	Home string // the home directory, which ~ stands for; "" for none
 }
 
 // Query parses a query without percent-encoding. The error wraps ErrQuery.
@@ -74,6 +74,7 @@ func (p Parser) Regexp(pattern, text string) (*Query, error) {
 	return q.parse(text)
 }
 
+// parse parses the text of the query, whose words are there already for a regular expression.
 func (q *Query) parse(text string) (*Query, error) {
 	if len(text) > maxQuery {
 		return nil, q.wrong("it has more than %d bytes", maxQuery)
@@ -81,23 +82,28 @@ func (q *Query) parse(text string) (*Query, error) {
 	if !utf8.ValidString(text) {
 		return nil, q.wrong("it is not UTF-8")
 	}
-	used := map[string]bool{}
+	used := map[string]bool{} // the keys so far
 	isFirst := true
-	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
-		var t term
-		var err error
-		word := rest
-		t, rest, err = q.cut(rest)
-		if err == nil && !isFirst && t.key == "" && !t.not && word[0] != '"' {
-			err = q.checkOperator(t.text, rest)
-		}
-		isFirst = false
-		if err == nil {
-			err = q.add(t, used)
-		}
+	rest := strings.TrimSpace(text)
+	for rest != "" {
+		isPhrase := rest[0] == '"'
+		t, behind, err := q.cut(rest)
 		if err != nil {
 			return nil, err
 		}
+		mayBeOperator := !isFirst && t.key == "" && !t.not && !isPhrase
+		if mayBeOperator {
+			err = q.checkOperator(t.text, behind)
+			if err != nil {
+				return nil, err
+			}
+		}
+		err = q.add(t, used)
+		if err != nil {
+			return nil, err
+		}
+		isFirst = false
+		rest = strings.TrimSpace(behind)
 	}
 	if len(q.words) == 0 && len(used) == 0 {
 		if len(q.without) > 0 {
@@ -112,6 +118,7 @@ func (q *Query) parse(text string) (*Query, error) {
 	return q, nil
 }
 
+// wrong returns an error that wraps ErrQuery.
 func (q *Query) wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrQuery, fmt.Errorf(format, args...))
 }
@@ -155,7 +162,7 @@ func meantKey(word, value string) string {
 	return ""
 }
 
-// isSlip reports whether two words differ in one letter, or in two that changed places.
+// isSlip reports whether two words differ in one letter, or in two neighbours that changed places.
 func isSlip(a, b string) bool {
 	for a != "" && b != "" && a[0] == b[0] {
 		a = a[1:]
@@ -165,10 +172,13 @@ func isSlip(a, b string) bool {
 		a = a[:len(a)-1]
 		b = b[:len(b)-1]
 	}
-	return max(len(a), len(b)) == 1 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
+	if max(len(a), len(b)) == 1 {
+		return true
+	}
+	return len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
 }
 
-// cut cuts the first term off a query.
+// cut cuts the first term off a query, which does not begin with a blank.
 func (q *Query) cut(text string) (t term, rest string, err error) {
 	if len(text) > 1 && text[0] == '-' {
 		r, _ := utf8.DecodeRuneInString(text[1:])
@@ -181,8 +191,8 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 	if end < 0 {
 		end = len(text)
 	}
-	word, value, ok := strings.Cut(text[:end], ":")
-	if ok && text[0] != '"' {
+	word, value, hasColon := strings.Cut(text[:end], ":")
+	if hasColon && text[0] != '"' {
 		t.key = meantKey(word, value)
 		if t.key != "" && t.key != word {
 			const why = "%q is not a key; these are: %s:. Put a word into quotes that is to be found as it is"
@@ -193,24 +203,28 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 			end = len(value)
 		}
 	}
-	if !strings.HasPrefix(text, `"`) {
-		t.text = text[:end]
-		return t, text[end:], nil
+	if strings.HasPrefix(text, `"`) {
+		t.text, rest, err = q.cutPhrase(text)
+		if err == nil && t.text == "" && t.key == "" {
+			err = q.wrong("a phrase is empty")
+		}
+		return t, rest, err
 	}
-	end = strings.IndexByte(text[1:], '"')
-	if end < 0 {
-		return t, "", q.wrong(`a phrase begins with a " and does not end with one`)
+	t.text = text[:end]
+	return t, text[end:], nil
+}
+
+// cutPhrase cuts a phrase in quotes off a text.
+func (q *Query) cutPhrase(text string) (phrase, rest string, err error) {
+	phrase, rest, isClosed := strings.Cut(text[1:], `"`)
+	if !isClosed {
+		return "", "", q.wrong(`a phrase begins with a " and does not end with one`)
 	}
-	t.text = text[1 : 1+end]
-	rest = text[end+2:]
-	r, _ := utf8.DecodeRuneInString(rest)
-	if rest != "" && !unicode.IsSpace(r) {
-		return t, "", q.wrong(`what comes after a phrase needs a blank before it`)
+	behind, _ := utf8.DecodeRuneInString(rest)
+	if rest != "" && !unicode.IsSpace(behind) {
+		return "", "", q.wrong(`what comes after a phrase needs a blank before it`)
 	}
-	if t.text == "" && t.key == "" {
-		return t, "", q.wrong("a phrase is empty")
-	}
-	return t, rest, nil
+	return phrase, rest, nil
 }
 
 // add adds a term; used are the keys before it.
@@ -288,14 +302,16 @@ func (q *Query) beginning(t term) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, q.wrong("%s: needs %w", t.key, err)
 	}
-	q.relative = q.relative || s.Relative
+	if s.Relative {
+		q.relative = true
+	}
 	return s.Begin, nil
 }
 
 // Archive reports whether the query is for archived sessions, which are in another storage.
 func (q *Query) Archive() bool { return q.archive }
 
-// isOver reports whether a file of a time has nothing that is after the query's date.
+// isOver reports whether a file was last modified before after:, so that it can have no hits.
 func (q *Query) isOver(modified time.Time) bool {
 	return modified.Add(storage.ClockMargin).Before(q.after)
 }
@@ -327,31 +343,35 @@ func (q *Query) Checker(_ rawjson.Value, title string) Checker {
 	if q.title != nil && !q.title.isIn([]byte(title)) {
 		return nil
 	}
-	longest := 0
-	for _, w := range append(q.words[:len(q.words):len(q.words)], q.without...) {
-		longest = max(longest, longestFold*len(w.text))
+	overlap := 0
+	for _, w := range slices.Concat(q.words, q.without) {
+		overlap = max(overlap, longestFold*len(w.text))
 	}
-	if slices.ContainsFunc(q.words, func(w *word) bool { return w.isPattern }) {
-		longest = -1
+	for _, w := range q.words {
+		if w.isPattern {
+			overlap = -1
+		}
 	}
-	return &checker{q: q, found: make([]bool, len(q.words)), overlap: longest}
+	return &checker{q: q, found: make([]bool, len(q.words)), overlap: overlap}
 }
 
-// chooseNeedle returns the needle of the rarest word, else of the title, anywhere, or nil.
+// chooseNeedle returns the needle of the rarest word or tool; if none has a needle, the title's, which may be on
+// any line; or nil.
 func (q *Query) chooseNeedle() *Needle {
 	words := q.words
 	if q.tool != nil {
-		words = append(words[:len(words):len(words)], q.tool)
+		words = append(slices.Clip(words), q.tool)
 	}
 	var best *Needle
 	for _, w := range words {
 		best = better(best, w.needle())
 	}
-	if best == nil && q.title != nil {
-		best = newNeedle(q.title)
-		if best != nil {
-			best.anyLine = true
-		}
+	if best != nil || q.title == nil {
+		return best
+	}
+	best = newNeedle(q.title)
+	if best != nil {
+		best.anyLine = true
 	}
 	return best
 }

@@ -42,8 +42,8 @@ type SearchedSessions struct {
 	Memory *budget.Budget
 	// Limit bounds the hits; 0 for all.
 	Limit int
-	// Within are absolute directories. If there are any, only sessions count whose working directory is one of
-	// them or below one. It is not changed once a search has begun.
+	// Within are absolute directories. If there are any, only sessions count that work in one of them or below
+	// one. It is not changed once a search has begun.
 	Within []string
 }
 
@@ -96,8 +96,10 @@ func New(s SearchedSessions) *Searcher {
 		s.Agents = func() []string { return nil }
 	}
 	searcher := &Searcher{
-		SearchedSessions: s, store: sessioncore.NewStore(s.Files), running: semaphore.NewWeighted(maxRunning),
-		hold: s.Memory.Kept(),
+		SearchedSessions: s,
+		store:            sessioncore.NewStore(s.Files),
+		running:          semaphore.NewWeighted(maxRunning),
+		hold:             s.Memory.Kept(),
 	}
 	searcher.memos, _ = simplelru.NewLRU[string, *memo](maxMemos, nil)
 	s.Memory.OnFull(searcher.evict)
@@ -140,7 +142,8 @@ func (s *Searcher) SearchIn(ctx context.Context, m Matcher, name string) (*Resul
 	if err != nil {
 		return nil, err
 	}
-	return s.searchFiles(ctx, m, keyOf(m, name), []searchedFile{{name, st, true}})
+	file := searchedFile{name: name, Stat: st, hasOutputs: true}
+	return s.searchFiles(ctx, m, keyOf(m, name), []searchedFile{file})
 }
 
 // Count returns the sessions with hits, the latest modified first, and unread ones, without limit.
@@ -159,14 +162,16 @@ func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*FileHits, 
 	return g.sessions(), g.unread, nil
 }
 
-// searchFiles returns the hits in files, and caches them.
+// searchFiles returns the hits in files, and caches them. It reads the files that changed since the cached
+// result. After an error the cache has the files that were searched.
 func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files []searchedFile) (*Result, error) {
 	known := s.memo(key)
 	now := &memo{key: key, found: make(map[string]*FileHits, len(files)), result: known.result}
 	q, isQuery := m.(*Query)
+	isLasting := !isQuery || !q.relative // the query means the same today
 	for _, f := range files {
 		found := known.found[f.name]
-		if found.isOf(f.Stat) && !(isQuery && q.relative) {
+		if isLasting && found.isOf(f.Stat) {
 			now.found[f.name] = found
 		}
 	}
@@ -175,45 +180,42 @@ func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files
 		now.found[f.File] = f
 		return g.add(f)
 	})
-	if err == nil {
-		now.result = g.result()
-		_, now.result.calls = m.(*Touched)
-		for _, f := range files {
-			now.result.Modified = max(now.result.Modified, f.Modified)
-		}
-	}
-	s.remember(now)
 	if err != nil {
+		s.remember(now)
 		return nil, err
 	}
+	now.result = g.result()
+	_, now.result.calls = m.(*Touched)
+	for _, f := range files {
+		now.result.Modified = max(now.result.Modified, f.Modified)
+	}
+	s.remember(now)
 	return now.result, nil
 }
 
-// each calls f with the results of files, in their order, until it returns false. Workers like w read
-// those that are not in known.
+// each calls f with the results of files, in their order, until it returns false. Workers like w search the
+// files without a result in known, from the first such file on.
 func (s *Searcher) each(
 	ctx context.Context, w worker, files []searchedFile, known map[string]*FileHits, f func(*FileHits) bool,
-) (err error) {
-	var rest *reading
-	defer func() {
-		if rest != nil {
-			rest.end()
-			s.running.Release(1)
-		}
-	}()
-	for i, at := range files {
-		found := known[at.name]
-		if found == nil {
-			if rest == nil {
-				err := s.running.Acquire(ctx, 1)
-				if err != nil {
-					return err
-				}
-				isKnown := func(f searchedFile) bool { return known[f.name] != nil }
-				unknown := slices.DeleteFunc(slices.Clone(files[i:]), isKnown)
-				rest = startReading(ctx, w, unknown)
+) error {
+	isKnown := func(f searchedFile) bool {
+		return known[f.name] != nil
+	}
+	var unknown *reading
+	for i, file := range files {
+		found := known[file.name]
+		if found == nil && unknown == nil {
+			err := s.running.Acquire(ctx, 1)
+			if err != nil {
+				return err
 			}
-			found, err = rest.next()
+			defer s.running.Release(1)
+			unknown = startReading(ctx, w, slices.DeleteFunc(slices.Clone(files[i:]), isKnown))
+			defer unknown.end()
+		}
+		if found == nil {
+			var err error
+			found, err = unknown.next()
 			if err != nil {
 				return err
 			}
@@ -236,12 +238,12 @@ type memo struct {
 // keyOf returns the cache key for a session, or for all of them if name is empty.
 func keyOf(m Matcher, name string) string { return name + "\x00" + m.Key() }
 
-// memo returns the cached result for a key.
+// memo returns the cached result for a key, an empty one if there is none.
 func (s *Searcher) memo(key string) *memo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, ok := s.memos.Get(key)
-	if ok {
+	m, isKnown := s.memos.Get(key)
+	if isKnown {
 		return m
 	}
 	return &memo{}
@@ -313,60 +315,95 @@ type searchedFile struct {
 const maxDepth = 32
 
 // sessionFiles returns all session files, the latest first. It skips unreadable directories.
-func sessionFiles(ctx context.Context, files storage.Files) (all []searchedFile, err error) {
-	var mu sync.Mutex // guards all and outputs
-	outputs := map[string]bool{}
-	var listing errgroup.Group
-	listing.SetLimit(runtime.GOMAXPROCS(0))
-	var list func(dir string, depth int) error
-	list = func(dir string, depth int) (err error) {
-		defer storage.RecoverTo(&err)
-		err = ctx.Err()
-		if err != nil {
-			return err
-		}
-		items, err := storage.ListStat(files, dir, mayHoldSessions)
-		if err != nil && dir == "" && !storage.IsMissing(err) {
-			return err
-		}
-		for _, item := range items {
-			name := path.Join(dir, item.Name)
-			mu.Lock()
-			if item.Kind == storage.KindFile {
-				all = append(all, searchedFile{name, item.Stat, false})
-			} else if item.Name == outputsDir {
-				outputs[name] = true
-			}
-			mu.Unlock()
-			below := func() error { return list(name, depth+1) }
-			if item.Kind == storage.KindDir && depth < maxDepth && !listing.TryGo(below) {
-				err := below()
-				if err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	err = list("", 1)
-	failed := listing.Wait()
+func sessionFiles(ctx context.Context, files storage.Files) ([]searchedFile, error) {
+	l := fileLister{files: files, outputs: map[string]bool{}}
+	l.running.SetLimit(runtime.GOMAXPROCS(0))
+	err := l.list(ctx, "", 1)
+	failed := l.running.Wait()
 	if err == nil {
 		err = failed
 	}
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		all[i].hasOutputs = outputs[outputsOf(all[i].name)]
+	for i := range l.found {
+		f := &l.found[i]
+		f.hasOutputs = l.outputs[outputsOf(f.name)]
 	}
-	slices.SortFunc(all, func(a, b searchedFile) int {
-		return cmp.Or(cmp.Compare(b.Modified, a.Modified), cmp.Compare(path.Base(b.name), path.Base(a.name)),
-			cmp.Compare(b.name, a.name))
-	})
-	return all, nil
+	slices.SortFunc(l.found, searchedFile.compare)
+	return l.found, nil
 }
 
+// fileLister lists the files of sessions in directories, several at a time.
+type fileLister struct {
+	files   storage.Files
+	running errgroup.Group
+
+	mu      sync.Mutex // guards the fields below
+	found   []searchedFile
+	outputs map[string]bool // the directories of long results
+}
+
+// list lists a directory and, up to maxDepth, those below. depth counts from 1.
+func (l *fileLister) list(ctx context.Context, dir string, depth int) (err error) {
+	defer storage.RecoverTo(&err)
+	err = ctx.Err()
+	if err != nil {
+		return err
+	}
+	items, err := storage.ListStat(l.files, dir, mayHoldSessions)
+	if err != nil && dir == "" && !storage.IsMissing(err) {
+		return err
+	}
+	for _, item := range items {
+		name := path.Join(dir, item.Name)
+		l.add(name, item)
+		if item.Kind != storage.KindDir || depth == maxDepth {
+			continue
+		}
+		below := func() error {
+			return l.list(ctx, name, depth+1)
+		}
+		isStarted := l.running.TryGo(below)
+		if isStarted {
+			continue
+		}
+		err := below()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a file of a session, or a directory of long results.
+func (l *fileLister) add(name string, item storage.StatItem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if item.Kind == storage.KindFile {
+		l.found = append(l.found, searchedFile{name: name, Stat: item.Stat})
+	} else if item.Name == outputsDir {
+		l.outputs[name] = true
+	}
+}
+
+// compare puts the latest file first, of one time the one with the greatest name.
+func (f searchedFile) compare(other searchedFile) int {
+	order := cmp.Compare(other.Modified, f.Modified)
+	if order == 0 {
+		order = cmp.Compare(path.Base(other.name), path.Base(f.name))
+	}
+	if order == 0 {
+		order = cmp.Compare(other.name, f.name)
+	}
+	return order
+}
+
+// mayHoldSessions reports whether a name is a directory, or a file of a session.
 func mayHoldSessions(item storage.Item) bool {
-	return item.Kind == storage.KindDir ||
-		item.Kind == storage.KindFile && item.Name[0] != '.' && strings.HasSuffix(item.Name, sessioncore.FileEnding)
+	if item.Kind == storage.KindDir {
+		return true
+	}
+	isHidden := item.Name[0] == '.'
+	return item.Kind == storage.KindFile && !isHidden && strings.HasSuffix(item.Name, sessioncore.FileEnding)
 }

@@ -13,13 +13,14 @@ import (
 
 // touchChecker checks entries of a session against a Touched.
 type touchChecker struct {
-	all     []*paths // of the file, and of the places where it was before
+	all     []*paths // the paths of the file, and of the places where it was before
 	others  *Others
-	time    time.Time                           // of the entry that is read
-	results map[sessioncore.Entry][]resultPaths // those with the file, by the entries of their calls
-	found   []string
-	uses    []string // of the current call: each tool with a resolved file
+	results map[sessioncore.Entry][]resultPaths // the results with the file, by the entries of their calls
 	prompt  Prompts
+
+	time  time.Time // of the entry that is read
+	found []string  // each tool with a name of the file in that entry: "read a.go"
+	uses  []string  // each tool with a clean path in the current call, so that one is found once
 }
 
 // resultPaths has the file names in a call's result.
@@ -29,8 +30,11 @@ type resultPaths struct {
 	names []namedFile
 }
 
-// namedFile is a file name, and the tool that the called one called with it, or "".
-type namedFile struct{ nested, name string }
+// namedFile is a file name in a result.
+type namedFile struct {
+	nested string // " " and the tool that the called tool called with the name, or ""
+	name   string
+}
 
 const (
 	// maxCallSteps bounds the entries between a result and its call, and maxAnswers the answers
@@ -92,53 +96,61 @@ func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text
 	return entry, err
 }
 
-// fileOf returns the file of a path in a call, if it is the searched file, or an earlier one of it at its
-// time, or below that, else "".
-func (c *touchChecker) fileOf(name string) (file string) {
+// fileOf returns the clean path of a name in a call, if it is the searched file or below it, else "". An
+// earlier path of the file counts up to the time when the file was moved.
+func (c *touchChecker) fileOf(name string) string {
 	for _, p := range c.all {
 		isLate := !p.until.IsZero() && c.time.After(p.until)
-		if file == "" && !isLate {
-			file = p.fileOf(name)
+		if isLate {
+			continue
+		}
+		file := p.fileOf(name)
+		if file != "" {
+			return file
 		}
 	}
-	return file
+	return ""
 }
 
-// namesIn returns the names of the file in a result: of files that the tool changed, and of those
-// in the calls that it made itself.
+// namesIn returns the names of the file in a result: among the files that the tool changed, and in the calls
+// that it made itself.
 func (c *touchChecker) namesIn(m *message.Members) (r resultPaths) {
 	size := 0
 	add := func(nested, name string) bool {
 		isOfFile := c.fileOf(name) != ""
 		if isOfFile && len(r.names) < maxNamed && size < maxNames {
-			r.names = append(r.names, namedFile{nested, name})
+			r.names = append(r.names, namedFile{nested: nested, name: name})
 			size += len(name)
 		}
 		return isOfFile
 	}
-	message.EachResultPath(m[message.Details], func(name string) bool { return add("", name) })
+	message.EachResultPath(m[message.Details], func(name string) bool {
+		return add("", name)
+	})
 	message.EachNested(m, func(call *message.Members) {
 		tool, _ := call[message.Name].Text()
-		message.EachPath(tool, call[message.Arguments], func(name string) bool { return add(" "+tool, name) })
+		message.EachPath(tool, call[message.Arguments], func(name string) bool {
+			return add(" "+tool, name)
+		})
 	})
 	return r
 }
 
-// callOf returns the entry of a result's call, by its id, or the result itself.
+// callOf returns the entry of a result's call, by its id, or the result itself if the call is not among the
+// entries before it.
 func callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id string) (sessioncore.Entry, error) {
 	answers := 0
-	isIn := false
 	e := s.Parent(result)
-	for n := 0; e != sessioncore.NoEntry && n < maxCallSteps && answers < maxAnswers; n++ {
+	for range maxCallSteps {
+		if e == sessioncore.NoEntry || answers == maxAnswers {
+			return result, nil
+		}
 		if s.IsMessage(e, sessioncore.RoleAssistant) {
 			text, err := s.EntryText(e)
 			if err != nil {
 				return result, err
 			}
-			message.EachCall(s.Message(e, text).Member("content"), func(b *message.Members) {
-				isIn = isIn || b[message.ID].Is(id)
-			})
-			if isIn {
+			if hasCall(s.Message(e, text), id) {
 				return e, nil
 			}
 			answers++
@@ -146,6 +158,17 @@ func callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id string) (sessi
 		e = s.Parent(e)
 	}
 	return result, nil
+}
+
+// hasCall reports whether a message has the call with an id.
+func hasCall(m rawjson.Value, id string) bool {
+	isThere := false
+	message.EachCall(m.Member("content"), func(call *message.Members) {
+		if call[message.ID].Is(id) {
+			isThere = true
+		}
+	})
+	return isThere
 }
 
 // callsBetween stands between two calls in the line of a hit.
@@ -159,23 +182,31 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	c.time = s.Time(e)
 	c.found = c.found[:0]
 	results := c.results[e]
-	message.EachCall(s.Message(e, text).Member("content"), func(b *message.Members) { results = c.call(b, results) })
-	for _, r := range results { // without a call
+	message.EachCall(s.Message(e, text).Member("content"), func(call *message.Members) {
+		results = c.call(call, results)
+	})
+	for _, r := range results { // those without a call
 		c.uses = c.uses[:0]
 		c.addResult(r.tool, r)
 	}
 	if len(c.found) == 0 {
 		return Hit{}, false
 	}
-	line := lineAt([]byte(strings.Join(c.found, callsBetween)), 0)
-	return Hit{Line: line, calls: slices.Clone(c.found), Prompt: c.prompt.Before(s, e)}, true
+	hit = Hit{
+		Line:   lineAt([]byte(strings.Join(c.found, callsBetween)), 0),
+		Prompt: c.prompt.Before(s, e),
+		calls:  slices.Clone(c.found),
+	}
+	return hit, true
 }
 
 // call adds the names in a call and in its results, and returns the results of other calls.
 func (c *touchChecker) call(b *message.Members, results []resultPaths) (others []resultPaths) {
 	c.uses = c.uses[:0]
 	tool, _ := b[message.Name].Text()
-	message.EachPath(tool, b[message.Arguments], func(name string) bool { return c.add(tool, name) })
+	message.EachPath(tool, b[message.Arguments], func(name string) bool {
+		return c.add(tool, name)
+	})
 	for _, r := range results {
 		if b[message.ID].Is(r.call) {
 			c.addResult(b[message.Name], r)
@@ -186,6 +217,7 @@ func (c *touchChecker) call(b *message.Members, results []resultPaths) (others [
 	return others
 }
 
+// addResult adds the names in a result of a tool.
 func (c *touchChecker) addResult(tool rawjson.Value, r resultPaths) {
 	name, _ := tool.Text()
 	for _, file := range r.names {
@@ -197,13 +229,17 @@ func (c *touchChecker) addResult(tool rawjson.Value, r resultPaths) {
 // matches.
 func (c *touchChecker) add(tool, name string) bool {
 	file := c.fileOf(name)
-	if file != "" && c.others != nil {
+	if file == "" {
+		return false
+	}
+	if c.others != nil {
 		c.others.add(file)
 	}
 	use := tool + " " + file
-	if file != "" && len(c.uses) < maxNamed && len(c.found) < maxNamed && !slices.Contains(c.uses, use) {
+	hasRoom := len(c.uses) < maxNamed && len(c.found) < maxNamed
+	if hasRoom && !slices.Contains(c.uses, use) {
 		c.uses = append(c.uses, use)
 		c.found = append(c.found, strings.TrimSpace(tool+" "+name))
 	}
-	return file != ""
+	return true
 }

@@ -19,27 +19,31 @@ type word struct {
 	isPattern bool           // the query has the pattern
 }
 
-// newWord returns a word. Without a capital it matches by Unicode's simple folding, in which ASCII
-// equals only ASCII: k is not the Kelvin sign, and ASCII words are found without decoding other text.
+// newWord returns a word. Without a capital it matches by Unicode's simple folding, except that ASCII equals
+// only ASCII: k is not the Kelvin sign. So ASCII words are found without decoding other text.
 func newWord(text string) *word {
 	w := &word{text: text, pattern: regexp.QuoteMeta(text)}
-	w.exact = strings.ContainsFunc(text, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) })
-	if w.exact || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		w.plain = &Needle{}
-		for _, r := range text {
-			w.plain.add(r, w.exact)
-		}
-		w.plain.choosePair()
-	}
+	w.exact = strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsUpper(r) || unicode.IsTitle(r)
+	})
+	isASCII := !strings.ContainsFunc(text, func(r rune) bool {
+		return r >= utf8.RuneSelf
+	})
 	if !w.exact {
 		w.pattern = ""
 		for _, r := range text {
 			w.pattern += "[" + regexp.QuoteMeta(string(variants(r, false))) + "]"
 		}
 	}
-	if w.plain == nil {
-		w.regex = regexp.MustCompile(w.pattern)
+	if w.exact || isASCII {
+		w.plain = &Needle{}
+		for _, r := range text {
+			w.plain.add(r, w.exact)
+		}
+		w.plain.choosePair()
+		return w
 	}
+	w.regex = regexp.MustCompile(w.pattern)
 	return w
 }
 
@@ -68,21 +72,15 @@ func needleOfText(text string, exact bool) (best *Needle) {
 	return best
 }
 
-// maxNeedles bounds the alternatives, for each of which a file is read.
+// maxNeedles bounds the alternatives. A file is read for each of them.
 const maxNeedles = 8
 
-// needleOf returns the best needle of the texts in all matches of a regular expression, or nil.
+// needleOf returns the best needle of the texts in all matches of a regular expression, or nil. For
+// "lock(ed|ing)" it is "lock", and for "(red|green)" it is "red" or "green".
 func needleOf(re *syntax.Regexp) (best *Needle) {
 	switch re.Op {
 	case syntax.OpLiteral:
-		fold := re.Flags&syntax.FoldCase != 0
-		foldsFurther := func(r rune) bool { return fold && (r|0x20 == 'k' || r|0x20 == 's') } // matches beyond ASCII
-		for _, text := range strings.FieldsFunc(string(re.Rune), foldsFurther) {
-			if fold {
-				text = strings.ToLower(text)
-			}
-			best = better(best, needleOfText(text, !fold))
-		}
+		return needleOfLiteral(re)
 	case syntax.OpCapture, syntax.OpPlus, syntax.OpConcat:
 		for _, sub := range re.Sub {
 			best = better(best, needleOf(sub))
@@ -94,7 +92,8 @@ func needleOf(re *syntax.Regexp) (best *Needle) {
 				return nil
 			}
 			last := n
-			for ; last.or != nil; last = last.or {
+			for last.or != nil {
+				last = last.or
 			}
 			last.or = best
 			best = n
@@ -103,9 +102,26 @@ func needleOf(re *syntax.Regexp) (best *Needle) {
 	return best
 }
 
-// count returns the number of alternatives.
+// needleOfLiteral returns the best needle of a text in a regular expression. In a text of any case K and S also
+// match characters beyond ASCII, so that a needle does not have them.
+func needleOfLiteral(re *syntax.Regexp) (best *Needle) {
+	isAnyCase := re.Flags&syntax.FoldCase != 0
+	isBreak := func(r rune) bool {
+		const lowerCase = 0x20
+		return isAnyCase && (r|lowerCase == 'k' || r|lowerCase == 's')
+	}
+	for _, text := range strings.FieldsFunc(string(re.Rune), isBreak) {
+		if isAnyCase {
+			text = strings.ToLower(text)
+		}
+		best = better(best, needleOfText(text, !isAnyCase))
+	}
+	return best
+}
+
+// count returns the number of alternatives, 0 for nil.
 func (n *Needle) count() (count int) {
-	for ; n != nil; n = n.or {
+	for alternative := n; alternative != nil; alternative = alternative.or {
 		count++
 	}
 	return count
@@ -119,9 +135,15 @@ func (n *Needle) rarity() int {
 	return min(n.score, n.or.rarity())
 }
 
-// better returns the rarer of two needles, which may be nil; alternatives count, too.
+// better returns the rarer of two needles, of which one or both may be nil. Alternatives make a needle less rare.
 func better(a, b *Needle) *Needle {
-	if a == nil || b != nil && b.rarity()*a.count() > a.rarity()*b.count() {
+	if a == nil {
+		return b
+	}
+	if b == nil {
+		return a
+	}
+	if b.rarity()*a.count() > a.rarity()*b.count() {
 		return b
 	}
 	return a
