@@ -28,7 +28,7 @@ func (d *BranchesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Ite
 	if err != nil {
 		return Child{}, err
 	}
-	to := target{layout.BranchIDs + "/" + snap.Name(e), snap.Stat(), snap.Time(e)}
+	to := target{path: layout.BranchIDs + "/" + snap.Name(e), st: snap.Stat(), time: snap.Time(e)}
 	return d.steadyLink(d.session, to), nil
 }
 
@@ -41,6 +41,7 @@ func currentBranch(snap *sessioncore.Snapshot) (target, error) {
 	return target{path: layout.BranchIDs + "/" + snap.Name(leaf), st: snap.Stat()}, nil
 }
 
+// List lists .by-id, the link current, and a link for each tip.
 func (d *BranchesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	leaf, err := snap.Leaf()
 	if err != nil {
@@ -72,12 +73,12 @@ func (d *BranchIDsDir) Find(_ context.Context, snap *sessioncore.Snapshot, it It
 		Kind: storage.KindDir,
 		Attr: d.view.branchAttr(snap, e),
 		Make: func() Node {
-			return &BranchDir{branchDir{d.part(it.Name), branch(it.Name)}}
+			return &BranchDir{branchDir{snapshotDir: d.part(it.Name), branch: branch(it.Name)}}
 		},
 	}, nil
 }
 
-// branch is a branch's name in .by-id/: that of its last entry's file, without the suffix.
+// branch is a branch's name in .by-id/: the name of its last entry's file, without the suffix.
 type branch string
 
 // end returns the last entry of the branch. With extended it returns the entry to which readers of
@@ -122,16 +123,30 @@ type BranchDir struct{ branchDir }
 
 // branchFiles are the fixed names in a branch's directory.
 var branchFiles = fixedNames[*BranchDir]{
-	{"context.json", storage.KindFile, func(d *BranchDir) Node { return d.generated(d.view.contextAt) }, nil},
-	{entriesName, storage.KindFile, nil, nil}, // see Find
-	{layout.BranchPath, storage.KindDir, func(d *BranchDir) Node {
-		return &BranchPathDir{branchDir{d.part(layout.BranchPath), d.branch}}
-	}, nil},
-	{"transcript.md", storage.KindFile, func(d *BranchDir) Node {
-		f := d.generated(renderTranscript(&d.Directory, belowSession))
-		f.grows = d.branch.grows // open handles continue while the session continues after the branch's entry
-		return f
-	}, nil},
+	{
+		Name: "context.json",
+		Kind: storage.KindFile,
+		Make: func(d *BranchDir) Node {
+			return d.generated(d.view.contextAt)
+		},
+	},
+	{Name: entriesName, Kind: storage.KindFile}, // BranchDir.Find makes its node
+	{
+		Name: layout.BranchPath,
+		Kind: storage.KindDir,
+		Make: func(d *BranchDir) Node {
+			return &BranchPathDir{branchDir{snapshotDir: d.part(layout.BranchPath), branch: d.branch}}
+		},
+	},
+	{
+		Name: "transcript.md",
+		Kind: storage.KindFile,
+		Make: func(d *BranchDir) Node {
+			f := d.generated(renderTranscript(&d.Directory, belowSession))
+			f.grows = d.branch.grows // open handles continue while the session continues after the branch's entry
+			return f
+		},
+	},
 }
 
 // entriesName is the only file whose node stands for one content.
@@ -156,7 +171,7 @@ func (d *BranchDir) generated(r renderAt) *GeneratedFile {
 const belowSession = 3
 
 // branchAttr returns the attributes of a branch's directory. Its content does not change, so its
-// time is that of its last entry.
+// time is the time of its last entry.
 func (v *View) branchAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr {
 	t := snap.Time(e)
 	return v.dirAttr(snap.Stat()).at(t, t)
@@ -200,10 +215,11 @@ func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it I
 	if err != nil {
 		return Child{}, err
 	}
-	to := target{pathToSession + layout.EntryPath(snap, e), snap.Stat(), snap.Time(e)}
+	to := target{path: pathToSession + layout.EntryPath(snap, e), st: snap.Stat(), time: snap.Time(e)}
 	return d.steadyLink(d.session, to), nil
 }
 
+// List lists a link for each entry of the branch, in its order.
 func (d *BranchPathDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	end, _, err := d.branch.end(snap, false)
 	if err != nil {
@@ -228,6 +244,7 @@ type EntriesFile struct {
 	state  sessioncore.EntryState
 }
 
+// newEntriesFile returns the node for one state of the entries of a branch.
 func newEntriesFile(d *BranchDir, state sessioncore.EntryState) *EntriesFile {
 	f := &EntriesFile{node: d.file(), branch: d.branch, state: state}
 	f.session = d.session

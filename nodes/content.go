@@ -35,7 +35,7 @@ type content struct {
 	text io.ReaderAt
 	size int64        // in bytes
 	stat storage.Stat // of the file or directory behind it
-	at   time.Time    // of the last change; zero for that of stat
+	at   time.Time    // of the last change; zero if stat has it
 	// private reports that it shows parts of all sessions, or typed text; see Attr.private.
 	private bool
 }
@@ -76,6 +76,7 @@ func (c *content) attr() Attr {
 	return a
 }
 
+// Open makes the content, whose memory counts until the handle is closed.
 func (f *ContentFile) Open(ctx context.Context, _ int) (Handle, error) {
 	hold := f.view().Memory.Hold()
 	c, err := f.render(ctx, &hold)
@@ -83,7 +84,7 @@ func (f *ContentFile) Open(ctx context.Context, _ int) (Handle, error) {
 		hold.Close()
 		return nil, err
 	}
-	return &contentHandle{c, hold}, nil
+	return &contentHandle{content: c, hold: hold}, nil
 }
 
 // contentHandle is an open ContentFile.
@@ -106,6 +107,7 @@ var IndexName = Name{
 	Name: "index.jsonl", Kind: storage.KindFile, Make: newIndexFile, Is: hidden[*Directory](),
 }
 
+// newIndexFile returns index.jsonl. A stat computes its size without the text.
 func newIndexFile(d *Directory) Node {
 	measure := func(ctx context.Context, _ *budget.Hold) (content, error) {
 		sessions, err := d.view.Listing.Sessions(ctx)
@@ -127,21 +129,22 @@ func newIndexFile(d *Directory) Node {
 	return &ContentFile{node: d.file(), render: render, measure: measure}
 }
 
-// OverAllName is a file about all sessions, such as usage.jsonl (docs/design.md section 5). Its
-// size and its content require reading every changed session, so it is not listed.
-func OverAllName(name string, text func(context.Context, []*listing.Info, *budget.Hold) ([]byte, error)) Name {
+// OverAllName is a file about all sessions, such as usage.jsonl (docs/design.md section 5), with the text that
+// makeText returns. Its size and its content require reading every changed session, so it is not listed.
+func OverAllName(name string, makeText func(context.Context, []*listing.Info, *budget.Hold) ([]byte, error)) Name {
 	makeNode := func(d *Directory) Node {
-		return &ContentFile{node: d.file(), render: func(ctx context.Context, hold *budget.Hold) (content, error) {
+		render := func(ctx context.Context, hold *budget.Hold) (content, error) {
 			sessions, err := d.view.Listing.Sessions(ctx)
 			if err != nil {
 				return content{}, err
 			}
-			text, err := text(ctx, sessions.All(), hold)
+			text, err := makeText(ctx, sessions.All(), hold)
 			if err != nil {
 				return content{}, err
 			}
 			return privateText(text, sessions.Stat()), hold.Resize(int64(len(text)))
-		}}
+		}
+		return &ContentFile{node: d.file(), render: render}
 	}
 	return Name{
 		Name: name,
@@ -155,19 +158,23 @@ func OverAllName(name string, text func(context.Context, []*listing.Info, *budge
 var readme []byte
 
 // ReadmeName is README: how to begin.
-var ReadmeName = Name{Name: "README", Kind: storage.KindFile, Make: func(d *Directory) Node {
-	return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
-		st, err := d.view.rootStat()
-		return textContent(readme, st), err
-	}}
-}}
+var ReadmeName = Name{
+	Name: "README",
+	Kind: storage.KindFile,
+	Make: func(d *Directory) Node {
+		render := func(context.Context, *budget.Hold) (content, error) {
+			st, err := d.view.rootStat()
+			return textContent(readme, st), err
+		}
+		return &ContentFile{node: d.file(), render: render}
+	},
+}
 
-// LastErrorName is last-error of a mount's root: the reason for which the last write or lookup
-// outside of sessions was refused.
+// LastErrorName is last-error of a mount's root: the last refusal of a write or lookup outside of sessions.
 var LastErrorName = Name{Name: "last-error", Kind: storage.KindFile, Make: newLastErrorFile}
 
-// newLastErrorFile returns last-error of a session or the root: the reason for which the last write
-// was refused, with its time and a hint. It is empty after the next write that succeeds.
+// newLastErrorFile returns last-error of a session or the root: the reason and the time of the last refusal, and
+// a hint. It is empty after the next write that succeeds.
 func newLastErrorFile(d *Directory) Node {
 	render := func(ctx context.Context, _ *budget.Hold) (content, error) {
 		st, err := d.view.rootStat()
@@ -176,11 +183,11 @@ func newLastErrorFile(d *Directory) Node {
 		} else if d.view.Memory.Full() == "" {
 			d.view.clearLookup(memoryFull)
 		}
-		of := d.sessionName()
-		text, at := d.view.refusalsOf(of).get(of)
+		name := d.sessionName()
+		text, at := d.view.refusalsOf(name).get(name)
 		c := textContent([]byte(text), st)
 		c.at = at
-		c.private = of == outside
+		c.private = name == outside
 		return c, err
 	}
 	return &ContentFile{node: d.file(), render: render}
@@ -222,10 +229,11 @@ func LastResultName(last func() []byte) Name {
 		Name: "last-result",
 		Kind: storage.KindFile,
 		Make: func(d *Directory) Node {
-			return &ContentFile{node: d.file(), render: func(context.Context, *budget.Hold) (content, error) {
+			render := func(context.Context, *budget.Hold) (content, error) {
 				st, err := d.view.rootStat()
 				return privateText(last(), st), err
-			}}
+			}
+			return &ContentFile{node: d.file(), render: render}
 		},
 	}
 }
@@ -243,35 +251,45 @@ func HistoryName(prompts func() history.History) Name {
 		Name: "history",
 		Kind: storage.KindDir,
 		Make: func(d *Directory) Node {
-			return &HistoryDir{d.below("history"), prompts()}
+			return &HistoryDir{Directory: d.below("history"), prompts: prompts()}
 		},
 	}
 }
 
 var historyNames = fixedNames[*HistoryDir]{
-	{"prompts.jsonl", storage.KindFile, func(d *HistoryDir) Node {
-		return newPromptsFile(&d.Directory, d.prompts, "")
-	}, nil},
-	{"search", storage.KindDir, func(d *HistoryDir) Node {
-		return &HistorySearchDir{d.below("search"), d.prompts}
-	}, nil},
+	{
+		Name: "prompts.jsonl",
+		Kind: storage.KindFile,
+		Make: func(d *HistoryDir) Node {
+			return newPromptsFile(&d.Directory, d.prompts, "")
+		},
+	},
+	{
+		Name: "search",
+		Kind: storage.KindDir,
+		Make: func(d *HistoryDir) Node {
+			return &HistorySearchDir{Directory: d.below("search"), prompts: d.prompts}
+		},
+	},
 }
 
 func (d *HistoryDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	return historyNames.find(ctx, d, it)
 }
 
+// List lists the fixed names, none if there is no history.
 func (d *HistoryDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	_, err := d.prompts.State()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	case err != nil:
+	}
+	if err != nil {
 		return nil, err
 	}
 	return historyNames.list(ctx, d), nil
 }
 
+// Stat returns the attributes of the history, or of SOURCE if there is none.
 func (d *HistoryDir) Stat(context.Context) (Attr, error) {
 	state, err := d.prompts.State()
 	st := state.Stat()
@@ -294,7 +312,7 @@ func (d *HistorySearchDir) Stat(context.Context) (Attr, error) {
 
 func (d *HistorySearchDir) Noted() string { return "history/search" }
 
-// Find makes the file of a query, whose size takes running it. A name that is not a query is
+// Find makes the file of a query. Its size takes a run of the query. A name that is not a query is
 // EINVAL, with the reason in the root's last-error. A name with a leading dot, which programs look
 // up in every directory (.git, .gitignore), is ENOENT.
 func (d *HistorySearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
@@ -321,7 +339,7 @@ func newPromptsFile(dir *Directory, prompts history.History, match string) *Cont
 		}
 		c := privateText(r.Text, r.State.Stat())
 		if r.Settled {
-			last.Store(&knownSize{r.State, c.size})
+			last.Store(&knownSize{state: r.State, size: c.size})
 		}
 		return c, nil
 	}

@@ -178,7 +178,7 @@ func oneByOne(do func(ctx context.Context, line string) (result string, err erro
 }
 
 // makeAppend makes append, which accepts entries, a JSON object a line. A close does not execute an
-// incomplete object, whose line may continue through another descriptor.
+// incomplete object, as its line may continue through another descriptor.
 func makeAppend(d *SessionDir) Node {
 	f := d.control("append", nil, nil)
 	f.do = func(ctx context.Context, lines [][]byte) (ids []string, done int, err error) {
@@ -325,7 +325,7 @@ func lineOf(snap *sessioncore.Snapshot, text string) *document.Document {
 	return document.OfText(snap, line)
 }
 
-// makeFork makes fork. Its lines change no session, so those of other agents accept them too.
+// makeFork makes fork. Its lines change no session, so sessions of other agents accept them, too.
 func makeFork(d *SessionDir) Node {
 	f := d.control("fork", (*SessionDir).fork, nil)
 	f.copies = true
@@ -358,7 +358,10 @@ func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 // and agent, makes a session in the directory of the sessions, which may be missing. Reading back
 // returns the path of its directory from the mount's root (docs/design.md section 2). The file has
 // the mode of the directory above the sessions.
-var NewSessionName = Name{Name: "new-session", Kind: storage.KindFile, Make: func(d *Directory) Node {
+var NewSessionName = Name{Name: "new-session", Kind: storage.KindFile, Make: newSessionFile}
+
+// newSessionFile returns new-session.
+func newSessionFile(d *Directory) Node {
 	f := &ControlFile{of: outside, name: "new-session", do: oneByOne(d.view.newSession)}
 	f.in = d
 	f.probe = func(context.Context) (storage.Stat, error) {
@@ -374,4 +377,4 @@ var NewSessionName = Name{Name: "new-session", Kind: storage.KindFile, Make: fun
 	}
 	f.makeDurable = func(context.Context) error { return nil } // its line makes a session durable
 	return f
-}}
+}

@@ -21,19 +21,21 @@ type Directory struct {
 // subject is shared by the directories of the same sessions.
 type subject struct {
 	view    *View
-	session *sessioncore.Session // of which the directories show a part; nil for all sessions and other files
+	session *sessioncore.Session // the session that the directories show; nil for all sessions and other files
 }
 
 // NewDirectory returns the base of a root.
 func NewDirectory(view *View) Directory { return Directory{subject: &subject{view: view}} }
 
 // below returns the base of a directory in d.
-func (d *Directory) below(name string) Directory { return Directory{d.subject, d, name} }
+func (d *Directory) below(name string) Directory {
+	return Directory{subject: d.subject, in: d, name: name}
+}
 
 // of returns d as a directory of another view.
 func (d Directory) of(view *View) Directory {
 	if view != d.view {
-		d.subject = &subject{view, d.session}
+		d.subject = &subject{view: view, session: d.session}
 	}
 	return d
 }
@@ -48,13 +50,13 @@ func (d *Directory) View() *View { return d.view }
 
 func (d *Directory) Stability() Stability { return Fixed }
 
-// Acquire is for directories whose names are not found in a session's snapshot.
+// Acquire returns no snapshot, for directories that need none.
 func (d *Directory) Acquire(context.Context) (*sessioncore.Snapshot, error) { return nil, nil }
 
 // List lists nothing: names can only be looked up.
 func (d *Directory) List(context.Context, *sessioncore.Snapshot) ([]Item, error) { return nil, nil }
 
-// Noted is for directories whose failed lookups are not recorded.
+// Noted returns "", for directories without records of failed lookups.
 func (d *Directory) Noted() string { return "" }
 
 // sessionName returns the name of the session that the directory is about, outside if there is none.
@@ -82,7 +84,7 @@ func (d *Directory) pathOf(name string) string {
 	return name
 }
 
-// Look is a state of a directory, in which a door finds names.
+// Look is a state of a directory. A door finds names in it.
 type Look struct {
 	dir  Dir
 	snap *sessioncore.Snapshot // nil if the names are not found in a snapshot
@@ -91,7 +93,7 @@ type Look struct {
 // NewLook returns the current state of a directory. The caller must close it.
 func NewLook(ctx context.Context, dir Dir) (Look, error) {
 	snap, err := dir.Acquire(ctx)
-	return Look{dir, snap}, err
+	return Look{dir: dir, snap: snap}, err
 }
 
 // Close ends the look.
@@ -117,7 +119,7 @@ func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
 	return c, 0
 }
 
-// Attr returns the attributes of a found child, whose node is n, and ends the lookup of its name.
+// Attr returns the attributes of a found child, and ends the lookup of its name. n is the child's node.
 func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr, errno syscall.Errno) {
 	a = c.Attr
 	if a.Kind == storage.KindOther {
@@ -137,15 +139,15 @@ func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr,
 // OpenDir returns the errno of opening a directory for listing: ESTALE if it is gone, so that a
 // door that keeps directories looks the path up once more.
 func OpenDir(ctx context.Context, dir Dir) syscall.Errno {
-	d, ok := dir.(*SourceDir)
-	if ok && d.isOutdated(ctx) {
+	source, isSource := dir.(*SourceDir)
+	if isSource && source.isOutdated(ctx) {
 		return syscall.ESTALE
 	}
 	_, err := dir.Stat(ctx)
 	return Stale(dir, "", "opendir", err)
 }
 
-// NameList is a listing of a directory, whose memory counts until it is closed.
+// NameList is a listing of a directory. Its memory counts until it is closed.
 type NameList struct {
 	Items []Item
 	hold  budget.Hold
@@ -243,6 +245,7 @@ func hidden[D any]() func(D, context.Context) Presence {
 // fixedNames are the names of a directory, in order, for lookups and listings.
 type fixedNames[D any] []NameIn[D]
 
+// is returns the presence of the name.
 func (n *NameIn[D]) is(ctx context.Context, d D) Presence {
 	if n.Is == nil {
 		return Listed
@@ -250,6 +253,7 @@ func (n *NameIn[D]) is(ctx context.Context, d D) Presence {
 	return n.Is(d, ctx)
 }
 
+// has reports whether a name is one of these.
 func (f fixedNames[D]) has(name string) bool {
 	return slices.ContainsFunc(f, func(n NameIn[D]) bool {
 		return n.Name == name
@@ -291,8 +295,7 @@ func (f fixedNames[D]) list(ctx context.Context, d D) []Item {
 	return items
 }
 
-// slowFiles are generated files whose size may take reading much of the session. A listing omits
-// their attributes.
+// slowFiles are generated files of which a stat may read much of the session. A listing omits their attributes.
 var slowFiles = map[string]bool{
 	"context.json": true, "edits.diff": true, "problems.jsonl": true,
 	"results.tsv": true, "transcript.md": true, "usage.json": true,

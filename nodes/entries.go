@@ -49,6 +49,7 @@ func (d *EntriesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item
 	}, nil
 }
 
+// List lists the entries, each with its number for Find.
 func (d *EntriesDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	items := make([]Item, snap.Len())
 	for e := range items {
@@ -91,6 +92,7 @@ func (f *EntryFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncor
 	return snap, e, nil
 }
 
+// Stat returns the attributes of the entry, or errReplaced if it is no longer in the node's state.
 func (f *EntryFile) Stat(ctx context.Context) (Attr, error) {
 	snap, e, err := f.find(ctx)
 	if err != nil {
@@ -122,7 +124,7 @@ func (f *EntryFile) Open(ctx context.Context, _ int) (Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &EntryHandle{f, entryAttr(snap, e, f.state), doc}, nil
+	return &EntryHandle{file: f, attr: entryAttr(snap, e, f.state), doc: doc}, nil
 }
 
 // EntryHandle is an open entry.
@@ -170,14 +172,16 @@ func (d *TreeDir) entry(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 	return layout.FindTreeName(snap, d.name)
 }
 
+// isTree reports whether the directory is tree/.
 func (d *TreeDir) isTree() bool { return !d.ofEntry && d.up == 1 }
 
 // Find finds the directory of an entry, a link to it where a stretch ends, or entry.json.
 func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	if d.isTree() && it.Name == layout.Deep {
-		return Child{Kind: storage.KindDir, Make: func() Node {
+		deep := func() Node {
 			return &TreeDir{snapshotDir: d.part(layout.Deep), up: d.up + 1}
-		}}, nil
+		}
+		return Child{Kind: storage.KindDir, Make: deep}, nil
 	}
 	of, err := d.entry(snap)
 	if err != nil {
@@ -185,7 +189,7 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 	}
 	toSession := strings.Repeat("../", int(d.at.Levels+d.up))
 	if of != sessioncore.NoEntry && it.Name == layout.EntryLink {
-		to := target{toSession + layout.EntryPath(snap, of), snap.Stat(), snap.Time(of)}
+		to := target{path: toSession + layout.EntryPath(snap, of), st: snap.Stat(), time: snap.Time(of)}
 		return d.steadyLink(d.session, to), nil
 	}
 	e, err := layout.FindTreeName(snap, it.Name)
@@ -197,7 +201,8 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 	}
 	at, ok := d.at.Below(it.Name)
 	if !ok {
-		to := target{toSession + layout.Tree + "/" + layout.Deep + "/" + it.Name, snap.Stat(), snap.Time(e)}
+		deep := toSession + layout.Tree + "/" + layout.Deep + "/" + it.Name
+		to := target{path: deep, st: snap.Stat(), time: snap.Time(e)}
 		return d.steadyLink(d.session, to), nil
 	}
 	return Child{
@@ -245,6 +250,7 @@ func (d *TreeDir) Stat(ctx context.Context) (Attr, error) {
 	return d.view.treeAttr(snap, e), nil
 }
 
+// List lists the directories of the children or roots; where the stretch ends, links to them.
 func (d *TreeDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	of, err := d.entry(snap)
 	if err != nil {

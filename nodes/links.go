@@ -32,8 +32,8 @@ type findTarget func(context.Context) (target, error)
 // target is the target of a symbolic link, and the source of its attributes.
 type target struct {
 	path string
-	st   storage.Stat // owner and times
-	time time.Time    // both times; zero: those of st
+	st   storage.Stat // owner, and times if time is zero
+	time time.Time    // both times, unless it is zero
 }
 
 func (l *targetLink) Stat(ctx context.Context) (Attr, error) {
@@ -71,7 +71,12 @@ func inSession(session *sessioncore.Session, find func(*sessioncore.Snapshot) (t
 
 // link returns the child of a link.
 func (d *Directory) link(find findTarget, stability Stability) Child {
-	return Child{Kind: storage.KindLink, Make: func() Node { return &targetLink{d.file(), find, stability} }}
+	return Child{
+		Kind: storage.KindLink,
+		Make: func() Node {
+			return &targetLink{node: d.file(), find: find, stability: stability}
+		},
+	}
 }
 
 // sessionLink returns the child of a link to a session, with its current target.
@@ -92,7 +97,7 @@ func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 		if err != nil {
 			err = fmt.Errorf("the session of %s: %w", path, err)
 		}
-		return target{path, st, time}, err
+		return target{path: path, st: st, time: time}, err
 	}
 	sum := fnv.New64a()
 	_, _ = sum.Write(strconv.AppendInt([]byte(path), time.UnixMilli(), 10))
@@ -195,10 +200,12 @@ func (d *LinksDir) target(ctx context.Context, name string) (target, error) {
 	return d.linkTo(e), err
 }
 
+// linkTo returns the target of an entry that is a link to a session.
 func (d *LinksDir) linkTo(e layout.LinkEntry) target {
 	return target{path: layout.RelativeTarget(d.path(), e.Session), st: e.Stat}
 }
 
+// List lists the names of the layout, and begins the time of the last scan.
 func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	now := time.Now()
 	entries, err := d.layout.List(ctx)
@@ -217,10 +224,11 @@ func (d *LinksDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, e
 	return items, nil
 }
 
-// ChildrenDir is children/ in the directory of a session: links to the sessions whose parent it is.
-// They are found by a listing; its attributes are those of the session's directory.
+// ChildrenDir is children/ in the directory of a session: links to the sessions that have it as their parent.
+// A listing finds them. The directory has the attributes of the session's directory.
 type ChildrenDir struct{ aboutSessions }
 
+// Find finds the link to a child by the name of the child's file.
 func (d *ChildrenDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	find := func(ctx context.Context) (target, error) {
 		return d.target(ctx, it.Name)
@@ -239,6 +247,7 @@ func (d *ChildrenDir) target(ctx context.Context, name string) (target, error) {
 	return target{path: layout.RelativeTarget(d.path(), child.Path()), st: st}, err
 }
 
+// List lists the children, none if the session is gone.
 func (d *ChildrenDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	children, err := d.view.Family.Children(ctx, d.member())
 	if errors.Is(err, sessioncore.ErrNotFound) {
@@ -254,14 +263,16 @@ func (d *ChildrenDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item
 // ByLabelDir is by-label/: a link to the entry of each label in effect, in the order of setting.
 type ByLabelDir struct{ snapshotDir }
 
+// Find finds the link of a label, also if no entry has that label: its target is found when it is read.
 func (d *ByLabelDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
-	return d.link(inSession(d.session, func(snap *sessioncore.Snapshot) (target, error) {
+	find := inSession(d.session, func(snap *sessioncore.Snapshot) (target, error) {
 		l, err := report.FindByLabel(snap, it.Name)
 		if err != nil {
 			return target{}, err
 		}
-		return target{"../" + layout.EntryPath(snap, l.Entry), snap.Stat(), l.Time}, nil
-	}), Changing), nil
+		return target{path: "../" + layout.EntryPath(snap, l.Entry), st: snap.Stat(), time: l.Time}, nil
+	})
+	return d.link(find, Changing), nil
 }
 
 func (d *ByLabelDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {

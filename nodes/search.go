@@ -132,14 +132,35 @@ func (h *hits) last() *search.Result {
 type HitsDir struct{ hits }
 
 var hitsNames = fixedNames[*HitsDir]{
-	{"edits.diff", storage.KindFile, newEdits, (*HitsDir).hasEdits},
-	{layout.Entries, storage.KindDir, func(d *HitsDir) Node { return &HitLinksDir{d.part(layout.Entries), true} }, nil},
-	{layout.HitsTable, storage.KindFile, func(d *HitsDir) Node {
-		return d.result(func(_ context.Context, r *search.Result, _ *budget.Hold) ([]byte, error) { return r.Table(), nil })
-	}, nil},
-	{layout.HitsSessions, storage.KindDir, func(d *HitsDir) Node {
-		return &HitLinksDir{d.part(layout.HitsSessions), false}
-	}, nil},
+	{
+		Name: "edits.diff",
+		Kind: storage.KindFile,
+		Make: newEdits,
+		Is:   (*HitsDir).hasEdits,
+	},
+	{
+		Name: layout.Entries,
+		Kind: storage.KindDir,
+		Make: func(d *HitsDir) Node {
+			return &HitLinksDir{hits: d.part(layout.Entries), entries: true}
+		},
+	},
+	{
+		Name: layout.HitsTable,
+		Kind: storage.KindFile,
+		Make: func(d *HitsDir) Node {
+			return d.result(func(_ context.Context, r *search.Result, _ *budget.Hold) ([]byte, error) {
+				return r.Table(), nil
+			})
+		},
+	},
+	{
+		Name: layout.HitsSessions,
+		Kind: storage.KindDir,
+		Make: func(d *HitsDir) Node {
+			return &HitLinksDir{hits: d.part(layout.HitsSessions)}
+		},
+	},
 }
 
 // Find finds a fixed name, else in by-file/ the directory of a file below.

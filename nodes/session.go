@@ -49,41 +49,122 @@ func newSessionDir(dir *SourceDir, name string) *SessionDir {
 
 // sessionFiles are the fixed names in a session's directory.
 var sessionFiles = fixedNames[*SessionDir]{
-	{"append", storage.KindFile, makeAppend, nil},
-	{layout.Artifacts, storage.KindDir, func(d *SessionDir) Node {
-		return d.artifacts(d.below(layout.Artifacts))
-	}, (*SessionDir).hasArtifacts},
-	{layout.Branches, storage.KindDir, func(d *SessionDir) Node { return &BranchesDir{d.part(layout.Branches)} }, nil},
-	{"branches.tsv", storage.KindFile, func(d *SessionDir) Node { return d.generated(report.Branches) }, nil},
-	{layout.ByLabel, storage.KindDir, func(d *SessionDir) Node { return &ByLabelDir{d.part(layout.ByLabel)} }, nil},
-	{"children", storage.KindDir, func(d *SessionDir) Node { return &ChildrenDir{d.about("children")} }, nil},
-	{"context.json", storage.KindFile, func(d *SessionDir) Node { return d.generated(atLeaf(d.view.contextAt)) }, nil},
-	{"cwd", storage.KindFile, makeCWD, nil},
-	{layout.Entries, storage.KindDir, func(d *SessionDir) Node { return &EntriesDir{d.part(layout.Entries)} }, nil},
-	{"fork", storage.KindFile, makeFork, nil},
-	{"header.json", storage.KindFile, func(d *SessionDir) Node {
-		return d.generated(atOnce((*sessioncore.Snapshot).HeaderDocument))
-	}, nil},
-	{"labels", storage.KindFile, makeLabels, nil},
-	{"last-error", storage.KindFile, func(d *SessionDir) Node { return newLastErrorFile(&d.Directory) }, nil},
-	{leafName, storage.KindLink, func(d *SessionDir) Node {
-		return &LeafLink{targetLink: targetLink{node: d.file(), find: inSession(d.session, leafPath)}}
-	}, (*SessionDir).hasLeaf},
-	{"owner", storage.KindFile, makeOwner, (*SessionDir).hasOwner},
-	{"parent", storage.KindLink, func(d *SessionDir) Node {
-		return &targetLink{d.file(), d.parentTarget, Relinked}
-	}, (*SessionDir).hasParent},
-	{"problems.jsonl", storage.KindFile, makeProblems, nil},
-	{layout.Search, storage.KindDir, func(d *SessionDir) Node { return &SearchDir{d.about(layout.Search)} }, nil},
-	{"secrets.jsonl", storage.KindFile, func(d *SessionDir) Node {
-		return d.generated(report.Secrets) // redacted: the masked places
-	}, hidden[*SessionDir]()},
-	{"title", storage.KindFile, makeTitle, nil},
-	{"transcript.md", storage.KindFile, makeTranscript, nil},
-	{layout.Tree, storage.KindDir, func(d *SessionDir) Node {
-		return &TreeDir{snapshotDir: d.part(layout.Tree), up: 1}
-	}, nil},
-	{"usage.json", storage.KindFile, makeUsage, nil},
+	{Name: "append", Kind: storage.KindFile, Make: makeAppend},
+	{
+		Name: layout.Artifacts,
+		Kind: storage.KindDir,
+		Make: func(d *SessionDir) Node {
+			return d.artifacts(d.below(layout.Artifacts))
+		},
+		Is: (*SessionDir).hasArtifacts,
+	},
+	{
+		Name: layout.Branches,
+		Kind: storage.KindDir,
+		Make: func(d *SessionDir) Node {
+			return &BranchesDir{d.part(layout.Branches)}
+		},
+	},
+	{
+		Name: "branches.tsv",
+		Kind: storage.KindFile,
+		Make: func(d *SessionDir) Node {
+			return d.generated(report.Branches)
+		},
+	},
+	{
+		Name: layout.ByLabel,
+		Kind: storage.KindDir,
+		Make: func(d *SessionDir) Node {
+			return &ByLabelDir{d.part(layout.ByLabel)}
+		},
+	},
+	{
+		Name: "children",
+		Kind: storage.KindDir,
+		Make: func(d *SessionDir) Node {
+			return &ChildrenDir{d.about("children")}
+		},
+	},
+	{
+		Name: "context.json",
+		Kind: storage.KindFile,
+		Make: func(d *SessionDir) Node {
+			return d.generated(atLeaf(d.view.contextAt))
+		},
+	},
+	{Name: "cwd", Kind: storage.KindFile, Make: makeCWD},
+	{
+		Name: layout.Entries,
+		Kind: storage.KindDir,
+		Make: func(d *SessionDir) Node {
+			return &EntriesDir{d.part(layout.Entries)}
+		},
+	},
+	{Name: "fork", Kind: storage.KindFile, Make: makeFork},
+	{
+		Name: "header.json",
+		Kind: storage.KindFile,
+		Make: func(d *SessionDir) Node {
+			return d.generated(atOnce((*sessioncore.Snapshot).HeaderDocument))
+		},
+	},
+	{Name: "labels", Kind: storage.KindFile, Make: makeLabels},
+	{
+		Name: "last-error",
+		Kind: storage.KindFile,
+		Make: func(d *SessionDir) Node {
+			return newLastErrorFile(&d.Directory)
+		},
+	},
+	{
+		Name: leafName,
+		Kind: storage.KindLink,
+		Make: func(d *SessionDir) Node {
+			return &LeafLink{targetLink: targetLink{node: d.file(), find: inSession(d.session, leafPath)}}
+		},
+		Is: (*SessionDir).hasLeaf,
+	},
+	{
+		Name: "owner",
+		Kind: storage.KindFile,
+		Make: makeOwner,
+		Is:   (*SessionDir).hasOwner,
+	},
+	{
+		Name: "parent",
+		Kind: storage.KindLink,
+		Make: func(d *SessionDir) Node {
+			return &targetLink{node: d.file(), find: d.parentTarget, stability: Relinked}
+		},
+		Is: (*SessionDir).hasParent,
+	},
+	{Name: "problems.jsonl", Kind: storage.KindFile, Make: makeProblems},
+	{
+		Name: layout.Search,
+		Kind: storage.KindDir,
+		Make: func(d *SessionDir) Node {
+			return &SearchDir{d.about(layout.Search)}
+		},
+	},
+	{
+		Name: "secrets.jsonl",
+		Kind: storage.KindFile,
+		Make: func(d *SessionDir) Node {
+			return d.generated(report.Secrets) // redacted: the masked places
+		},
+		Is: hidden[*SessionDir](),
+	},
+	{Name: "title", Kind: storage.KindFile, Make: makeTitle},
+	{Name: "transcript.md", Kind: storage.KindFile, Make: makeTranscript},
+	{
+		Name: layout.Tree,
+		Kind: storage.KindDir,
+		Make: func(d *SessionDir) Node {
+			return &TreeDir{snapshotDir: d.part(layout.Tree), up: 1}
+		},
+	},
+	{Name: "usage.json", Kind: storage.KindFile, Make: makeUsage},
 }
 
 // Find finds a fixed name, or, unlisted, a name in artifacts/, so that paths in tool output work

@@ -105,6 +105,7 @@ func linkTo(name string, info *listing.Info) LinkEntry {
 	return LinkEntry{Name: name, Session: info.Path(), Stat: info.Stat}
 }
 
+// sortByName puts entries in the order of names.
 func sortByName(entries []LinkEntry) {
 	slices.SortFunc(entries, func(a, b LinkEntry) int {
 		return strings.Compare(a.Name, b.Name)
@@ -140,20 +141,22 @@ func (d Nested) List(ctx context.Context) ([]LinkEntry, error) {
 // Find finds a subdirectory, a session's link or latest.
 func (d Nested) Find(ctx context.Context, name string, known bool) (LinkEntry, error) {
 	e, err := d.Listing.TreeFind(ctx, d.Tree, d.Dir, name, known)
-	switch {
-	case err != nil:
+	if err != nil {
 		return LinkEntry{}, err
-	case e.Dir == "":
+	}
+	isLink := e.Dir == ""
+	if isLink {
 		return linkTo(name, e.Session), nil
 	}
 	return LinkEntry{Name: name, Sub: d.sub(e), Stat: e.Stat}, nil
 }
 
+// sub returns the subdirectory of an entry, nil for a link.
 func (d Nested) sub(e listing.TreeEntry) LinkDirectory {
 	if e.Dir == "" {
 		return nil
 	}
-	return Nested{d.Listing, d.Tree, e.Dir}
+	return Nested{Listing: d.Listing, Tree: d.Tree, Dir: e.Dir}
 }
 
 // recentCount is the number of sessions in recent/ (docs/design.md section 5).
@@ -358,7 +361,8 @@ func (d *Running) infos(ctx context.Context) (open []*listing.Info, err error) {
 		isNamed := slices.ContainsFunc(named, func(name string) bool {
 			return name == info.Name() || strings.HasPrefix(name, info.DirName()+"/")
 		})
-		if isNamed || held != nil && held(info.Name(), names.LeaseName(info.ID)) {
+		isHeld := !isNamed && held != nil && held(info.Name(), names.LeaseName(info.ID))
+		if isNamed || isHeld {
 			open = append(open, info)
 		}
 	}
