@@ -22,9 +22,9 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// This file makes sessions of omp of those of other agents (docs/design.md section 2, Import).
+// This file makes sessions of omp from sessions of other agents (docs/design.md section 2, Import).
 
-// maxLook is how many records of a file are looked at for the agent that wrote it.
+// maxLook bounds the records of a file that are read to find the agent that wrote it.
 const maxLook = 64
 
 // writtenBy returns the agent that wrote a file and the first record that tells it, or
@@ -66,7 +66,7 @@ func writtenBy(ctx context.Context, files storage.Files, name string) (agent *ag
 	return agent, record, err
 }
 
-// named takes a file for a session whatever its name.
+// named is a Format for which each file is a session, whatever its name.
 type named struct{ agents.Format }
 
 // IsSession implements agents.Format.
@@ -81,8 +81,8 @@ func (n named) Join(name string, obj storage.Object) storage.Object {
 	return obj
 }
 
-// settle makes of a file the session of another agent, among those that it may depend on where it
-// lies with them.
+// settle makes f the session in the directory of the agent that wrote it, with the files on which it may depend.
+// If the file does not lie in such a directory, it stands alone.
 func (f *FoundFile) settle(ctx context.Context) error {
 	if f.how != nil { // it is composed
 		return nil
@@ -93,14 +93,13 @@ func (f *FoundFile) settle(ctx context.Context) error {
 	}
 	f.source = agent.Name
 	f.path = "/" + f.name
-	store, name, ok := f.from.home(agent, f.name)
+	store, name, isSession := f.from.home(agent, f.name)
 	shown, isOrphan := orphanIn(store, name)
 	if isOrphan {
 		name = shown
-		ok = true
 		f.isOrphan = true
 	}
-	if ok {
+	if isSession || isOrphan {
 		_, err := store.Files.Stat(name)
 		if err == nil {
 			f.files = store.Files
@@ -113,25 +112,25 @@ func (f *FoundFile) settle(ctx context.Context) error {
 	return err
 }
 
-// home returns the sessions of the agent's directory in which a file lies, and its name there. It
-// is false for a file that is no session there, by its name.
-func (s *Sources) home(agent *agents.Agent, file string) (store agents.Store, name string, ok bool) {
-	home, name, ok := splitHome(agent, file)
-	if !ok {
+// home returns the sessions of the agent's directory that has a file, and the file's name there. isSession is
+// false if it has none, or the name is no session's.
+func (s *Sources) home(agent *agents.Agent, file string) (store agents.Store, name string, isSession bool) {
+	home, name, isInHome := splitHome(agent, file)
+	if !isInHome {
 		return store, "", false
 	}
-	at := home + "\x00" + agent.Name
-	store, known := s.homes[at]
-	if !known {
+	key := home + "\x00" + agent.Name
+	store, isOpen := s.homes[key]
+	if !isOpen {
 		store, _ = openHome(agent, home, s.temporary)
-		s.homes[at] = store
+		s.homes[key] = store
 	}
 	return store, name, store.Files != nil && store.Format.IsSession(name)
 }
 
-// addComposed adds the sessions in the directory of an agent that has no file for each. It is false for
-// another directory.
-func (s *Sources) addComposed(given, dir string) (ok bool, err error) {
+// addComposed adds the sessions in the directory of an agent that keeps them in a database. isComposed is false
+// for another directory.
+func (s *Sources) addComposed(given, dir string) (isComposed bool, err error) {
 	agent := agents.Of("/" + dir)
 	store, names, err := composedIn(agent, "/"+dir, s.temporary)
 	for _, name := range names {
@@ -174,10 +173,11 @@ func composedIn(agent *agents.Agent, at, temporary string) (store agents.Store, 
 	return store, names, err
 }
 
-// orphanIn returns the name of a subagent's session whose calling session is gone.
+// orphanIn returns the name under which a store has the session of a subagent whose caller's session is gone. ok
+// is false if the file is none.
 func orphanIn(store agents.Store, name string) (shown string, ok bool) {
-	files, ok := store.Files.(agents.Orphans)
-	if !ok {
+	files, hasOrphans := store.Files.(agents.Orphans)
+	if !hasOrphans {
 		return "", false
 	}
 	return files.Orphan(name)
@@ -198,15 +198,18 @@ func openHome(agent *agents.Agent, home, temporary string) (agents.Store, error)
 	if err != nil {
 		return agents.Store{}, err
 	}
+	below := func(name string) (storage.Files, string, error) {
+		sub, err := disk.Sub(name)
+		if err != nil {
+			return nil, "", err
+		}
+		return sub, sub.Path(), nil
+	}
 	return agent.Open(agents.Source{
-		Files: disk, Path: disk.Path(), Temporary: temporary,
-		Sub: func(name string) (storage.Files, string, error) {
-			sub, err := disk.Sub(name)
-			if err != nil {
-				return nil, "", err
-			}
-			return sub, sub.Path(), nil
-		},
+		Files:     disk,
+		Path:      disk.Path(),
+		Temporary: temporary,
+		Sub:       below,
 	})
 }
 
@@ -223,8 +226,8 @@ func (s *Sources) hides(file string) bool {
 	})
 }
 
-// splitHome splits a file's path without its first slash into that of an agent's directory and the
-// name in its store.
+// splitHome splits a file's path, which has no first slash, into the path of an agent's directory and the name
+// in its store. For home/a/.codex/sessions/2026/x.jsonl the directory is /home/a/.codex.
 func splitHome(agent *agents.Agent, file string) (home, name string, ok bool) {
 	last := 0
 	for _, d := range agent.Dirs {
@@ -293,14 +296,15 @@ type maker struct {
 
 const madeName = "made" + sessioncore.FileEnding
 
-func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *openSession, err error) {
+// make makes the session of an agent's session.
+func (m *maker) make(ctx context.Context, session *sessioncore.Session) (*openSession, error) {
 	made, err := dir.Open(m.at)
 	if err != nil {
 		return nil, err
 	}
 	snap, err := session.Acquire(ctx)
 	if errors.Is(err, sessioncore.ErrNotSession) {
-		err = errEmpty
+		return nil, errEmpty
 	}
 	if err != nil {
 		return nil, err
@@ -314,28 +318,33 @@ func (m *maker) make(ctx context.Context, session *sessioncore.Session) (_ *open
 		return nil, err
 	}
 	c, err := openContent(ctx, made, madeName)
-	if err == nil {
-		c.made = made
-		c.base = base
-		c.Modified = snap.Stat().ModTime()
-		c.torn = 0
-		if m.odd > 0 {
-			c.notes = append(c.notes, fmt.Sprintf("blocks that were neither text nor image and are text now: %d",
-				m.odd))
-		}
-		skipped := 0
-		list, _ := snap.Problems()
-		for _, p := range list {
-			p = p.InOwnFile() // agents.Files says so of a line that is no record
-			if p.What == sessioncore.ProblemNoObject || p.What == sessioncore.ProblemSkipped {
-				skipped++
-			}
-		}
-		if skipped > 0 {
-			c.notes = append(c.notes, fmt.Sprintf("lines that are no records and left out: %d", skipped))
+	if err != nil {
+		return nil, err
+	}
+	c.made = made
+	c.base = base
+	c.Modified = snap.Stat().ModTime()
+	c.torn = 0
+	if m.odd > 0 {
+		c.notes = append(c.notes, fmt.Sprintf("blocks that were neither text nor image and are text now: %d", m.odd))
+	}
+	skipped := skippedLines(snap)
+	if skipped > 0 {
+		c.notes = append(c.notes, fmt.Sprintf("lines that are no records and left out: %d", skipped))
+	}
+	return c, nil
+}
+
+// skippedLines returns the number of lines of an agent's file that are no records.
+func skippedLines(snap *sessioncore.Snapshot) (count int) {
+	problems, _ := snap.Problems()
+	for _, p := range problems {
+		p = p.InOwnFile()
+		if p.What == sessioncore.ProblemNoObject || p.What == sessioncore.ProblemSkipped {
+			count++
 		}
 	}
-	return c, err
+	return count
 }
 
 // write writes the session: the branch to the entry that was named, else all of it. It returns its
@@ -363,7 +372,14 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	id, _ := header.Member("id").Text()
 	cwd, _ := header.Member("cwd").Text()
 	title, _ := header.Member("title").Text()
-	from := writer.ImportOrigin{Source: m.found.source, ID: id, Path: m.found.path, CWD: cwd, Entry: m.found.entry, Handover: m.found.handover}
+	from := writer.ImportOrigin{
+		Source:   m.found.source,
+		ID:       id,
+		Path:     m.found.path,
+		CWD:      cwd,
+		Entry:    m.found.entry,
+		Handover: m.found.handover,
+	}
 	file, err := os.Create(filepath.Join(m.at, madeName))
 	if err != nil {
 		return "", err
@@ -391,27 +407,35 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	return base, err
 }
 
-// entry writes an entry as omp keeps it, and the images in it as blobs. Where the conversation
-// stands, the last entry of the session says.
+// entry writes an entry as omp keeps it, and the images in it as blobs. It leaves out moves of the leaf: the last
+// entry of the session says where the conversation stands.
 func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snapshot, e sessioncore.Entry) error {
 	text, err := snap.EntryText(e)
 	if err == nil {
 		err = ctx.Err()
 	}
-	_, moves := snap.Dialect().MoveTarget(text)
-	if err != nil || moves {
-		return err
-	}
-	kept, err := writer.Persist(m.adapted(text), writer.PersistRules{Blobs: m.Blobs != nil || m.Importer.Rules != nil, Newer: true, Whole: true})
 	if err != nil {
 		return err
 	}
+	_, isMove := snap.Dialect().MoveTarget(text)
+	if isMove {
+		return nil
+	}
+	kept, err := writer.Persist(m.adapted(text), writer.PersistRules{
+		Blobs: m.Blobs != nil || m.Importer.Rules != nil,
+		Newer: true,
+		Whole: true,
+	})
+	if err != nil {
+		return err
+	}
+	blobs := filepath.Join(m.at, "blobs")
 	for _, blob := range kept.Blobs {
-		err := os.MkdirAll(filepath.Join(m.at, "blobs"), storage.DirMode)
+		err := os.MkdirAll(blobs, storage.DirMode)
 		if err != nil {
 			return err
 		}
-		err = os.WriteFile(filepath.Join(m.at, "blobs", writer.BlobName(blob.Data)), blob.Data, storage.FileMode)
+		err = os.WriteFile(filepath.Join(blobs, writer.BlobName(blob.Data)), blob.Data, storage.FileMode)
 		if err != nil {
 			return err
 		}
@@ -433,23 +457,24 @@ const (
 // misreads.
 func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 	var edits rawjson.Edits
-	add := func(object rawjson.Value, key, member string) {
+	addMissing := func(object rawjson.Value, key, member string) {
 		if object.Member(key).Missing() {
-			edits = edits.Object(object, object.OffsetIn(text), member, func(m rawjson.Member) bool { return m.KeyIs(key) })
+			isKey := func(m rawjson.Member) bool { return m.KeyIs(key) }
+			edits = edits.Object(object, object.OffsetIn(text), member, isKey)
 		}
 	}
 	message := text.Member("message")
 	content := message.Member("content")
 	switch {
-	case text.Member("type").Is("compaction"): // keeps nothing, unless it says what
-		add(text, "firstKeptEntryId", `"firstKeptEntryId":`+string(text.Member("id")))
-		add(text, "tokensBefore", `"tokensBefore":0`)
+	case text.Member("type").Is("compaction"): // a compaction keeps nothing, unless it says what
+		addMissing(text, "firstKeptEntryId", `"firstKeptEntryId":`+string(text.Member("id")))
+		addMissing(text, "tokensBefore", `"tokensBefore":0`)
 	case message.Member("role").Is("assistant"):
 		usage := message.Member("usage")
 		if usage.IsObject() {
-			add(usage, "cost", noCost)
+			addMissing(usage, "cost", noCost)
 		} else {
-			add(message, "usage", noUsage)
+			addMissing(message, "usage", noUsage)
 		}
 		return edits.Apply(text)
 	case text.Member("excludeFromContext").Truthy(): // omp would send it
@@ -461,19 +486,30 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 		content = text.Member("content")
 	}
 	for block := range content.EachElement {
-		typ := block.Member("type")
-		if typ.Is("text") && block.Member("text").IsString() ||
-			typ.Is("image") && block.Member("data").IsString() && block.Member("mimeType").IsString() {
+		if isKnownBlock(block) {
 			continue
 		}
 		m.odd++
-		said := string(block)
-		if len(block) > maxOdd {
-			typ, _ := block.Member("type").Text()
-			said = fmt.Sprintf("[%s, %d bytes]", typ, len(block))
-		}
 		at := block.OffsetIn(text)
-		edits = append(edits, rawjson.TextEdit{Start: at, End: at + len(block), Text: `{"type":"text","text":` + string(rawjson.AppendQuoted(nil, said)) + `}`})
+		edits = append(edits, rawjson.TextEdit{Start: at, End: at + len(block), Text: textBlockOf(block)})
 	}
 	return edits.Apply(text)
+}
+
+// isKnownBlock reports whether omp reads a block of a content: a text, or an image with its type.
+func isKnownBlock(block rawjson.Value) bool {
+	typ := block.Member("type")
+	isText := typ.Is("text") && block.Member("text").IsString()
+	isImage := typ.Is("image") && block.Member("data").IsString() && block.Member("mimeType").IsString()
+	return isText || isImage
+}
+
+// textBlockOf returns a block with the JSON of another one as its text, or, for a long one, its type and size.
+func textBlockOf(block rawjson.Value) string {
+	text := string(block)
+	if len(block) > maxOdd {
+		typ, _ := block.Member("type").Text()
+		text = fmt.Sprintf("[%s, %d bytes]", typ, len(block))
+	}
+	return `{"type":"text","text":` + string(rawjson.AppendQuoted(nil, text)) + `}`
 }

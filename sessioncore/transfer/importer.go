@@ -36,7 +36,7 @@ type Importer struct {
 	total total
 }
 
-// workplace is whose sessions lie in one directory.
+// workplace identifies the sessions that lie in one directory.
 type workplace struct {
 	dialect *sessioncore.Dialect
 	cwd     string
@@ -55,6 +55,7 @@ type ImportOutcome struct {
 // Refused means that a session was not imported, as it is or where it was to go.
 const Refused writer.Outcome = "refused"
 
+// note adds a remark about parts that did not come along.
 func (r *ImportOutcome) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
@@ -72,28 +73,22 @@ func (im *Importer) Import(ctx context.Context, f FoundFile) (ImportOutcome, err
 	return r, ctx.Err()
 }
 
+// put is Import with the reason for a refusal as its error.
 func (im *Importer) put(ctx context.Context, f FoundFile, r *ImportOutcome) error {
-	c, err := im.total.open(ctx, f.files, f.name)
-	switch {
-	case errors.Is(err, errNoSession):
-		if err = f.settle(ctx); err == nil {
-			c, err = im.made(ctx, f, f.name)
-		}
-	case err == nil && f.entry != "":
-		defer c.Close()
-		return errors.New("only of sessions of other agents a branch can be imported; the file fork makes one of this")
-	}
+	c, err := im.open(ctx, &f)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	name, err := im.place(ctx, f, c)
-	if err == nil {
-		err = im.setDirectory(ctx, c, name)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = im.mask(ctx, c, name)
+	err = im.setDirectory(ctx, c, name)
+	if err != nil {
+		return err
 	}
+	err = im.mask(ctx, c, name)
 	if err != nil {
 		return err
 	}
@@ -108,7 +103,10 @@ func (im *Importer) put(ctx context.Context, f FoundFile, r *ImportOutcome) erro
 	if f.isOrphan {
 		r.note("a subagent whose session is gone")
 	}
-	err = im.session(ctx, f, c, name, r, func() error { return im.artifacts(ctx, f, name, r) })
+	beside := func() error {
+		return im.artifacts(ctx, f, name, r)
+	}
+	err = im.session(ctx, f, c, name, r, beside)
 	if c.made != nil && errors.Is(err, writer.ErrOther) {
 		err = errGoneOn
 	}
@@ -119,7 +117,25 @@ func (im *Importer) put(ctx context.Context, f FoundFile, r *ImportOutcome) erro
 	return err
 }
 
-// mask masks the secrets in content that is to have a name.
+// open opens a session. One of another agent is made a session of omp, and f becomes the file in that agent's
+// directory. The caller must close it.
+func (im *Importer) open(ctx context.Context, f *FoundFile) (*openSession, error) {
+	c, err := im.total.open(ctx, f.files, f.name)
+	if errors.Is(err, errNoSession) {
+		err = f.settle(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return im.made(ctx, *f, f.name)
+	}
+	if err == nil && f.entry != "" {
+		_ = c.Close()
+		return nil, errors.New("only of sessions of other agents a branch can be imported; the file fork makes one of this")
+	}
+	return c, err
+}
+
+// mask masks the secrets in content that is to be stored by a name. It does nothing without Rules.
 func (im *Importer) mask(ctx context.Context, c *openSession, name string) (err error) {
 	if im.Rules == nil {
 		return nil
@@ -182,37 +198,19 @@ func (im *Importer) session(
 	return err
 }
 
-// place returns where a session belongs: where the store has it, else where it lay, else where a
-// new one would lie.
+// place returns the name of a session in the store: the one that it has there; else the one that it had in its
+// agent directory; else one for a new session.
 func (im *Importer) place(ctx context.Context, f FoundFile, c *openSession) (string, error) {
-	if im.known == nil {
-		list, err := im.Listing.Sessions(ctx)
-		if err != nil && !storage.IsMissing(err) {
-			return "", err
-		}
-		im.known = map[string][]string{}
-		im.dirs = map[workplace]string{}
-		for _, info := range list.All() {
-			im.known[info.ID] = append(im.known[info.ID], info.Name())
-		}
+	err := im.readKnown(ctx)
+	if err != nil {
+		return "", err
 	}
-	d := sessioncore.DialectOf(c.header)
-	dir := ""
-	err := error(nil)
-	id, cwd := c.id()
-	there := im.known[id]
-	switch {
-	case im.To != "":
-		dir = im.To
-	case strings.Contains(f.place, "/") && c.made == nil:
-		dir, err = im.Writer.Own()
-		dir = path.Join(dir, storage.Dir(f.place))
-	case d.IsOMP() && !IsWorkingDirectory(cwd):
-		return "", noPlaceError(cwd)
-	default:
-		dir, err = im.dirFor(ctx, workplace{d, CleanDirectory(cwd)})
-	}
-	if err != nil && !(errors.Is(err, writer.ErrNotOwn) && id != "" && len(there) > 0) {
+	id, _ := c.id()
+	known := im.known[id]
+	dir, err := im.dirOf(ctx, f, c)
+	isKnown := id != "" && len(known) > 0
+	mayGoOn := isKnown && errors.Is(err, writer.ErrNotOwn) // it has a place, although new ones have none
+	if err != nil && !mayGoOn {
 		return "", err
 	}
 	base := c.base
@@ -220,61 +218,100 @@ func (im *Importer) place(ctx context.Context, f FoundFile, c *openSession) (str
 		base = path.Base(f.name)
 	}
 	name := path.Join(dir, base)
-	if id == "" || slices.Contains(there, name) {
+	if !isKnown || slices.Contains(known, name) {
 		return name, nil
 	}
-	for _, other := range there {
-		if path.Base(other) == path.Base(name) {
+	for _, other := range known {
+		if path.Base(other) == base {
 			return other, nil
 		}
 	}
-	if len(there) > 0 {
-		return there[0], nil
-	}
-	return name, nil
+	return known[0], nil
 }
 
-// dirFor is writer.DirFor, asked once: it looks through all sessions that there are.
-func (im *Importer) dirFor(ctx context.Context, of workplace) (dir string, err error) {
-	dir, ok := im.dirs[of]
-	if !ok {
-		dir, err = im.Writer.DirFor(ctx, of.cwd, of.dialect)
-		if err == nil {
-			im.dirs[of] = dir
-		}
+// readKnown reads the names of the store's sessions once.
+func (im *Importer) readKnown(ctx context.Context) error {
+	if im.known != nil {
+		return nil
 	}
-	return dir, err
+	list, err := im.Listing.Sessions(ctx)
+	if err != nil && !storage.IsMissing(err) {
+		return err
+	}
+	im.known = map[string][]string{}
+	im.dirs = map[workplace]string{}
+	for _, info := range list.All() {
+		im.known[info.ID] = append(im.known[info.ID], info.Name())
+	}
+	return nil
+}
+
+// dirOf returns the directory for a session that the store does not have.
+func (im *Importer) dirOf(ctx context.Context, f FoundFile, c *openSession) (string, error) {
+	if im.To != "" {
+		return im.To, nil
+	}
+	hadDirectory := strings.Contains(f.place, "/")
+	if hadDirectory && c.made == nil {
+		own, err := im.Writer.Own()
+		return path.Join(own, storage.Dir(f.place)), err
+	}
+	d := sessioncore.DialectOf(c.header)
+	_, cwd := c.id()
+	if d.IsOMP() && !IsWorkingDirectory(cwd) {
+		return "", noPlaceError(cwd)
+	}
+	return im.dirFor(ctx, workplace{dialect: d, cwd: CleanDirectory(cwd)})
+}
+
+// dirFor is writer.DirFor with its results kept, as it looks through all sessions.
+func (im *Importer) dirFor(ctx context.Context, of workplace) (string, error) {
+	dir, isKnown := im.dirs[of]
+	if isKnown {
+		return dir, nil
+	}
+	dir, err := im.Writer.DirFor(ctx, of.cwd, of.dialect)
+	if err != nil {
+		return dir, err
+	}
+	im.dirs[of] = dir
+	return dir, nil
 }
 
 // examine returns the outcome that an import would have. A row with the copy's size and its time in
 // milliseconds counts as equal: to compare all of it, the server would have to send it. With
 // Rules it does not: the row may be an unmasked copy.
 func (im *Importer) examine(ctx context.Context, name string, c writer.Copy) (writer.Outcome, error) {
+	if !im.SessionsAlone || im.Rules != nil {
+		return im.Writer.Examine(ctx, name, c)
+	}
 	st, err := im.Files.Stat(name)
-	if im.SessionsAlone && im.Rules == nil && err == nil && st.Size == c.Size && st.ModTime().UnixMilli() == c.Modified.UnixMilli() {
+	if err == nil && st.Size == c.Size && st.ModTime().UnixMilli() == c.Modified.UnixMilli() {
 		return writer.Unchanged, nil
 	}
 	return im.Writer.Examine(ctx, name, c)
 }
 
-// blob brings a blob along.
+// blob copies a blob into the store, unless one of the same size is there. A blob that is missing beside the
+// session is an error only if the store does not have it, either.
 func (im *Importer) blob(f FoundFile, c *openSession, hash string) error {
 	if c.made != nil {
 		f.files = c.made
 		f.agent = ""
 	}
-	size, err := im.Blobs.Size(hash)
-	obj, missing := f.files.Open(path.Join(f.agent, "blobs", hash))
-	if missing != nil {
-		if err == nil {
-			return nil
-		}
-		return missing
+	known, err := im.Blobs.Size(hash)
+	isKnown := err == nil
+	obj, err := f.files.Open(path.Join(f.agent, "blobs", hash))
+	if err != nil && isKnown {
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	defer obj.Close()
-	st, missing := obj.Stat()
-	if missing != nil || err == nil && size == st.Size {
-		return missing
+	st, err := obj.Stat()
+	if err != nil || isKnown && known == st.Size {
+		return err
 	}
 	return im.Blobs.Copy(hash, obj, st.Size)
 }
@@ -310,36 +347,15 @@ func (im *Importer) artifacts(ctx context.Context, f FoundFile, name string, r *
 
 var errNoPlace = errors.New("no place")
 
+// artifact copies a file beside a session, or imports it if it is a session. The error is errNoPlace for a file
+// that cannot be kept.
 func (im *Importer) artifact(ctx context.Context, f FoundFile, from, to string, r *ImportOutcome) error {
 	err := checkName(to)
 	if err != nil {
 		return err
 	}
 	if sessioncore.IsSessionName(path.Base(from)) {
-		c, err := im.total.open(ctx, f.files, from)
-		if errors.Is(err, errNoSession) && f.how != nil && f.how.IsSession(from) {
-			f.entry = ""
-			above, ok := strings.CutSuffix(f.path, f.name)
-			if ok { // else only the agent knows the file
-				f.path = above + from
-			}
-			c, err = im.made(ctx, f, from)
-		}
-		if err == nil {
-			defer c.Close()
-			err = im.mask(ctx, c, to)
-		}
-		if err == nil {
-			var of ImportOutcome
-			err = im.session(ctx, f, c, to, &of, func() error { return nil })
-			for _, note := range of.Notes {
-				r.note("%s beside it: %s", path.Base(to), note)
-			}
-			return err
-		}
-		if errors.Is(err, errEmpty) {
-			return nil
-		}
+		err := im.subagent(ctx, f, from, to, r)
 		if !errors.Is(err, errNoSession) {
 			return err
 		}
@@ -353,8 +369,45 @@ func (im *Importer) artifact(ctx context.Context, f FoundFile, from, to string, 
 	}
 	defer obj.Close()
 	st, err := obj.Stat()
-	if err == nil {
-		_, err = im.Writer.Import(ctx, to, writer.Copy{ReaderAt: obj, Size: st.Size, Modified: st.ModTime(), Artifact: true})
+	if err != nil {
+		return err
+	}
+	_, err = im.Writer.Import(ctx, to, writer.Copy{
+		ReaderAt: obj,
+		Size:     st.Size,
+		Modified: st.ModTime(),
+		Artifact: true,
+	})
+	return err
+}
+
+// subagent imports the session in a file beside another session, none if it is empty. The error wraps
+// errNoSession if the file only has the name of one.
+func (im *Importer) subagent(ctx context.Context, f FoundFile, from, to string, r *ImportOutcome) error {
+	c, err := im.total.open(ctx, f.files, from)
+	if errors.Is(err, errNoSession) && f.how != nil && f.how.IsSession(from) {
+		f.entry = ""
+		above, isInPath := strings.CutSuffix(f.path, f.name)
+		if isInPath { // else only the agent knows the file
+			f.path = above + from
+		}
+		c, err = im.made(ctx, f, from)
+	}
+	if errors.Is(err, errEmpty) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	err = im.mask(ctx, c, to)
+	if err != nil {
+		return err
+	}
+	var own ImportOutcome
+	err = im.session(ctx, f, c, to, &own, func() error { return nil })
+	for _, note := range own.Notes {
+		r.note("%s beside it: %s", path.Base(to), note)
 	}
 	return err
 }

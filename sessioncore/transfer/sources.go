@@ -27,15 +27,15 @@ type FoundFile struct {
 	Err  error
 
 	files storage.Files
-	name  string // in files, without what says that it is compressed
+	name  string // in files, without the ending of a compressed file
 	agent string // the agent directory, which has blobs/
 	place string // the path below sessions/ of that; "" if the file does not lie in one
-	entry string // to which the branch is taken alone; "" for all
+	entry string // the end of the branch that is taken alone; "" for all of the session
 
 	source string        // the other agent that wrote it, "" for none
-	how    agents.Format // that shows its sessions
+	how    agents.Format // the reader of that agent
 	path   string        // absolute, of the file
-	// isOrphan says that it is the session of a subagent whose calling session is gone.
+	// isOrphan says that it is the session of a subagent, and that the calling session is gone.
 	isOrphan bool
 	// handover is the number of a handover, "" for an import.
 	handover string
@@ -52,7 +52,7 @@ type Sources struct {
 
 	*gzip.Storage
 	disk      *dir.Storage
-	temporary string   // a directory for what is unpacked
+	temporary string   // a directory for unpacked files
 	unpacked  []string // bundles
 	homes     map[string]agents.Store
 }
@@ -63,7 +63,13 @@ func Open(temporary string) (*Sources, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sources{Storage: gzip.New(gzip.NewZstd(disk, nil, temporary), nil, temporary), disk: disk, temporary: temporary, homes: map[string]agents.Store{}}, nil
+	unpacking := gzip.New(gzip.NewZstd(disk, nil, temporary), nil, temporary)
+	return &Sources{
+		Storage:   unpacking,
+		disk:      disk,
+		temporary: temporary,
+		homes:     map[string]agents.Store{},
+	}, nil
 }
 
 // Close removes the unpacked files.
@@ -95,18 +101,15 @@ func (s *Sources) Add(ctx context.Context, given string, stdin io.Reader) error 
 	return ctx.Err()
 }
 
+// refuse adds a path to Found with the error for which it has no session.
 func (s *Sources) refuse(path string, err error) {
 	s.Found = append(s.Found, FoundFile{Path: path, Err: withoutPath(err)})
 }
 
+// add is Add for a path. The error is for a path without sessions. In the path "a.jsonl#7f", 7f is an entry,
+// unless a file has that name.
 func (s *Sources) add(ctx context.Context, given string) error {
-	entry := ""
-	path, err := realPath(given)
-	at := strings.LastIndexByte(given, '#')
-	if at >= 0 && errors.Is(err, fs.ErrNotExist) {
-		entry = given[at+1:]
-		path, err = realPath(given[:at])
-	}
+	path, entry, err := realPathAndEntry(given)
 	if err != nil {
 		return err
 	}
@@ -116,16 +119,19 @@ func (s *Sources) add(ctx context.Context, given string) error {
 		name += sessioncore.FileEnding
 		st, err = s.disk.Stat(name)
 	}
+	if err != nil {
+		return err
+	}
+	isDir := st.Kind == storage.KindDir
+	isFile := st.Kind == storage.KindFile
 	session := strings.TrimSuffix(strings.TrimSuffix(name, gzip.Ending), gzip.ZstdEnding)
 	switch {
-	case err != nil:
-		return err
-	case st.Kind != storage.KindDir && st.Kind != storage.KindFile: // opening it could wait
+	case !isDir && !isFile: // opening it could wait
 		return errors.New("it is no regular file; to import from a pipe, name -")
-	case st.Kind != storage.KindDir && strings.HasSuffix(session, sessioncore.FileEnding):
+	case isFile && strings.HasSuffix(session, sessioncore.FileEnding):
 		s.addFile(given, session, entry)
 		return nil
-	case st.Kind == storage.KindFile && strings.HasSuffix(name, documentEnding):
+	case isFile && strings.HasSuffix(name, documentEnding):
 		_, _, err := writtenBy(ctx, s.disk, name)
 		if err != nil {
 			return err
@@ -134,15 +140,15 @@ func (s *Sources) add(ctx context.Context, given string) error {
 		return nil
 	case entry != "":
 		return errors.New("an entry is that of a session: name its file")
-	case st.Kind == storage.KindDir:
-		ok, err := s.addComposed(given, name)
-		if ok || err != nil {
+	case isDir:
+		isComposed, err := s.addComposed(given, name)
+		if isComposed || err != nil {
 			return err
 		}
 		return s.walk(ctx, given, name, "")
 	case strings.HasSuffix(name, databaseEnding):
-		ok, err := s.addComposed(given, storage.Dir(name))
-		if ok || err != nil {
+		isComposed, err := s.addComposed(given, storage.Dir(name))
+		if isComposed || err != nil {
 			return err
 		}
 	}
@@ -154,6 +160,18 @@ func (s *Sources) add(ctx context.Context, given string) error {
 	return s.addBundle(ctx, given, io.NewSectionReader(f, 0, math.MaxInt64))
 }
 
+// realPathAndEntry returns the path that PATH or PATH#ID means, and the ID, which is "" if PATH exists as it is.
+func realPathAndEntry(given string) (path, entry string, err error) {
+	path, err = realPath(given)
+	at := strings.LastIndexByte(given, '#')
+	if at < 0 || !errors.Is(err, fs.ErrNotExist) {
+		return path, "", err
+	}
+	path, err = realPath(given[:at])
+	return path, given[at+1:], err
+}
+
+// realPath returns a path as an absolute one without links.
 func realPath(given string) (string, error) {
 	path, err := filepath.Abs(given)
 	if err != nil {
@@ -296,11 +314,18 @@ func isClients(name string) bool {
 	return name[0] == '.' && (strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".tmp"))
 }
 
-// addFile adds a file with the name of a session.
+// addFile adds a file with the name of a session. shown is its path for people.
 func (s *Sources) addFile(shown, name, entry string) {
-	f := FoundFile{Path: shown, files: s.Storage, name: name, agent: storage.Dir(name), entry: entry, from: s}
-	agent, place, ok := splitAgent(name)
-	if ok {
+	f := FoundFile{
+		Path:  shown,
+		files: s.Storage,
+		name:  name,
+		agent: storage.Dir(name),
+		entry: entry,
+		from:  s,
+	}
+	agent, place, isInAgent := splitAgent(name)
+	if isInAgent {
 		f.agent = agent
 		f.place = place
 	}
