@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// maxProse is how many bytes of the stored running text of an entry are shown. That is far more
+	// maxProse bounds the running text of an entry that is shown, in stored bytes. That is far more
 	// than anybody writes or reads, and it keeps a line of a hostile file from filling the memory.
 	maxProse = 1 << 20
-	// maxBlocks is how many content blocks of an entry are shown.
+	// maxBlocks bounds the content blocks of an entry that are shown.
 	maxBlocks = 1000
-	// maxOutput is how many bytes the excerpts of tool output in one entry may have together.
+	// maxOutput bounds the excerpts of tool output in one entry, in bytes together.
 	maxOutput = 256 << 10
-	// maxWord is how many characters are shown of a name: of a tool, a model, a mode.
+	// maxWord bounds a shown name of a tool, a model or a mode, in characters.
 	maxWord = 100
 )
 
 const (
 	// dateLayout is the layout of times, which are local: seconds.
 	dateLayout = "2006-01-02 15:04:05"
-	// clockLayout is that of times within a turn.
+	// clockLayout is the layout of times within a turn.
 	clockLayout = "15:04:05"
 )
 
@@ -36,7 +36,9 @@ type builder struct {
 	cut    bool // something was omitted that no link mentions yet
 	err    error
 
-	proseLeft, outputLeft, blocksLeft int
+	proseLeft  int // bytes of running text that may still be shown of the entry
+	outputLeft int // bytes of tool output
+	blocksLeft int // content blocks
 
 	calls   []toolCall // of the message callsOf
 	callsOf sessioncore.Entry
@@ -98,6 +100,7 @@ func lineOf(k kind, spans ...span) block {
 	return line
 }
 
+// add adds spans with a text to the line.
 func (b *block) add(spans ...span) {
 	for _, s := range spans {
 		if s.text != "" {
@@ -106,6 +109,7 @@ func (b *block) add(spans ...span) {
 	}
 }
 
+// codeOf returns a text as code.
 func codeOf(text string) span { return span{style: codeStyle, text: text} }
 
 // line adds a line.
@@ -162,7 +166,9 @@ func (b *builder) prose(v rawjson.Value) {
 func (b *builder) proseOf(v rawjson.Value) []byte {
 	x := excerptOf(v, excerptLimits{whole: b.proseLeft, head: b.proseLeft})
 	b.proseLeft -= min(len(v), b.proseLeft)
-	b.cut = b.cut || x.left > 0
+	if x.left > 0 {
+		b.cut = true
+	}
 	return x.head
 }
 

@@ -10,9 +10,14 @@ const (
 	maxSteps = 1 << 23
 )
 
-// listChange is a part of two lists: elements of the first alone, elements of the second alone, and
-// elements of both, as each has them.
-type listChange[T any] struct{ gone, come, same, also []T }
+// listChange is a part of two lists: elements that differ, and then equal ones. The lists a b x and a c x are
+// two parts: same a; gone b, come c, same x.
+type listChange[T any] struct {
+	gone []T // elements of the first list alone
+	come []T // elements of the second list alone
+	same []T // elements of both, as the first list has them
+	also []T // the same elements, as the second list has them
+}
 
 // changes returns how one list becomes another, by keys of their elements.
 func changes[T any, K comparable](a, b []T, key func(T) K) (list []listChange[T]) {
@@ -42,7 +47,11 @@ func changes[T any, K comparable](a, b []T, key func(T) K) (list []listChange[T]
 }
 
 // commonRun is n elements that two lists have in common, at a of the one and at b of the other.
-type commonRun struct{ a, b, n int }
+type commonRun struct {
+	a int
+	b int
+	n int
+}
 
 // common returns the runs of elements that two lists share, in order, as many elements as possible
 // (E. W. Myers, "An O(ND) Difference Algorithm"), and an empty run at the ends of the lists. Of
@@ -56,25 +65,29 @@ func common[T comparable](a, b []T) []commonRun {
 	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
 		end++
 	}
-	list := []commonRun{{0, 0, begin}}
+	list := []commonRun{{a: 0, b: 0, n: begin}}
 	for _, r := range shared(a[begin:len(a)-end], b[begin:len(b)-end]) {
-		list = append(list, commonRun{begin + r.a, begin + r.b, r.n})
+		list = append(list, commonRun{a: begin + r.a, b: begin + r.b, n: r.n})
 	}
-	list = append(list, commonRun{len(a) - end, len(b) - end, end})
+	list = append(list, commonRun{a: len(a) - end, b: len(b) - end, n: end})
 	list = slices.DeleteFunc(list, func(r commonRun) bool {
 		return r.n == 0
 	})
-	return append(list, commonRun{len(a), len(b), 0})
+	return append(list, commonRun{a: len(a), b: len(b), n: 0})
 }
 
 // shared is common for lists that neither begin nor end alike. Some runs may be empty.
+//
+// A place (x, y) has x elements of a and y of b behind it, and lies on diagonal x-y. An edit passes one element
+// of a or of b alone, and so leads to a neighbouring diagonal. For one edit more at a time, shared finds how far
+// each diagonal gets, along equal elements, until one reaches the ends of both lists. trace then goes back.
 func shared[T comparable](a, b []T) []commonRun {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
 	middle := min(maxEdits, maxSteps/(len(a)+len(b))) + 1
-	reach := make([]int32, 2*middle+1) // how far into a the diagonal k got, at middle+k
-	var before [][]int32               // for each number of edits, that of the diagonals around with one edit less
+	reach := make([]int32, 2*middle+1) // the x that diagonal k has reached, at middle+k
+	var before [][]int32               // for each number of edits, reach around diagonal 0 with one edit less
 	for d := range middle {
 		before = append(before, slices.Clone(reach[middle-d-1:middle+d+2]))
 		for k := -d; k <= d; k += 2 {
@@ -91,20 +104,25 @@ func shared[T comparable](a, b []T) []commonRun {
 	return nil
 }
 
-// step returns the place on diagonal k to which the d-th edit leads, and the diagonal from which it
-// comes. Diagonal 0 is at middle of reach.
+// step returns the x on diagonal k after the d-th edit, and the diagonal from which that comes: the neighbour
+// that has reached more. Diagonal 0 is at middle of reach.
 func step(reach []int32, middle, d, k int) (x, from int) {
-	if k == -d || k != d && reach[middle+k-1] < reach[middle+k+1] {
-		return int(reach[middle+k+1]), k + 1 // an element of b
+	below := int(reach[middle+k-1])
+	above := int(reach[middle+k+1])
+	isFirst := k == -d
+	isLast := k == d
+	if isFirst || !isLast && below < above {
+		return above, k + 1 // an element of b
 	}
-	return int(reach[middle+k-1]) + 1, k - 1 // an element of a
+	return below + 1, k - 1 // an element of a
 }
 
-// trace goes back from the ends of the lists.
+// trace returns the runs of equal elements on the way back from the ends of the lists, at (x, y).
 func trace(before [][]int32, x, y int) (list []commonRun) {
 	for d, reach := range slices.Backward(before) {
-		begin, from := step(reach, d+1, d, x-y)
-		list = append(list, commonRun{begin, begin - (x - y), x - begin})
+		k := x - y
+		begin, from := step(reach, d+1, d, k)
+		list = append(list, commonRun{a: begin, b: begin - k, n: x - begin})
 		x = int(reach[d+1+from])
 		y = x - from
 	}
@@ -112,8 +130,8 @@ func trace(before [][]int32, x, y int) (list []commonRun) {
 	return list
 }
 
-// EachCommon calls f for each line that two lists of lines share, in order, as many as possible:
-// with its number in the one and in the other.
+// EachCommon calls f for each line that two lists of lines share, in order, as many as possible. i and j are
+// its indexes in a and b.
 func EachCommon(a, b []string, f func(i, j int)) {
 	for _, r := range common(a, b) {
 		for n := range r.n {

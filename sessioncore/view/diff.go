@@ -28,10 +28,10 @@ const (
 // diff compares two branches as diff -u does, and calls f for each line: the sign is "-" for lines
 // of the first alone, "+" for lines of the second alone, "@@" in place of common ones. Turns are
 // compared by their texts, without times and ids, labels and settings; a turn that differs is
-// compared line by line with that of the same speaker. diff returns whether there is a difference.
-func diff(ctx context.Context, of [2]ShownBranch, f func(sign, text string) error) (differs bool, err error) {
+// compared line by line with a turn of the same speaker. diff returns whether there is a difference.
+func diff(ctx context.Context, branches [2]ShownBranch, f func(sign, text string) error) (differs bool, err error) {
 	d := differ{ctx: ctx, f: f}
-	for i, branch := range of {
+	for i, branch := range branches {
 		d.sides[i], err = newSide(ctx, branch)
 		if err != nil {
 			return false, err
@@ -71,6 +71,7 @@ type turn struct {
 	size    int64 // in bytes
 }
 
+// newSide reads the turns of a branch.
 func newSide(ctx context.Context, branch ShownBranch) (*side, error) {
 	t, err := newTranscript(ctx, branch.Session, branch.End, Links{Blobs: "blobs/"})
 	if err != nil {
@@ -91,11 +92,12 @@ func newSide(ctx context.Context, branch ShownBranch) (*side, error) {
 			continue // a note
 		}
 		if shown.begins {
-			who := blocks.heading.line[0].text
-			heading := t.writer.append(nil, blocks.heading)
-			s.turns = append(s.turns, turn{who: who, title: strings.TrimSpace(string(heading[len("\n## "):]))})
+			speaker := blocks.heading.line[0].text
+			heading := string(t.writer.append(nil, blocks.heading))
+			title := strings.TrimSpace(strings.TrimPrefix(heading, "\n## "))
+			s.turns = append(s.turns, turn{who: speaker, title: title})
 			sum.Reset()
-			sum.WriteString(who)
+			sum.WriteString(speaker)
 		}
 		text := bareWriter.append(nil, blocks.body...)
 		sum.Write(text)
@@ -118,6 +120,7 @@ type differ struct {
 	err   error // the first
 }
 
+// line calls f with a line, unless there was an error.
 func (d *differ) line(sign, text string) {
 	if d.err == nil {
 		d.err = d.ctx.Err()
@@ -127,9 +130,10 @@ func (d *differ) line(sign, text string) {
 	}
 }
 
-// signs are those of the sides.
+// signs are the signs for lines of one side alone.
 var signs = [2]string{"-", "+"}
 
+// lines writes lines with one sign.
 func (d *differ) lines(sign string, lines []string) {
 	for _, line := range lines {
 		d.line(sign, line)
@@ -155,7 +159,7 @@ func (d *differ) changed(x, y []turn) {
 	}
 }
 
-// whole writes a turn that only one of them has.
+// whole writes a turn that only one side has.
 func (d *differ) whole(on int, t *turn) {
 	d.line(signs[on], "## "+t.title)
 	for line := range d.linesOf(on, t) {
@@ -174,7 +178,8 @@ func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
 			if d.err != nil {
 				return
 			}
-			for _, line := range linesOf(strings.TrimSuffix(string(bareWriter.append(nil, blocks.body...)), "\n")) {
+			text := string(bareWriter.append(nil, blocks.body...))
+			for _, line := range linesOf(strings.TrimSuffix(text, "\n")) {
 				if !yield(line) {
 					return
 				}
@@ -196,29 +201,32 @@ func (d *differ) pair(x, y *turn) {
 		d.line("-", "## "+x.title)
 		d.line("+", "## "+y.title)
 	}
-	list := changes(slices.Collect(d.linesOf(0, x)), slices.Collect(d.linesOf(1, y)), itself)
+	linesX := slices.Collect(d.linesOf(0, x))
+	linesY := slices.Collect(d.linesOf(1, y))
+	list := changes(linesX, linesY, itself)
 	for i, c := range list {
 		d.lines("-", c.gone)
 		d.lines("+", c.come)
-		shared := c.same
-		before := contextLines
-		after := contextLines
+		before := contextLines // of the lines in common, those behind the change
+		after := contextLines  // and those before the next change
 		if i == 0 && len(c.gone) == 0 {
 			before = 0
 		}
 		if i == len(list)-1 {
 			after = 0
 		}
-		left := len(shared) - before - after
-		if left > 1 {
-			d.lines(" ", shared[:before])
-			d.line("@@", "in common: "+counted(left, "line"))
-			shared = shared[len(shared)-after:]
+		left := len(c.same) - before - after
+		if left <= 1 {
+			d.lines(" ", c.same)
+			continue
 		}
-		d.lines(" ", shared)
+		d.lines(" ", c.same[:before])
+		d.line("@@", "in common: "+counted(left, "line"))
+		d.lines(" ", c.same[len(c.same)-after:])
 	}
 }
 
+// counted returns "1 line" or "2 lines".
 func counted(n int, what string) string {
 	if n != 1 {
 		what += "s"

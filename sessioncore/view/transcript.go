@@ -63,6 +63,7 @@ type shownEntry struct {
 	size   int64 // of its text, in bytes
 }
 
+// newTranscript returns the transcript of the branch that ends in leaf. It renders each entry once to know its size.
 func newTranscript(
 	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry, links Links,
 ) (*transcript, error) {
@@ -83,7 +84,7 @@ func newTranscript(
 	return t, err
 }
 
-// maxLost is how many lost branches are named.
+// maxLost bounds the lost branches that are named.
 const maxLost = 5
 
 // lostBranches returns a line with the lost branches of a session if it has any and nobody speaks on the
@@ -117,9 +118,14 @@ func (t *transcript) lostBranches(
 	return []block{lineOf(paragraphLine, span{text: text})}, nil
 }
 
+// emptyTranscript returns a transcript without entries.
 func emptyTranscript(s *sessioncore.Snapshot, links Links) *transcript {
 	b := &builder{s: s, callsOf: sessioncore.NoEntry}
-	return &transcript{builder: b, reader: sessioncore.NewEntryReader(s), writer: markdownWriter{links: links}}
+	return &transcript{
+		builder: b,
+		reader:  sessioncore.NewEntryReader(s),
+		writer:  markdownWriter{links: links},
+	}
 }
 
 // sizeCache has the size of each rendered entry, so that a stat of a transcript renders each entry
@@ -143,6 +149,7 @@ type entrySize struct {
 	flags   turnFlags
 }
 
+// sizesOf returns the cache that all snapshots of an index share for transcripts with these links.
 func sizesOf(s *sessioncore.Snapshot, links Links) *sizeCache {
 	return s.Shared(sizesKey{links}, func() any {
 		return &sizeCache{}
@@ -163,24 +170,23 @@ func (t *transcript) layOut(
 	cache.sizes = append(cache.sizes, make([]entrySize, max(0, s.Len()-len(cache.sizes)))...)
 	var turn turnStart
 	for _, e := range path {
-		shown := shownEntry{entry: e}
-		size := &cache.sizes[e]
 		err := ctx.Err()
 		if err != nil {
 			return nil, err
 		}
+		size := &cache.sizes[e]
 		err = t.measure(e, size)
 		if err != nil {
 			return nil, err
 		}
 		opening := size.naming
-		shown.begins = turn.begins(size.flags, size.speaker)
-		if shown.begins {
+		begins := turn.begins(size.flags, size.speaker)
+		if begins {
 			opening = size.heading
 		}
-		shown.size = int64(size.body) + int64(opening)
-		if shown.size > 0 {
-			entries = append(entries, shown)
+		shownSize := int64(size.body) + int64(opening)
+		if shownSize > 0 {
+			entries = append(entries, shownEntry{entry: e, begins: begins, size: shownSize})
 		}
 	}
 	return entries, nil
@@ -194,22 +200,22 @@ type turnStart struct {
 
 // begins reports whether an entry begins the next turn, which is then the current one.
 func (t *turnStart) begins(flags turnFlags, speaker uint32) bool {
-	switch {
-	case flags&inTurn == 0: // a note, or nothing
-	case flags&joinsTurn != 0 && t.flags&fromAssistant != 0:
-	case flags&beginsTurn == 0 && speaker == t.speaker && t.flags&inTurn != 0:
-	default:
-		*t = turnStart{flags, speaker}
-		return true
+	isNote := flags&inTurn == 0
+	joinsAnswer := flags&joinsTurn != 0 && t.flags&fromAssistant != 0
+	continues := flags&beginsTurn == 0 && speaker == t.speaker && t.flags&inTurn != 0
+	if isNote || joinsAnswer || continues {
+		return false
 	}
-	return false
+	*t = turnStart{flags: flags, speaker: speaker}
+	return true
 }
 
 // measure renders an entry, unless its size is known.
 func (t *transcript) measure(e sessioncore.Entry, size *entrySize) error {
 	s := t.builder.s
 	name := hashOf(s.Name(e))
-	if size.name == name && (size.flags&answersCall == 0 || size.asked == report.AnswerAbove(s, e)) {
+	isSameCall := size.flags&answersCall == 0 || size.asked == report.AnswerAbove(s, e)
+	if size.name == name && isSameCall {
 		return nil
 	}
 	b, err := t.blocksOf(e)
@@ -248,7 +254,8 @@ func (t *transcript) Make(dst []byte, piece int32) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return t.writer.append(t.writer.append(dst, *blocks.opening(shown.begins)), blocks.body...), nil
+	dst = t.writer.append(dst, *blocks.opening(shown.begins))
+	return t.writer.append(dst, blocks.body...), nil
 }
 
 const (
@@ -275,13 +282,17 @@ func (t *transcript) headOf(s *sessioncore.Snapshot, hasMore bool) ([]block, err
 		return nil, err
 	}
 	title := markdown.Line([]byte(name), maxTitleLine)
-	id := shownLine(header.Member("id"), maxTitleLine)
 	if title == "" {
 		title, err = t.firstWords()
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err != nil || title == "" && len(t.entries) == 0 && !hasMore {
-		return nil, err
+	isEmpty := len(t.entries) == 0 && !hasMore
+	if title == "" && isEmpty {
+		return nil, nil
 	}
+	id := shownLine(header.Member("id"), maxTitleLine)
 	if title == "" {
 		title = strings.TrimSpace("Session " + id)
 	}
@@ -340,19 +351,20 @@ func (t *transcript) firstWords() (string, error) {
 // hashSeed differs in each process.
 var hashSeed = maphash.MakeSeed()
 
+// hashOf returns a hash of a text, which another process has otherwise.
 func hashOf(text string) uint32 { return uint32(maphash.String(hashSeed, text)) }
 
 // Continues reports whether t begins with all entries of earlier, shown in the same way.
 func (t *transcript) Continues(earlier document.Maker) bool {
-	old, ok := earlier.(*transcript)
-	if !ok || len(t.entries) < len(old.entries) {
+	old, isTranscript := earlier.(*transcript)
+	if !isTranscript || len(t.entries) < len(old.entries) {
 		return false
 	}
 	for i, before := range old.entries {
 		now := t.entries[i]
 		// The size covers the entry's name, which changes if a later entry has the same id.
-		if now.begins != before.begins || now.size != before.size ||
-			!sessioncore.SameText(t.builder.s, now.entry, old.builder.s, before.entry) {
+		looksSame := now.begins == before.begins && now.size == before.size
+		if !looksSame || !sessioncore.SameText(t.builder.s, now.entry, old.builder.s, before.entry) {
 			return false
 		}
 	}
