@@ -43,6 +43,7 @@ func (h *HandoverImporter) Import(ctx context.Context, f transfer.FoundFile) (tr
 	return r, ctx.Err()
 }
 
+// put hands a session over to the agent of the place, and sets the outcome.
 func (h *HandoverImporter) put(ctx context.Context, f transfer.FoundFile, r *transfer.ImportOutcome) error {
 	b, err := f.Branch(ctx)
 	if err != nil {

@@ -44,6 +44,7 @@ func AllMounts() (all []MountEntry) {
 	return all
 }
 
+// entryOf returns the entry of a row of mountinfo. Its user is -1 for a file system other than FUSE.
 func entryOf(i *mountinfo.Info) MountEntry {
 	e := MountEntry{
 		Mountpoint: i.Mountpoint,

@@ -336,6 +336,7 @@ func (p *place) opened(s *dir.Storage, err error) (*dir.Storage, error) {
 	return s, err
 }
 
+// close closes all that the place has opened, the last first.
 func (p *place) close() {
 	for _, c := range slices.Backward(p.closers) {
 		c()

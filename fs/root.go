@@ -65,6 +65,8 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	return &tree{p, newRoot(p, prices)}, nil
 }
 
+// newRoot returns the root directory of a place. The Views of its parts and of their archives get it
+// as their Root.
 func newRoot(p *place, prices report.Prices) *nodes.RootDir {
 	view := p.view
 	view.Prices = prices

@@ -55,6 +55,7 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 	return mountTree(t, kernel.New(t.root), o, log)
 }
 
+// mountTree mounts a tree by a door, and closes the tree after an error.
 func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t.root.Closed = o.AllowRoot
 	s := &Server{

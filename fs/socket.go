@@ -155,6 +155,7 @@ func (s *Server) serveStatus(version string) (stop func()) {
 	return stop
 }
 
+// answerStatus answers requests for the status, each in a goroutine, until ctx is done.
 func (s *Server) answerStatus(ctx context.Context, listener *net.UnixListener, version string) {
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 	in, out, _ := os.Pipe() // spares two descriptors for an answer while files have all others

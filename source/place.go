@@ -172,6 +172,8 @@ func sourceNamed(arg string) string {
 	return realPath
 }
 
+// sharedMount returns the mount with the usual SOURCE, for arguments that may be anything; nil if
+// there is none.
 func sharedMount(r Request) (*Place, error) {
 	if r.Kind != AnyWords {
 		return nil, nil

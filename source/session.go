@@ -221,6 +221,7 @@ func beforeEntry(arg string) string {
 	return arg
 }
 
+// namedBy returns the sessions that an argument means, several for a pattern.
 func (t *MountTree) namedBy(arg string) (found []NamedSession, err error) {
 	paths, err := t.Expand(arg)
 	for _, p := range paths {

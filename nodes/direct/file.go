@@ -70,6 +70,7 @@ func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
+// readAt is ReadAt without io.EOF: at the end it returns fewer bytes.
 func (f *File) readAt(p []byte, off int64) (n int, err error) {
 	defer f.fs.answer("read", f.path, &err)
 	n, err = f.handle.ReadAt(f.fs.ctx, p, off)

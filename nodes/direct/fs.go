@@ -310,6 +310,7 @@ func lookUp(ctx context.Context, dir nodes.Dir, name string) (n namedNode, errno
 	return n, errno
 }
 
+// readlink returns the target of the link at which the walk is.
 func (w *walker) readlink() (string, error) {
 	link, ok := w.last().node.(nodes.Link)
 	if !ok {

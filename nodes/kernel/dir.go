@@ -52,6 +52,7 @@ func (d *dirInode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 	return found, errno
 }
 
+// lookUp answers the lookup of a name in the current state of the directory.
 func (d *dirInode) lookUp(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	look, err := nodes.NewLook(ctx, d.dir)
 	if err != nil {
@@ -191,6 +192,7 @@ func (l *dirHandle) fetch(ctx context.Context) (errno syscall.Errno) {
 	return errno
 }
 
+// drop forgets the listing. Callers must hold l.mu.
 func (l *dirHandle) drop() {
 	if len(l.list.Items) > freeLookups {
 		l.base.door().long.remove(l)
@@ -300,6 +302,7 @@ type longListings struct {
 	open []*dirHandle
 }
 
+// add adds an open listing.
 func (o *longListings) add(l *dirHandle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -307,6 +310,7 @@ func (o *longListings) add(l *dirHandle) {
 	o.any.Store(true)
 }
 
+// remove removes a listing that is no longer open.
 func (o *longListings) remove(l *dirHandle) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

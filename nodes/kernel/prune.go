@@ -49,6 +49,7 @@ type miss struct {
 	name string
 }
 
+// init sets the limit, as a number of inodes, and the least time between two counts.
 func (c *inodeLimit) init(limit int, rest time.Duration) {
 	c.limit = limit
 	c.rest = rest

@@ -185,6 +185,7 @@ type reply struct {
 	sent    chan struct{} // is closed when the answer is sent, or cannot be
 }
 
+// newConnection returns a connection that is not trusted yet. Its trust ends the deadline for strangers.
 func newConnection(c net.Conn) *clientConnection {
 	trusted := make(chan struct{})
 	return &clientConnection{

@@ -45,6 +45,7 @@ type acceptedLines struct {
 	giveUp  *time.Timer // ends a line that has no end
 }
 
+// newLines returns the accepted lines of a control file. No client has written any.
 func newLines(file nodes.Control, name string) *acceptedLines {
 	return &acceptedLines{
 		file:  file,

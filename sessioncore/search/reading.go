@@ -47,6 +47,7 @@ func startReading(ctx context.Context, w worker, files []searchedFile) *reading 
 	return r
 }
 
+// work searches one file after the other, as long as the results are not too far ahead of next.
 func (r *reading) work(w *worker, files []searchedFile) error {
 	for {
 		select {
@@ -80,6 +81,7 @@ func (r *reading) next() (*FileHits, error) {
 	}
 }
 
+// end ends the workers, and waits for them.
 func (r *reading) end() {
 	r.cancel()
 	_ = r.workers.Wait()

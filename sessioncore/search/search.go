@@ -67,7 +67,7 @@ type Matcher interface {
 	// Needle returns a needle on the line of every hit, or nil. ok is false if the session can have
 	// no hits. agent is its agent, and header reads its header.
 	Needle(agent string, header func() (rawjson.Value, error)) (n *Needle, ok bool, err error)
-	// Checker returns a checker for a session with a header and title, nil for no hits.
+	// Checker returns a checker for a session with a header and a title, nil if it can have no hits.
 	Checker(header rawjson.Value, title string) Checker
 }
 

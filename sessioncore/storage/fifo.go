@@ -66,6 +66,7 @@ func (g *FIFOMutexes) enter(name string) *FIFOMutex {
 	return in
 }
 
+// forget ends a use of a mutex. The last user removes it.
 func (g *FIFOMutexes) forget(name string, in *FIFOMutex) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

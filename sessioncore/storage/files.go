@@ -255,6 +255,7 @@ func temporaryName(base, mark, digits string) string {
 	return "." + base + "." + mark + digits + ".tmp"
 }
 
+// randomDigits returns random hexadecimal digits, as many as the names of marked files have.
 func randomDigits() string {
 	var random [markedDigits / 2]byte
 	_, _ = rand.Read(random[:]) // never fails

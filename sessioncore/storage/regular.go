@@ -35,6 +35,8 @@ func OpenDir(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
+// openRegular opens a file, with a link at the end of its path unless flags have O_NOFOLLOW. The error
+// wraps ErrNotRegular for a file of another kind.
 func openRegular(path string, flags int) (*os.File, fs.FileInfo, error) {
 	if flags&unix.O_NOFOLLOW == 0 {
 		return openAfter(os.Stat, path, flags)
@@ -76,6 +78,8 @@ func ReadNamed(path string, limit int64) ([]byte, error) {
 	return readPath(path, unfollowed&^unix.O_NOFOLLOW, limit)
 }
 
+// readPath reads a file of at most limit bytes. The error wraps ErrNotRegular for a larger one, and
+// for one of another kind.
 func readPath(path string, flags int, limit int64) ([]byte, error) {
 	file, _, err := openRegular(path, os.O_RDONLY|flags)
 	if errors.Is(err, ErrNotRegular) {

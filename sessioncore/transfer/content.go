@@ -81,6 +81,7 @@ func openContent(ctx context.Context, files storage.Files, name string) (c *open
 	return c, err
 }
 
+// readContent is one attempt of openContent. The error wraps sessioncore.ErrNotSession if the file is no session.
 func readContent(ctx context.Context, files storage.Files, name string) (_ *openSession, err error) {
 	header, err := sessioncore.ReadHeaderOf(ctx, files, name)
 	if err == nil && header == nil {

@@ -13,6 +13,7 @@ import (
 // edit is one edit, by the roles of its arguments.
 type edit [message.Roles]rawjson.Value
 
+// editOf returns the edit in the arguments of a call.
 func editOf(list []argument) (e edit) {
 	for _, a := range list {
 		e[a.role] = a.Value
@@ -29,8 +30,7 @@ func (e *edit) changes(writes bool) bool {
 	return written || e[message.NewRole].IsString() || e[message.DiffRole].IsString()
 }
 
-// edit adds the arguments of a call as a diff. It returns false, and adds nothing, if they are not
-// those of an edit.
+// edit adds the arguments of a call as a diff. It returns false, and adds nothing, if they have no edit.
 func (b *builder) edit(tool string, list []argument) bool {
 	e := editOf(list)
 	edits := []edit{e}
@@ -71,6 +71,7 @@ type diffText struct {
 	out []byte
 }
 
+// edit appends an edit: the name of its file, and its lines with signs.
 func (d *diffText) edit(e *edit) {
 	path := shownLine(e[message.FileRole], maxProblem)
 	if path != "" {
@@ -103,6 +104,7 @@ func (d *diffText) text(v rawjson.Value) string {
 	return string(text)
 }
 
+// lines appends lines with a sign before each.
 func (d *diffText) lines(sign string, lines ...string) { d.out = appendLines(d.out, sign, lines) }
 
 // AppendDiff appends the lines of a hunk to dst: how one text becomes another.
@@ -115,6 +117,7 @@ func AppendDiff(dst []byte, before, after string) []byte {
 	return dst
 }
 
+// appendLines appends lines with a sign before each.
 func appendLines(dst []byte, sign string, lines []string) []byte {
 	for _, line := range lines {
 		dst = append(dst, sign...)

@@ -49,18 +49,21 @@ func anchored(destination []byte, text markup) markup {
 	return text
 }
 
+// link renders a link. One with a scheme that is not kept becomes its text.
 func (p *pageWriter) link(_ util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	open := anchor(n.(*ast.Link).Destination)
-	switch {
-	case open == "":
-	case entering:
+	if open == "" {
+		return ast.WalkContinue, nil
+	}
+	if entering {
 		p.write(open)
-	default:
+	} else {
 		p.write("</a>")
 	}
 	return ast.WalkContinue, nil
 }
 
+// autoLink renders an address in angle brackets as a link.
 func (p *pageWriter) autoLink(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		l := n.(*ast.AutoLink)
@@ -160,6 +163,7 @@ func (p *pageWriter) embed(hash, text string) {
 // diffClasses are the classes of the lines of a diff by their first characters.
 var diffClasses = map[byte]markup{'+': "add", '-': "del", '@': "hunk"}
 
+// fenced renders a block of code, a diff in colours.
 func (p *pageWriter) fenced(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		code := n.(*ast.FencedCodeBlock)

@@ -61,6 +61,7 @@ func grouped(sessions []Linked, key func(*Linked) string) (groups []*sessionGrou
 // about returns the number and the cost of the sessions for people.
 func (g *sessionGroup) about() markup { return escaped(aboutSessions(len(g.sessions), g.dollars)) }
 
+// aboutSessions returns "2 sessions · $1.50", or only the number without a cost.
 func aboutSessions(n int, dollars float64) string {
 	text := fmt.Sprintf("%d sessions", n)
 	if n == 1 {

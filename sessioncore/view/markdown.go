@@ -21,6 +21,7 @@ type markdownWriter struct {
 	bare bool
 }
 
+// append appends blocks as Markdown, with a blank line before each. Lines without a text are left out.
 func (w *markdownWriter) append(dst []byte, blocks ...block) []byte {
 	for _, b := range blocks {
 		if b.kind >= proseText || len(b.line) > 0 {
@@ -33,6 +34,7 @@ func (w *markdownWriter) append(dst []byte, blocks ...block) []byte {
 // lineMarks stand around a line.
 var lineMarks = [...][2]string{titleLine: {"# "}, headingLine: {"## "}, namingLine: {"*", "*"}, pictureLine: {}}
 
+// block appends a block.
 func (w *markdownWriter) block(dst []byte, b *block) []byte {
 	switch b.kind {
 	case proseText:
@@ -57,6 +59,7 @@ func (w *markdownWriter) block(dst []byte, b *block) []byte {
 	return append(dst, '\n')
 }
 
+// span appends a part of a line in its style.
 func (w *markdownWriter) span(dst []byte, s *span) []byte {
 	marks := ""
 	switch s.style {

@@ -97,6 +97,7 @@ type pageWriter struct {
 	err      error                        // the first
 }
 
+// newPage returns a page of a session that is written to w.
 func newPage(w io.Writer, s *sessioncore.Snapshot, blobs BlobOpener) *pageWriter {
 	p := &pageWriter{
 		blobs:    blobs,
@@ -400,6 +401,7 @@ func (p *pageWriter) fold(class markup, line *block, parts []block) {
 	p.write("</details>\n")
 }
 
+// blocks writes blocks.
 func (p *pageWriter) blocks(list []block) {
 	for i := range list {
 		p.block(&list[i])

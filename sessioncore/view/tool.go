@@ -38,6 +38,7 @@ type argument struct {
 	role message.ArgumentRole
 }
 
+// argumentsOf returns the arguments of a call of a tool, with their roles.
 func argumentsOf(tool string, v rawjson.Value) (list []argument) {
 	for m := range v.EachMember {
 		list = append(list, argument{m, message.ArgumentOf(tool, m.Name()).Role})

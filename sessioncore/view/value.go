@@ -26,6 +26,7 @@ type valueText struct {
 	left int // maximum size of out
 }
 
+// write writes a value as text.
 func (t *valueText) write(v rawjson.Value) {
 	switch {
 	case v.IsObject():
@@ -89,15 +90,16 @@ func (t *valueText) member(v rawjson.Value, indent string) {
 	}
 }
 
+// isListOfObjects reports whether a value is a list of objects alone, of one at least.
 func isListOfObjects(v rawjson.Value) bool {
-	some := false
+	count := 0
 	for e := range v.EachElement {
-		some = e.IsObject()
-		if !some {
-			break
+		if !e.IsObject() {
+			return false
 		}
+		count++
 	}
-	return some
+	return count > 0
 }
 
 // room reports whether more may be written. If not, it writes an ellipsis once.

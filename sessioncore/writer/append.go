@@ -189,6 +189,7 @@ func (a *appending) withBlobs() ([]*draft, error) {
 	return drafts, bad
 }
 
+// putBlob stores an image. The error says so if the store gives it another name.
 func (w *Writer) putBlob(b BlobReference) error {
 	hash, err := w.opts.Blobs.Put(b.Data, b.Ending)
 	if err == nil && hash != BlobName(b.Data) {

@@ -318,6 +318,7 @@ func withoutDirectory(header rawjson.Value, cwd string) (rawjson.Field, bool) {
 	return m, len(rest) == 0 || len(rest) < len(all)
 }
 
+// texts returns the strings in an array, "" for other elements.
 func texts(array rawjson.Value) (all []string) {
 	for v := range array.EachElement {
 		text, _ := v.Text()
@@ -326,6 +327,7 @@ func texts(array rawjson.Value) (all []string) {
 	return all
 }
 
+// quotedList returns an array of strings as JSON.
 func quotedList(all []string) string {
 	var list []byte
 	for _, text := range all {

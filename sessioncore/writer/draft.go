@@ -79,6 +79,7 @@ type batch struct {
 	lines   []byte
 }
 
+// emptyBatch returns a batch whose first line has no parent.
 func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
 	return &batch{
 		w:       w,
@@ -90,6 +91,7 @@ func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
 	}
 }
 
+// batch returns an empty batch that continues at the leaf.
 func (w *Writer) batch(snap *sessioncore.Snapshot) (b *batch, err error) {
 	b = w.emptyBatch(snap)
 	b.leaf, err = leafID(snap)
@@ -106,9 +108,10 @@ func leafID(snap *sessioncore.Snapshot) (*string, error) {
 	return &id, nil
 }
 
+// hasID reports whether an entry of the session or a line of the batch has an id.
 func (b *batch) hasID(id string) bool {
-	_, ok := b.ids[id]
-	if ok {
+	_, isInBatch := b.ids[id]
+	if isInBatch {
 		return true
 	}
 	_, err := b.snap.Find(id)
@@ -117,8 +120,8 @@ func (b *batch) hasID(id string) bool {
 
 // checkID returns an error unless an entry has the id.
 func (b *batch) checkID(id string) error {
-	_, ok := b.ids[id]
-	if ok {
+	_, isInBatch := b.ids[id]
+	if isInBatch {
 		return nil
 	}
 	_, err := b.snap.Verify(id)

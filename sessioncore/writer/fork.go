@@ -227,6 +227,7 @@ func isPointer(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	return s.Kind(e) == sessioncore.TypeLabel || s.Kind(e) == sessioncore.TypeLeaf
 }
 
+// write writes the entries of the path, without those that only point to others.
 func (p *forkPath) write(out io.Writer) error {
 	for i, e := range p.entries {
 		if isPointer(p.snap, e) {
@@ -258,8 +259,9 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	parent := s.Parent(e)
 	isPointed := parent != sessioncore.NoEntry && isPointer(s, parent)
 	// pi's forks begin with null even where the parent was never written, as before 1.5.
-	if isPointed || before == sessioncore.NoEntry && s.Dialect() == sessioncore.Pi &&
-		!text.Member(s.Dialect().ParentKey).IsNull() {
+	isFirstOfPi := before == sessioncore.NoEntry && s.Dialect() == sessioncore.Pi
+	needsNull := isFirstOfPi && !text.Member(s.Dialect().ParentKey).IsNull()
+	if isPointed || needsNull {
 		var above *string
 		if before != sessioncore.NoEntry {
 			id, _ := s.ID(before)

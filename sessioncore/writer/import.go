@@ -156,6 +156,7 @@ func (w *Writer) Import(ctx context.Context, name string, c Copy) (Outcome, erro
 	}
 }
 
+// importOnce is Import without waiting for other writers.
 func (w *Writer) importOnce(ctx context.Context, name string, c Copy) (Outcome, error) {
 	outcome, err := w.Examine(ctx, name, c)
 	if err != nil {
@@ -185,12 +186,13 @@ func (w *Writer) Examine(_ context.Context, name string, c Copy) (Outcome, error
 		return Added, err
 	}
 	st, err := w.store.Storage().Stat(name)
-	switch {
-	case storage.IsMissing(err):
+	if storage.IsMissing(err) {
 		return Added, nil
-	case err != nil:
+	}
+	if err != nil {
 		return Added, err
-	case st.Kind != storage.KindFile:
+	}
+	if st.Kind != storage.KindFile {
 		return Added, fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
 	}
 	file, err := w.store.Storage().Open(name)
@@ -215,12 +217,14 @@ func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err
 		start = slotSize
 	}
 	begins, err = storage.SameBytes(file, start, c, start, min(st.Size, c.Size)-start)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Unchanged, false, err
-	case begins && (!c.Artifact || st.Size == c.Size):
+	}
+	mayGrow := !c.Artifact || st.Size == c.Size
+	if begins && mayGrow {
 		return compareSizes(st.Size, c.Size), true, nil
-	case c.Artifact:
+	}
+	if c.Artifact {
 		return Unchanged, false, ErrOther
 	}
 	outcome, err = compareEntries(file, st.Size, c)
@@ -246,7 +250,7 @@ func compareEntries(file storage.Object, size int64, c Copy) (Outcome, error) {
 	return compareSizes(fileSize, copySize), nil
 }
 
-// compareSizes returns the outcome for a file and a copy of which one begins the other.
+// compareSizes returns the outcome for a file and a copy if one begins the other.
 func compareSizes(file, copied int64) Outcome {
 	if copied > file {
 		return Grown
@@ -254,9 +258,10 @@ func compareSizes(file, copied int64) Outcome {
 	return Unchanged
 }
 
+// copyTo writes the copy. The error wraps io.ErrUnexpectedEOF if it has become shorter.
 func (c Copy) copyTo(out io.Writer) error {
-	memory, ok := out.(*strings.Builder)
-	if ok { // of a store that needs the text in memory
+	memory, isInMemory := out.(*strings.Builder)
+	if isInMemory { // the store needs the whole text
 		memory.Grow(int(c.Size))
 	}
 	n, err := io.Copy(out, io.NewSectionReader(c, 0, c.Size))

@@ -56,6 +56,7 @@ func ParseNewSession(line []byte) (NewSession, error) {
 	return n, n.check()
 }
 
+// check returns an error for a field that is too long, or for a directory with line breaks.
 func (n *NewSession) check() error {
 	isBreak := func(r rune) bool {
 		return r == 0 || r == '\n' || r == '\r'

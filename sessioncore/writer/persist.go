@@ -76,6 +76,7 @@ type persister struct {
 	blobs []BlobReference
 }
 
+// replace adds the edit that replaces a part of the text.
 func (p *persister) replace(part rawjson.Value, by string) {
 	at := part.OffsetIn(p.text)
 	p.edits = append(p.edits, rawjson.TextEdit{

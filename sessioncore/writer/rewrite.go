@@ -78,6 +78,7 @@ func (c *change) reacquire() (*sessioncore.Snapshot, error) {
 	return now, err
 }
 
+// copyEdited writes the session with the edits, which are in the order of their offsets, and a tail.
 func copyEdited(s *sessioncore.Snapshot, out io.Writer, edits []fileEdit, tail []byte) error {
 	at := int64(0)
 	for _, e := range edits {
@@ -103,6 +104,8 @@ func copyEdited(s *sessioncore.Snapshot, out io.Writer, edits []fileEdit, tail [
 	return err
 }
 
+// copyRange writes a range of the session's file. The error wraps ErrStale if the file has become
+// shorter.
 func copyRange(s *sessioncore.Snapshot, out io.Writer, from, to int64) error {
 	n, err := io.Copy(out, io.NewSectionReader(s.File(), from, to-from))
 	if err == nil && n < to-from {

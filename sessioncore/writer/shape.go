@@ -87,6 +87,7 @@ var namedKinds = map[string]rawjson.Kinds{
 	"array": rawjson.Array, "null": rawjson.Null, "any": ^rawjson.Kinds(0),
 }
 
+// parseMember parses the rule of a member in the notation of shape, such as "n:string|null" or "id!".
 func parseMember(token string, shapes map[string]*shape) memberRule {
 	name, kinds, hasKinds := strings.Cut(token, ":")
 	if !hasKinds {

@@ -80,6 +80,7 @@ func (c *change) setTitle(title, line string) error {
 	return c.rewrite(c.withMigration([]fileEdit{c.headerEdit(titleFields(title, titleByUser)...)}), nil)
 }
 
+// nameLine returns the entry session_info with a name, in which pi keeps the title.
 func (b *batch) nameLine(id string, parent *string, title string) []byte {
 	line := append(b.entryPrefix(sessioncore.TypeSessionInfo, id, parent), `,"name":`...)
 	line = rawjson.AppendQuoted(line, title)

@@ -132,6 +132,7 @@ func checkSpelling(d *sessioncore.Dialect, line rawjson.Value, shapes ...*shape)
 // shownValue bounds the bytes of a value in an error.
 const shownValue = 60
 
+// shortened returns the beginning of a value for an error, as UTF-8.
 func shortened(v rawjson.Value) string {
 	if len(v) <= shownValue {
 		return names.TextUTF8(string(rawjson.AppendUTF8(nil, v)))

@@ -154,6 +154,7 @@ func whileStale(do func(try int) error) (err error) {
 	return err
 }
 
+// changeOnce calls f with the session under its lock.
 func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLock bool, f func(*change) error) error {
 	snap, unlock, err := w.lock(ctx, s)
 	if err != nil {

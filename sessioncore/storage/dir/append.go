@@ -85,6 +85,7 @@ func (p nameAt) create() (fd int, err error) {
 	return fd, err
 }
 
+// unlink removes the name.
 func (p nameAt) unlink() error {
 	return retry(func() error {
 		return unix.Unlinkat(p.dir, p.base, 0)

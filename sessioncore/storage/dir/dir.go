@@ -50,6 +50,7 @@ func Open(path string) (*Storage, error) {
 	return s, nil
 }
 
+// newStorage returns a storage of the files in a directory, which need not exist.
 func newStorage(path string) *Storage {
 	s := &Storage{path: path, sys: kernel}
 	s.swept, _ = lru.New[string, time.Time](maxSwept)
@@ -159,6 +160,7 @@ func (p nameAt) stat() (storage.Stat, error) {
 	return st, p.fail("stat", err)
 }
 
+// fstat is fstat(2). The Stat is zero after an error.
 func fstat(fd int) (storage.Stat, error) {
 	var st unix.Stat_t
 	err := retry(func() error {
@@ -182,6 +184,7 @@ func statAt(dir int, name string) (storage.Stat, error) {
 	return statOf(&st), nil
 }
 
+// statOf converts the state of a file.
 func statOf(st *unix.Stat_t) storage.Stat {
 	kind := storage.KindOther
 	switch st.Mode & unix.S_IFMT {
@@ -225,6 +228,7 @@ func (s *Storage) OpenFile(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+// openToRead opens a file by its path, without a descriptor of its directory.
 func (s *Storage) openToRead(name string) (fd int, err error) {
 	err = storage.CheckName(name)
 	if err != nil {

@@ -207,6 +207,7 @@ func (l *lockFile) tryGates() (held string, err error) {
 	return "", nil
 }
 
+// releaseGates releases the outer locks that were taken so far.
 func (l *lockFile) releaseGates() {
 	for _, gate := range l.gates {
 		gate.Release()
@@ -337,6 +338,7 @@ func (l *lockFile) inspect() (held string, stale bool) {
 	return l.heldBy(text), l.isStale(text, st)
 }
 
+// readLock returns the text of a lock file, of a longer one only the beginning.
 func readLock(fd int) (string, error) {
 	buf := make([]byte, lockSize+1)
 	n, err := preadFull(fd, buf, 0)

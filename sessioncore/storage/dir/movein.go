@@ -67,6 +67,8 @@ func (t *temporary) renameAside(expect storage.Token) error {
 	return err
 }
 
+// moveInNew gives the file its name, which must not exist. The error wraps ErrStale and fs.ErrExist if
+// it does.
 func (t *temporary) moveInNew() error {
 	err := t.temp.renameNew(t.storage.sys, t.nameAt)
 	if err == unix.EEXIST {

@@ -56,6 +56,7 @@ func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, err
 	return p.replace(r)
 }
 
+// replace is Storage.Replace for a name in an open directory.
 func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
 	expect := r.Expect
 	err := p.expect(expect)
@@ -149,6 +150,7 @@ type temporary struct {
 // process before it has its lock.
 const temporaryTries = 10
 
+// temporary creates a locked temporary file beside the name. Callers must discard it.
 func (p nameAt) temporary() (*temporary, error) {
 	t := &temporary{nameAt: p, old: -1}
 	for range temporaryTries {
@@ -197,6 +199,7 @@ func (t *temporary) fill(write func(io.Writer) error) error {
 	return t.fail("write the replacement of", w.Flush())
 }
 
+// sync makes the content of the file durable.
 func (t *temporary) sync() error {
 	return t.fail("fsync the replacement of", retry(func() error {
 		return t.storage.sys.fsync(t.fd)

@@ -65,6 +65,8 @@ func NewZstd(files storage.Files, limit *budget.Budget, temporary string) *Stora
 	return newStorage(files, zstandard, limit, temporary)
 }
 
+// newStorage returns a storage of the compressed files of a format. limit is nil for a budget of its
+// own.
 func newStorage(files storage.Files, format *format, limit *budget.Budget, temporary string) *Storage {
 	if limit == nil {
 		limit = budget.New(budget.Default)

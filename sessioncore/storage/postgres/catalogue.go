@@ -110,6 +110,7 @@ func (s *Storage) enter(name, path string) *catalogueNode {
 	return s.enterIn(n, path[strings.LastIndexByte(path, '/')+1:]) // the base of both, without a copy
 }
 
+// enterIn returns the child of a directory, which it makes if there is none. Callers must hold s.mu.
 func (s *Storage) enterIn(n *catalogueNode, name string) *catalogueNode {
 	child := n.children[name]
 	if child == nil {

@@ -21,7 +21,8 @@ import (
 const (
 	// connections bounds the open connections. As many as half may read, and as many write, so that
 	// neither waits for the other.
-	connections, half = 3, 2
+	connections = 3
+	half        = 2
 	// unused is the time after which an idle connection is closed.
 	unused = time.Minute
 	// connectLimit and readLimit bound the time that a reader waits for a server that does not
@@ -53,6 +54,7 @@ type pool struct {
 	breaks           atomic.Int64  // how often a connection broke
 }
 
+// newPool opens a pool of connections.
 func newPool(ctx context.Context, config *pgxpool.Config) (p *pool, err error) {
 	p = &pool{reading: make(chan struct{}, half), writing: make(chan struct{}, half)}
 	config.MaxConns = connections

@@ -28,6 +28,7 @@ type kept struct {
 // rowContents are contents by their last use.
 type rowContents = simplelru.LRU[*rowContent, struct{}]
 
+// newKept returns an empty cache of contents. Long ones are in files in dir.
 func newKept(limit *budget.Budget, dir string) *kept {
 	k := &kept{texts: budget.Room{
 		Limit:  limit,

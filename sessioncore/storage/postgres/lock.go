@@ -117,6 +117,7 @@ func (s *Storage) lockRow(ctx context.Context, name string) (*lock, error) {
 	return nil, s.checkReachable(unreachable(err))
 }
 
+// lockOnce is one attempt to lock a row.
 func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {
 	conn, release, err := s.pool.take(ctx, s.pool.writing)
 	if err != nil {

@@ -109,6 +109,7 @@ func recoverTo(err *error) {
 	}
 }
 
+// close closes the connection and its files.
 func (c *connection) close() {
 	defer vfs.Unregister(c.system)
 	defer func() { _ = recover() }() // a damaged connection may panic again
