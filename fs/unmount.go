@@ -26,65 +26,84 @@ const (
 	liveLimit = time.Second
 )
 
-// Unmount ends the mount at a path; lazy detaches it also while it is in use.
+// Unmount ends the mount at a path; lazy detaches it also while it is in use. A daemon of an earlier version
+// also ends, after it has put new sessions on disk.
 func Unmount(arg string, lazy bool) error {
 	path, err := ResolveMountpoint(arg)
 	if err != nil { // for example in a dead mount
 		path, _ = filepath.Abs(arg)
 	}
-	e, mounted := MountAt(path)
-	switch {
-	case !mounted && e.IsSessionfs():
-		return Refuse(ErrUnmount, "%s lies in the mount at %s; unmount that with: sessionfs -u %s",
-			path, e.Mountpoint, e.Mountpoint)
-	case err != nil:
-		return Refuse(ErrUnmount, "%s cannot be resolved: %s", arg, err)
-	case !mounted:
-		return refuseUnmounted(path)
-	case !e.IsSessionfs():
-		return Refuse(ErrUnmount, "%s is a mount of type %s, not %s; unmount it with: umount %s",
-			path, e.Type, mountopts.FSType, path)
-	case !e.MayAsk():
-		return Refuse(ErrUnmount, "%s was mounted by user %d; only that user or root can unmount it: "+
-			"sudo sessionfs -u %s", path, e.User, path)
+	e, err := ownMountAt(arg, path, err)
+	if err != nil {
+		return err
 	}
 	limit := AnswerLimit
 	if lazy {
 		limit = liveLimit
 	}
-	pid, said, err := e.ask(limit, AnswerLimit)
-	silent := errors.Is(err, os.ErrDeadlineExceeded)
-	end := func() {}
-	switch {
-	case silent && lazy:
-		// Requests that wait for the mount must not wait for ever.
-		if abort(e) == nil {
-			return nil
-		}
-	case silent:
+	pid, status, err := e.ask(limit, AnswerLimit)
+	isSilent := errors.Is(err, os.ErrDeadlineExceeded)
+	if isSilent && !lazy {
 		return Refuse(ErrUnmount, "%s does not answer and is still mounted; "+
 			"'sessionfs -u -z %s' detaches it all the same", path, path)
-	case said.Unsaved != nil:
-		end = endEarlier(pid)
 	}
-	if lazy && !silent {
+	if isSilent {
+		// Requests that wait for the mount must not wait for ever.
+		isAborted := abort(e) == nil
+		if isAborted {
+			return nil
+		}
+	}
+	endDaemon := func() {}
+	isEarlier := !isSilent && status.Unsaved != nil
+	if isEarlier {
+		endDaemon = endEarlier(pid)
+	}
+	if lazy && !isSilent {
 		err = detach(e, false)
 	} else {
 		err = unmount(path, lazy)
 	}
+	if err != nil {
+		return unmountError(path, lazy, err)
+	}
+	endDaemon()
+	return nil
+}
+
+// ownMountAt returns the mount at a path, or an error if that is no mount which this user may unmount. unresolved
+// is the error for which arg could not be resolved, or nil.
+func ownMountAt(arg, path string, unresolved error) (MountEntry, error) {
+	e, isMounted := MountAt(path)
 	switch {
-	case err == nil:
-		end()
-		return nil
+	case !isMounted && e.IsSessionfs():
+		return e, Refuse(ErrUnmount, "%s lies in the mount at %s; unmount that with: sessionfs -u %s",
+			path, e.Mountpoint, e.Mountpoint)
+	case unresolved != nil:
+		return e, Refuse(ErrUnmount, "%s cannot be resolved: %s", arg, unresolved)
+	case !isMounted:
+		return e, refuseUnmounted(path)
+	case !e.IsSessionfs():
+		return e, Refuse(ErrUnmount, "%s is a mount of type %s, not %s; unmount it with: umount %s",
+			path, e.Type, mountopts.FSType, path)
+	case !e.MayAsk():
+		return e, Refuse(ErrUnmount, "%s was mounted by user %d; only that user or root can unmount it: "+
+			"sudo sessionfs -u %s", path, e.User, path)
+	}
+	return e, nil
+}
+
+// unmountError returns the error of an unmount for people.
+func unmountError(path string, lazy bool, err error) error {
+	switch {
 	case errors.Is(err, errNoMtab):
 		return Refuse(ErrUnmount, "%s is still mounted: %s", path, err)
 	case lazy:
 		return Refuse(ErrUnmount, "%s could not be detached: %s", path, err)
-	default:
-		return Refuse(ErrUnmount, "%s could not be unmounted: %s\n"+
-			"If it is in use, 'fuser -vm %s' shows by whom; 'sessionfs -u -z %s' detaches it all the same.",
-			path, err, path, path)
 	}
+	return Refuse(ErrUnmount, "%s could not be unmounted: %s\n"+
+		"If it is in use, 'fuser -vm %s' shows by whom; 'sessionfs -u -z %s' detaches it all the same.",
+		path, err, path, path)
 }
 
 // endEarlier returns a function that ends a daemon of an earlier version, whose mount is gone, and

@@ -70,7 +70,8 @@ func newPage(ctx context.Context, from cursor, limit int) *page {
 	}
 }
 
-// Write implements io.Writer. Its error is errFull once there is more than the page has.
+// Write implements io.Writer. It keeps one byte more than the limit, which tells that the text goes on, and returns
+// errFull for a write that has more.
 func (p *page) Write(text []byte) (int, error) {
 	err := p.ctx.Err()
 	if err != nil {
@@ -81,11 +82,13 @@ func (p *page) Write(text []byte) (int, error) {
 		rest = rest[p.skip(rest):]
 	}
 	room := p.limit + 1 - len(p.part)
-	p.part = append(p.part, rest[:min(room, len(rest))]...)
-	if len(rest) > room {
-		return len(text) - len(rest) + room, errFull
+	if len(rest) <= room {
+		p.part = append(p.part, rest...)
+		return len(text), nil
 	}
-	return len(text), nil
+	p.part = append(p.part, rest[:room]...)
+	lost := len(rest) - room
+	return len(text) - lost, errFull
 }
 
 // skip skips some of a text before the page, and returns how much: up to the offset of the cursor, and

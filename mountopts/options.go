@@ -189,12 +189,12 @@ type option struct {
 // and the test of the manual are made from them. They set fields of o.
 func options(o *Options) []option {
 	return []option{
-		{"ro", "", "read-only: every write fails with EROFS", to(&o.ReadOnly, true)},
-		{"rw", "", "writable (default)", to(&o.ReadOnly, false)},
-		{"redact", "", "mask keys, tokens and passwords; implies ro", to(&o.Redact, true)},
+		{"ro", "", "read-only: every write fails with EROFS", setting(&o.ReadOnly, true)},
+		{"rw", "", "writable (default)", setting(&o.ReadOnly, false)},
+		{"redact", "", "mask keys, tokens and passwords; implies ro", setting(&o.Redact, true)},
 		{"redact-rules", "FILE", "redact, with more rules (gitleaks' format)", o.setRules},
-		{"sync", "", "make every line that is written durable at once", to(&o.Sync, true)},
-		{"async", "", "durable at fsync (default)", to(&o.Sync, false)},
+		{"sync", "", "make every line that is written durable at once", setting(&o.Sync, true)},
+		{"async", "", "durable at fsync (default)", setting(&o.Sync, false)},
 		{"live", "refuse|allow", "writes to a session that a live client has open", choice("refuse", "allow",
 			&o.LiveAllow)},
 		{"leaf", "durable|memory", "how a move of the leaf is kept", choice("durable", "memory", &o.LeafMemory)},
@@ -204,15 +204,15 @@ func options(o *Options) []option {
 		{"noshared", "", "they do not (default: by the type)", o.setShared(false)},
 		{"memory", "SIZE", "memory beyond the index, as 150m (default 256m)", o.setMemory},
 		{"prices", "FILE|none", "other prices, as LiteLLM lists them, or none", text(&o.Prices)},
-		{"allow_root", "", "let root in too, for backups", to(&o.AllowRoot, true)},
-		{"nonempty", "", "hide what is in MOUNTPOINT, until it is unmounted", to(&o.NonEmpty, true)},
+		{"allow_root", "", "let root in too, for backups", setting(&o.AllowRoot, true)},
+		{"nonempty", "", "hide what is in MOUNTPOINT, until it is unmounted", setting(&o.NonEmpty, true)},
 		{"fsname", "NAME", "source in the mount table (default SOURCE)", o.setFSName},
 		{"idle", "TIME", "unmount when nothing was asked for so long, as 10m", o.setIdle},
 		{"log-file", "FILE", "the same as --log-file", text(&o.LogFile)},
 		{"loglevel", "info|error|warn|debug", "from which level on is logged", o.setLogLevel},
-		{"debug", "", "the same as --debug", to(&o.Debug, true)},
-		{"noexec", "", "no program in the mount can be run", to(&o.NoExec, true)},
-		{"exec", "", "the opposite (default)", to(&o.NoExec, false)},
+		{"debug", "", "the same as --debug", setting(&o.Debug, true)},
+		{"noexec", "", "no program in the mount can be run", setting(&o.NoExec, true)},
+		{"exec", "", "the opposite (default)", setting(&o.NoExec, false)},
 	}
 }
 
@@ -278,8 +278,8 @@ func splitList(list string) []string {
 	return append(words, word.String())
 }
 
-// to returns the setter of an option without a value.
-func to(field *bool, value bool) func(string) error {
+// setting returns the setter of an option without a value.
+func setting(field *bool, value bool) func(string) error {
 	return func(string) error {
 		*field = value
 		return nil

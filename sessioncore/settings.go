@@ -54,50 +54,10 @@ type chosenModel struct {
 	name  string
 }
 
-// writeModels writes the model of each role, by the model changes. Until one of them names the role
-// default, that role's model comes from assistant messages and old model changes.
+// writeModels writes the model of each role.
 func (c *contextBuilder) writeModels() {
-	const defaultRole = "default"
-	var chosen []chosenModel
-	set := func(m chosenModel) {
-		for i := range chosen {
-			if chosen[i].role == m.role {
-				chosen[i] = m
-				return
-			}
-		}
-		chosen = append(chosen, m)
-	}
-	explicit := false
-	answer := NoEntry
-	for _, e := range c.path {
-		rec := &c.s.records[e]
-		if rec.kind == TypeMessage && rec.role == RoleAssistant && !explicit {
-			answer = e
-		}
-		if rec.kind != TypeModelChange {
-			continue
-		}
-		l := c.load(e)
-		model := l.text.Member("model")
-		switch {
-		case model.Truthy():
-			role := l.text.Member("role")
-			name := defaultRole
-			if !role.Missing() {
-				name = role.AsKey()
-			}
-			explicit = explicit || name == defaultRole
-			set(chosenModel{role: name, in: l, model: model})
-		case !explicit && l.text.Member("provider").IsString() && l.text.Member("modelId").IsString():
-			answer = e
-		}
-	}
-	if !explicit && answer != NoEntry {
-		set(chosenModel{role: defaultRole, name: c.modelNamed(answer)})
-	}
 	c.doc.AddText(`,"models":{`)
-	for i, m := range chosen {
+	for i, m := range c.chosenModels() {
 		if i > 0 {
 			c.doc.AddText(",")
 		}
@@ -109,6 +69,55 @@ func (c *contextBuilder) writeModels() {
 		}
 	}
 	c.doc.AddText(`}`)
+}
+
+// chosenModels returns the model of each role, by the model changes, in the order of the roles' first changes. Until
+// one of them names the role default, that role's model comes from assistant messages and old model changes.
+func (c *contextBuilder) chosenModels() (chosen []chosenModel) {
+	const defaultRole = "default"
+	isExplicit := false // a change has named the role default
+	answer := NoEntry   // the last message or old change with the default model
+	for _, e := range c.path {
+		rec := &c.s.records[e]
+		if rec.kind == TypeMessage && rec.role == RoleAssistant && !isExplicit {
+			answer = e
+		}
+		if rec.kind != TypeModelChange {
+			continue
+		}
+		l := c.load(e)
+		model := l.text.Member("model")
+		isOld := l.text.Member("provider").IsString() && l.text.Member("modelId").IsString()
+		switch {
+		case model.Truthy():
+			role := l.text.Member("role")
+			name := defaultRole
+			if !role.Missing() {
+				name = role.AsKey()
+			}
+			if name == defaultRole {
+				isExplicit = true
+			}
+			chosen = withModel(chosen, chosenModel{role: name, in: l, model: model})
+		case isOld && !isExplicit:
+			answer = e
+		}
+	}
+	if !isExplicit && answer != NoEntry {
+		chosen = withModel(chosen, chosenModel{role: defaultRole, name: c.modelNamed(answer)})
+	}
+	return chosen
+}
+
+// withModel returns the models with one in place of its role's.
+func withModel(chosen []chosenModel, m chosenModel) []chosenModel {
+	for i := range chosen {
+		if chosen[i].role == m.role {
+			chosen[i] = m
+			return chosen
+		}
+	}
+	return append(chosen, m)
 }
 
 // modelNamed returns "provider/model" from an assistant message or an old model change.

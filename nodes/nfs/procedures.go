@@ -81,6 +81,7 @@ func (r *request) getAttr() {
 	r.putAttr(o, r.attr(o))
 }
 
+// access answers ACCESS.
 func (r *request) access() {
 	o := r.object()
 	want := r.in.u32()
@@ -92,15 +93,28 @@ func (r *request) access() {
 // rights returns the rights of ACCESS by a mode, for owner, group and others alike: the server does
 // no more than its user may.
 func rights(mode uint32) (rights uint32) {
-	const read, lookup, modify, extend, remove, execute = 1, 2, 4, 8, 16, 32
-	for bit, right := range map[uint32]uint32{4: read, 2: modify | extend | remove, 1: lookup | execute} {
-		if (mode|mode>>3|mode>>6)&bit != 0 {
-			rights |= right
-		}
+	const (
+		read    = 1
+		lookup  = 2
+		modify  = 4
+		extend  = 8
+		remove  = 16
+		execute = 32
+	)
+	ofAnybody := mode | mode>>3 | mode>>6
+	if ofAnybody&0o4 != 0 {
+		rights |= read
+	}
+	if ofAnybody&0o2 != 0 {
+		rights |= modify | extend | remove
+	}
+	if ofAnybody&0o1 != 0 {
+		rights |= lookup | execute
 	}
 	return rights
 }
 
+// lookup answers LOOKUP.
 func (r *request) lookup() {
 	dir, _, name := r.name()
 	o := dir
@@ -117,6 +131,7 @@ func (r *request) lookup() {
 	r.out.noAttributes() // of the directory
 }
 
+// readLink answers READLINK.
 func (r *request) readLink() {
 	o := r.object()
 	link, ok := o.node.(nodes.Link)
@@ -144,6 +159,7 @@ func (r *request) newAttr() (to nodes.AttrChange, empties bool) {
 	return to, empties
 }
 
+// setAttr answers SETATTR.
 func (r *request) setAttr() {
 	o := r.object()
 	to, empties := r.newAttr()
@@ -175,6 +191,7 @@ func (r *request) write() {
 	r.out.put64(r.epoch)
 }
 
+// commit answers COMMIT.
 func (r *request) commit() {
 	r.object() // all is durable
 	r.out.noChange()
@@ -192,6 +209,7 @@ func (r *request) linkDir(op string) (links nodes.LinkDir, name string) {
 	return links, name
 }
 
+// symlink answers SYMLINK.
 func (r *request) symlink() {
 	links, name := r.linkDir("symlink")
 	r.newAttr()
@@ -203,6 +221,7 @@ func (r *request) symlink() {
 	r.out.noChange()     // of the directory
 }
 
+// remove answers REMOVE and RMDIR.
 func (r *request) remove() {
 	links, name := r.linkDir("unlink")
 	errno := links.Remove(r.ctx, name)
@@ -210,6 +229,7 @@ func (r *request) remove() {
 	r.out.noChange()
 }
 
+// rename answers RENAME.
 func (r *request) rename() {
 	links, name := r.linkDir("rename")
 	_, to, newName := r.name()
@@ -275,6 +295,7 @@ func (r *request) fsInfo() {
 	r.out.put32(links | sameEverywhere | setsTime)
 }
 
+// pathConf answers PATHCONF.
 func (r *request) pathConf() {
 	r.object()
 	r.out.noAttributes()

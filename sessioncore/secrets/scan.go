@@ -241,7 +241,9 @@ func (p *pass) readLine(in *bufio.Reader) (line []byte, length int64, err error)
 	}
 }
 
-func (p *pass) searchLine(ctx context.Context, line []byte, length int64) (err error) {
+// searchLine searches the strings of a line. A line that is no JSON by itself is also kept for searchBlock, with those
+// after it up to the next that is. line is nil for one that is too long, whose length with its newline is length.
+func (p *pass) searchLine(ctx context.Context, line []byte, length int64) error {
 	if line == nil {
 		p.Places = append(p.Places, SecretPlace{
 			Offset: p.at,
@@ -251,20 +253,25 @@ func (p *pass) searchLine(ctx context.Context, line []byte, length int64) (err e
 		})
 		return p.searchBlock(ctx)
 	}
+	var failed error
 	eachString(line, func(s jsonString, at stringPlace) {
-		if err == nil {
-			err = p.searchString(ctx, line, s, at)
+		if failed == nil {
+			failed = p.searchString(ctx, line, s, at)
 		}
 	})
-	whole := isWhole(line)
-	if err == nil && (whole || len(p.block) > maxBlock) {
-		err = p.searchBlock(ctx)
+	if failed != nil {
+		return failed
 	}
-	if err != nil || whole {
-		return err
+	isJSON := isWhole(line)
+	if isJSON || len(p.block) > maxBlock {
+		err := p.searchBlock(ctx)
+		if err != nil || isJSON {
+			return err
+		}
 	}
 	if len(p.block) == 0 {
-		if len(bytes.TrimSpace(line)) == 0 {
+		isBlank := len(bytes.TrimSpace(line)) == 0
+		if isBlank {
 			return nil
 		}
 		p.block = append(p.block, '\n')

@@ -23,6 +23,7 @@ func tripleKey(a, b, c byte) uint32 { return 1<<24 | uint32(a)<<16 | uint32(b)<<
 
 func keyHash(key uint32) uint32 { return key * 2654435761 >> 17 }
 
+// newWords returns an index of words, which have two bytes at least.
 func newWords(list []string) *words {
 	w := &words{byKey: map[uint32][]int{}}
 	for _, word := range list {
@@ -31,6 +32,7 @@ func newWords(list []string) *words {
 	return w
 }
 
+// add adds a word under the key of its first three bytes, or of two if it has no more.
 func (w *words) add(word []byte) {
 	key := pairKey(fold(word[0]), fold(word[1]))
 	if len(word) > 2 {

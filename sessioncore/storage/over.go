@@ -67,23 +67,29 @@ func (s *over) Stat(name string) (Stat, error) {
 	return st, err
 }
 
-// last returns the version of a name in back that was modified last and is not cut.
+// last returns the version of a name in back that was modified last: X.jsonl, X.1.jsonl, X.2.jsonl and so on up to
+// the first one that is missing. A version that ends where an earlier one goes on does not count.
 func (s *over) last(name string) (last string, st Stat, err error) {
 	last = name
 	st, err = s.back.Stat(name)
+	if err != nil || st.Kind != KindFile {
+		return last, st, err
+	}
 	ext := path.Ext(name)
-	for n := 1; err == nil && st.Kind == KindFile; n++ {
-		at := fmt.Sprintf("%s.%d%s", strings.TrimSuffix(name, ext), n, ext)
+	base := strings.TrimSuffix(name, ext)
+	n := 0
+	for {
+		n++
+		at := fmt.Sprintf("%s.%d%s", base, n, ext)
 		other, err := s.back.Stat(at)
 		if err != nil || other.Kind != KindFile {
-			break
+			return last, st, nil
 		}
 		if other.Modified >= st.Modified && !s.isCut(at, other.Size, last) {
 			last = at
 			st = other
 		}
 	}
-	return last, st, err
 }
 
 // isCut reports whether a version ends as another one goes on.

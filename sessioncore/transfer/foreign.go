@@ -354,31 +354,9 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	if err != nil {
 		return "", err
 	}
-	entries := make([]sessioncore.Entry, snap.Len())
-	for i := range entries {
-		entries[i] = sessioncore.Entry(i)
-	}
-	leaf, err := snap.Leaf()
-	if m.found.entry != "" {
-		leaf, err = snap.FindBeginning(m.found.entry)
-		if err == nil {
-			entries = snap.Path(leaf)
-			m.found.entry, _ = snap.ID(leaf)
-		}
-	}
+	entries, leaf, err := m.entries(snap)
 	if err != nil {
 		return "", err
-	}
-	id, _ := header.Member("id").Text()
-	cwd, _ := header.Member("cwd").Text()
-	title, _ := header.Member("title").Text()
-	from := writer.ImportOrigin{
-		Source:   m.found.source,
-		ID:       id,
-		Path:     m.found.path,
-		CWD:      cwd,
-		Entry:    m.found.entry,
-		Handover: m.found.handover,
 	}
 	file, err := os.Create(filepath.Join(m.at, madeName))
 	if err != nil {
@@ -386,13 +364,24 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	}
 	defer file.Close()
 	out := bufio.NewWriterSize(file, jsonl.ChunkSize)
-	ended := snap.HeaderTime()
-	leafID := ""
-	if leaf != sessioncore.NoEntry {
-		ended = snap.Time(leaf)
-		leafID, _ = snap.ID(leaf)
+	s := writer.ImportedSession{
+		Origin: writer.ImportOrigin{
+			Source:   m.found.source,
+			Path:     m.found.path,
+			Entry:    m.found.entry,
+			Handover: m.found.handover,
+		},
+		Start: snap.HeaderTime(),
+		End:   snap.HeaderTime(),
 	}
-	base, err = m.Writer.WriteImported(ctx, out, from, title, snap.HeaderTime(), ended, leafID, func() error {
+	s.Origin.ID, _ = header.Member("id").Text()
+	s.Origin.CWD, _ = header.Member("cwd").Text()
+	s.Title, _ = header.Member("title").Text()
+	if leaf != sessioncore.NoEntry {
+		s.End = snap.Time(leaf)
+		s.Leaf, _ = snap.ID(leaf)
+	}
+	s.WriteEntries = func() error {
 		for _, e := range entries {
 			err := m.entry(ctx, out, snap, e)
 			if err != nil {
@@ -400,11 +389,30 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 			}
 		}
 		return nil
-	})
-	if err == nil {
-		err = out.Flush()
 	}
-	return base, err
+	base, err = m.Writer.WriteImported(ctx, out, s)
+	if err != nil {
+		return base, err
+	}
+	return base, out.Flush()
+}
+
+// entries returns the entries of the session to make, and its leaf: those of the branch to the entry that was named,
+// whose whole id it notes, else all.
+func (m *maker) entries(snap *sessioncore.Snapshot) (entries []sessioncore.Entry, leaf sessioncore.Entry, err error) {
+	if m.found.entry != "" {
+		leaf, err = snap.FindBeginning(m.found.entry)
+		if err != nil {
+			return nil, leaf, err
+		}
+		m.found.entry, _ = snap.ID(leaf)
+		return snap.Path(leaf), leaf, nil
+	}
+	leaf, err = snap.Leaf()
+	for e := range sessioncore.Entry(snap.Len()) {
+		entries = append(entries, e)
+	}
+	return entries, leaf, err
 }
 
 // entry writes an entry as omp keeps it, and the images in it as blobs. It leaves out moves of the leaf: the last

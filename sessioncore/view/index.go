@@ -75,55 +75,82 @@ func aboutSessions(n int, dollars float64) string {
 
 // Index writes the first page of a site: a plot of the year, and all sessions by day, by project
 // and by agent.
-func Index(w io.Writer, of Site) error {
-	slices.SortFunc(of.Sessions, func(a, b Linked) int {
-		return cmp.Or(b.Began.Compare(a.Began), cmp.Compare(a.File, b.File))
-	})
-	days := grouped(of.Sessions, (*Linked).day)
-	projects := grouped(of.Sessions, func(l *Linked) string {
+func Index(w io.Writer, site Site) error {
+	slices.SortFunc(site.Sessions, newerFirst)
+	days := grouped(site.Sessions, (*Linked).day)
+	projects := grouped(site.Sessions, func(l *Linked) string {
 		if l.Project == "" {
 			return "No project"
 		}
 		return l.Project
 	})
-	agents := grouped(of.Sessions, func(l *Linked) string {
+	agents := grouped(site.Sessions, func(l *Linked) string {
 		return l.Agent
 	})
 	x := htmlWriter{bufio.NewWriter(w)}
 	x.begin("", "Sessions")
-	x.facts([2]string{"Sessions", strconv.Itoa(len(of.Sessions))}, [2]string{"Projects", strconv.Itoa(len(projects))},
-		[2]string{"Agents", strconv.Itoa(len(agents))}, [2]string{"Cost", of.Total},
-		[2]string{"Time zone", sessioncore.ZoneName()})
-	x.plot(days, of.Days)
-	x.write("</header>\n", indexTools(), "<nav aria-label=\"Days\">\n<ul>\n",
-		"<li><a href=\"#/project\">By project</a></li>\n<li><a href=\"#/agent\">By agent</a></li>\n")
-	for _, g := range days {
-		x.write(`<li><a href="#/`, escaped(g.name), `">`, escaped(g.name), " <b>", g.about(), "</b></a></li>\n")
+	x.facts(
+		[2]string{"Sessions", strconv.Itoa(len(site.Sessions))},
+		[2]string{"Projects", strconv.Itoa(len(projects))},
+		[2]string{"Agents", strconv.Itoa(len(agents))},
+		[2]string{"Cost", site.Total},
+		[2]string{"Time zone", sessioncore.ZoneName()},
+	)
+	x.plot(days, site.Days)
+	x.write("</header>\n", indexTools())
+	x.dayLinks(days)
+	x.write("</div>\n<main id=\"/main\">\n")
+	x.byDay(days)
+	x.byCost("project", projects)
+	x.byCost("agent", agents)
+	x.write("</main>\n", pageShell().end)
+	return x.out.Flush()
+}
+
+// newerFirst puts the newer one of two sessions first, of one time the one with the lower name of its page.
+func newerFirst(a, b Linked) int {
+	order := b.Began.Compare(a.Began)
+	if order == 0 {
+		order = cmp.Compare(a.File, b.File)
 	}
-	x.write("</ul>\n</nav>\n</div>\n<main id=\"/main\">\n<h2>By day</h2>\n")
+	return order
+}
+
+// dayLinks writes the sidebar of the first page: links to the groups of its page.
+func (x htmlWriter) dayLinks(days []*sessionGroup) {
+	x.write("<nav aria-label=\"Days\">\n<ul>\n")
+	x.write("<li><a href=\"#/project\">By project</a></li>\n<li><a href=\"#/agent\">By agent</a></li>\n")
 	for _, g := range days {
+		name := escaped(g.name)
+		x.write(`<li><a href="#/`, name, `">`, name, " <b>", g.about(), "</b></a></li>\n")
+	}
+	x.write("</ul>\n</nav>\n")
+}
+
+// byDay writes the sessions of each day.
+func (x htmlWriter) byDay(days []*sessionGroup) {
+	x.write("<h2>By day</h2>\n")
+	for _, g := range days {
+		name := escaped(g.name)
 		day, _ := time.Parse(time.DateOnly, g.name)
-		x.write(`<div class="group"><h3 id="/`, escaped(g.name), `">`, escaped(g.name), ", ", escaped(day.Weekday().String()), " <i>",
-			g.about(), "</i></h3>\n")
+		x.write(`<div class="group"><h3 id="/`, name, `">`, name, ", ", escaped(day.Weekday().String()))
+		x.write(" <i>", g.about(), "</i></h3>\n")
 		x.rows(g)
 		x.write("</div>\n")
 	}
-	byCost := func(a, b *sessionGroup) int {
+}
+
+// byCost writes the sessions of each project or agent, the most expensive one first.
+func (x htmlWriter) byCost(kind markup, groups []*sessionGroup) {
+	slices.SortStableFunc(groups, func(a, b *sessionGroup) int {
 		return cmp.Compare(b.dollars, a.dollars)
+	})
+	x.write(`<h2 id="/`, kind, `">By `, kind, "</h2>\n")
+	for _, g := range groups {
+		x.write(`<details class="group"><summary>`, escaped(g.name), " <i>", g.about(), "</i></summary>\n")
+		x.rows(g)
+		x.write("</details>\n")
 	}
-	for i, groups := range [][]*sessionGroup{projects, agents} {
-		slices.SortStableFunc(groups, byCost)
-		kind := [...]markup{"project", "agent"}[i]
-		x.write(`<h2 id="/`, kind, `">By `, kind, "</h2>\n")
-		for _, g := range groups {
-			x.write(`<details class="group"><summary>`, escaped(g.name), " <i>",
-				g.about(), "</i></summary>\n")
-			x.rows(g)
-			x.write("</details>\n")
-		}
-	}
-	x.write("</main>\n", pageShell().end)
-	return x.out.Flush()
 }
 
 // rows writes a line for each session of a group, with a link to its page.

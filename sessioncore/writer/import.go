@@ -60,14 +60,22 @@ type ImportOrigin struct {
 // importedType is the customType of the last entry of an imported session, as omp writes it.
 const importedType = "foreign_session_import"
 
-// WriteImported writes the file of a session that is made from another agent's. entries writes its
-// entries to out; leaf is the id of the current one, "" for none. It returns the file name, which
+// ImportedSession is a session that is made from another agent's.
+type ImportedSession struct {
+	Origin ImportOrigin
+	Title  string
+	Start  time.Time
+	End    time.Time
+	Leaf   string // the id of the current entry, "" for none
+	// WriteEntries writes the entries to the session's writer.
+	WriteEntries func() error
+}
+
+// WriteImported writes the file of a session that is made from another agent's. It returns the file name, which
 // is the same for the same origin.
-func (w *Writer) WriteImported(
-	ctx context.Context, out io.Writer, from ImportOrigin, title string, start, end time.Time, leaf string,
-	entries func() error,
-) (base string, err error) {
-	f := newFile{title: cleanTitle(title), titleSource: "auto"}
+func (w *Writer) WriteImported(ctx context.Context, out io.Writer, s ImportedSession) (base string, err error) {
+	from := s.Origin
+	f := newFile{title: cleanTitle(s.Title), titleSource: "auto"}
 	f.dialect, f.form, err = w.storeDialect(ctx)
 	if err == nil && !f.dialect.IsOMP() {
 		err = fmt.Errorf("%w: sessions of other agents, in operator's", storage.ErrUnsupported)
@@ -86,10 +94,10 @@ func (w *Writer) WriteImported(
 	}
 	sum := sha256.Sum256([]byte(identity))
 	copy(bits[:], sum[:])
-	id := sessionIDOf(start, bits)
+	id := sessionIDOf(s.Start, bits)
 	own := hex.EncodeToString(sum[16:20])
 	f.write = func(io.Writer) error {
-		err := entries()
+		err := s.WriteEntries()
 		if err != nil {
 			return err
 		}
@@ -98,17 +106,17 @@ func (w *Writer) WriteImported(
 			return err
 		}
 		var parent *string
-		if leaf != "" {
-			parent = &leaf
+		if s.Leaf != "" {
+			parent = &s.Leaf
 		}
 		const format = `{"type":"custom","customType":"%s","data":%s,"id":"%s","parentId":`
 		line := appendReference(fmt.Appendf(nil, format, importedType, data, own), parent)
 		line = append(line, `,"timestamp":`...)
-		line = f.form.Append(line, end)
+		line = f.form.Append(line, s.End)
 		_, err = out.Write(append(line, "}\n"...))
 		return err
 	}
-	return sessionFileName(f.dialect, start, id), f.content(out, id, own+"t", start)
+	return sessionFileName(f.dialect, s.Start, id), f.content(out, id, own+"t", s.Start)
 }
 
 // importedBody returns the range of the entries in a session that WriteImported wrote. ok is false

@@ -20,18 +20,22 @@ var _ vfs.VFS = fileSystem{}
 // Open implements vfs.VFS. It opens no temporary files.
 func (f fileSystem) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	kind := flags & (vfs.OPEN_MAIN_DB | vfs.OPEN_WAL)
-	obj := f.openFiles[name]
-	switch {
-	case kind == 0 || obj == nil && kind != vfs.OPEN_WAL:
+	if kind == 0 {
 		return nil, 0, sqlite3.CANTOPEN
-	case obj == nil: // SQLite wants to create the log of a database in WAL mode
-		return readOnly{size: noSize, ReaderAt: bytes.NewReader(nil)}, kind | vfs.OPEN_READONLY, nil
+	}
+	opened := kind | vfs.OPEN_READONLY
+	obj := f.openFiles[name]
+	if obj == nil && kind == vfs.OPEN_WAL { // SQLite wants to create the log of a database in WAL mode
+		return readOnly{size: noSize, ReaderAt: bytes.NewReader(nil)}, opened, nil
+	}
+	if obj == nil {
+		return nil, 0, sqlite3.CANTOPEN
 	}
 	size := func() (int64, error) {
 		st, err := obj.Stat()
 		return st.Size, err
 	}
-	return readOnly{size: size, ReaderAt: staleAsEnd{obj}}, kind | vfs.OPEN_READONLY, nil
+	return readOnly{size: size, ReaderAt: staleAsEnd{obj}}, opened, nil
 }
 
 func noSize() (int64, error) { return 0, nil }
