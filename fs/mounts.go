@@ -19,7 +19,7 @@ type MountEntry struct {
 	Mountpoint string
 	Type       string
 	Source     string
-	User       int    // user_id of a FUSE mount, the user who made it; -1 for other types
+	User       int    // user_id of a FUSE mount, the user that made it; -1 for other types
 	minor      uint32 // of the device number, by which fusectl names the connection of a FUSE mount
 }
 

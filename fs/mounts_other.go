@@ -10,7 +10,7 @@ func ShownMounts() []mountopts.Options { return nil }
 // ShownAt returns no options.
 func ShownAt(string) (o mountopts.Options, err error) { return o, nil }
 
-// MountEntry is a mount, of which nothing is known here.
+// MountEntry is a mount. Nothing is known of mounts here.
 type MountEntry struct{}
 
 // MountAt returns no mount.

@@ -311,7 +311,7 @@ func (p *place) relate() {
 	}
 }
 
-// unite makes a place of its parts. Its names are those of the first part that can be written.
+// unite makes a place of its parts. It has the names of the first part that can be written.
 func (p *place) unite() {
 	var sides, bills []storage.Part
 	for _, part := range p.parts {

@@ -40,7 +40,7 @@ type place struct {
 	blobs   *blobfs.Store            // nil for none: references to blobs stay references
 	root    string                   // the common path of the sessions, for messages and parents
 	nameOf  func(path string) string // the name of a session's path, if several people share the place
-	agent   *agents.Agent            // the agent of a foreign form, nil for that of omp
+	agent   *agents.Agent            // the agent of a foreign form, nil for omp's
 	program func(file string) sessioncore.Program
 	keep    int                                 // maximum number of cached snapshots, 0 for the default
 	frozen  error                               // the reason against all changes, nil if there is none

@@ -58,7 +58,7 @@ func (e MountEntry) Sockets() (names []string, err error) {
 // told is the answer of a daemon, as one JSON object.
 type told struct {
 	Version string `json:"version"`
-	// Options are those of the mount: a command shows the same as it (docs/design.md section 8,
+	// Options are the mount's: a command shows the same as it (docs/design.md section 8,
 	// Commands without a mount).
 	Options mountopts.Options `json:"options"`
 	Counters

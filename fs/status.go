@@ -30,7 +30,7 @@ type Status struct {
 // The states of a mount.
 const (
 	StateOK = "ok"
-	// StateSilent is a mount that does not tell its state: that of another user, or in another
+	// StateSilent is a mount that does not tell its state: another user's, or one in another
 	// network namespace.
 	StateSilent = "silent"
 	StateHangs  = "hangs"

@@ -219,7 +219,7 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 	}, nil
 }
 
-// treeAttr returns the attributes of an entry's directory. Its time is that of the last child, as
+// treeAttr returns the attributes of an entry's directory. Its time is the time of the last child, as
 // it changes when a child is added.
 func (v *View) treeAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr {
 	last := snap.Time(e)

@@ -43,7 +43,7 @@ type LinkDir interface {
 	Symlink(ctx context.Context, target, name string) syscall.Errno
 	// Remove removes a link.
 	Remove(ctx context.Context, name string) syscall.Errno
-	// Rename renames a link in the directory; flags are those of renameat2(2).
+	// Rename renames a link in the directory; flags are as in renameat2(2).
 	Rename(ctx context.Context, name, newName string, flags uint32) syscall.Errno
 }
 
@@ -75,7 +75,7 @@ type Control interface {
 // Handle is an open file. All reads see one version, or one that grows at its end. Handles of files
 // with versions have the method Stat too; see StatVersion.
 type Handle interface {
-	// ReadAt is as that of io.ReaderAt. At the end it may return fewer bytes and no error.
+	// ReadAt is as in io.ReaderAt, but at the end it may return fewer bytes and no error.
 	ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	// Close ends the handle.
 	Close()
@@ -139,7 +139,7 @@ type Follower interface {
 	File
 	// Follows reports whether its handles share a version.
 	Follows() bool
-	// StandsFor reports whether the node shows the same as its name; content is that of the Child.
+	// StandsFor reports whether the node shows the same as its name; content is the Content of the Child.
 	StandsFor(ctx context.Context, content uint64) bool
 }
 
@@ -148,7 +148,7 @@ type Attr struct {
 	Kind     storage.Kind // KindOther in attributes that are not known
 	Mode     uint32       // permission bits
 	UID, GID uint32
-	Size     int64 // in bytes; of a link that of its target
+	Size     int64 // in bytes; a link has the size of its target
 	Modified time.Time
 	Changed  time.Time
 }

@@ -197,7 +197,7 @@ var (
 	errDenied   = errors.New("read-only: generated, or the agent's own file")
 )
 
-// errReplaced means that the node's name is now that of another node: the door repeats the lookup.
+// errReplaced means that another node has the node's name now: the door repeats the lookup.
 var errReplaced = fmt.Errorf("%w: it was replaced", storage.ErrStale)
 
 // noHint is for errors whose texts contain a hint.

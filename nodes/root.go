@@ -28,7 +28,7 @@ type RootDir struct {
 	source storage.Files // has the attributes
 	// Space returns the numbers of the file system behind the mount; nil if they are unknown.
 	Space func() (Space, error)
-	// Closed admits only the user who mounts, and root. A door's own rules may be coarser.
+	// Closed admits only the mounting user and root. A door's own rules may be coarser.
 	Closed bool
 }
 

@@ -221,7 +221,7 @@ func (d *SourceDir) sessionChild(name string) Child {
 // listedSession is the number of sessions' directories in a list.
 const listedSession = 1
 
-// List lists the names that Find finds: the mount's own, a directory for each session, and those of SOURCE.
+// List lists the names that Find finds: the mount's own, a directory for each session, and the names of SOURCE.
 func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, error) {
 	found, err := storage.List(d.storage, d.dir)
 	if err != nil {

@@ -71,7 +71,7 @@ func AgentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
 	return dirs
 }
 
-// orKept returns the directory of a candidate, or that of its kept sessions where it is gone.
+// orKept returns the directory of a candidate, or, if it is gone, the directory of its kept sessions.
 func orKept(c mountopts.AgentDir) string {
 	_, err := os.Stat(c.Source)
 	if agents.Find(c.Name) == nil || !errors.Is(err, iofs.ErrNotExist) {

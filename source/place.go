@@ -16,7 +16,7 @@ import (
 	"sessionfs/sessioncore/storage/gzip"
 )
 
-// Place is a SOURCE that a command line means. Its Mountpoint is that of the mount whose options
+// Place is a SOURCE that a command line means. Its Mountpoint is the mount point of the mount whose options
 // these are, with SOURCE as that has it.
 type Place struct {
 	mountopts.Options
@@ -38,10 +38,10 @@ type Arguments int
 // The kinds.
 const (
 	Elsewhere Arguments = iota // nothing of a mount
-	Words                      // words; SOURCE is that of the working directory
+	Words                      // words; SOURCE is the working directory's
 	Paths                      // paths of a mount
 	Sessions                   // sessions, also as files that lie in no agent directory
-	// AnyWords are words; SOURCE is that of the working directory, or else of a mount of all agents
+	// AnyWords are words; SOURCE is the working directory's, or else the one of a mount of all agents
 	// that has the default.
 	AnyWords
 )
@@ -191,7 +191,7 @@ func sharedMount(r Request) (*Place, error) {
 	return nil, nil
 }
 
-// severalFound takes paths below sessions/ for those of the default SOURCE, unless they begin with
+// severalFound takes paths below sessions/ for paths of the default SOURCE, unless they begin with
 // an agent's name, as search prints them.
 func severalFound(r Request) (*Place, error) {
 	dirs := AgentDirs(os.Getenv)

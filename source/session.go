@@ -37,7 +37,7 @@ func (t *MountTree) Expand(args ...string) (found []string, err error) {
 		}
 		name := clean(arg)
 		_, missing := t.Lstat(name)
-		_, literal := path.Match(name, "") // as in a shell, what is no pattern stands for itself
+		_, literal := path.Match(name, "") // as in a shell, a text that is no pattern stands for itself
 		if missing != nil && literal == nil && strings.ContainsAny(arg, "*?[") {
 			matches, err := t.Glob(name)
 			if err == nil && len(matches) == 0 {
@@ -117,7 +117,7 @@ type NamedSession struct {
 	Entry string // as in entries/, without the suffix; "" where only the session is named
 }
 
-// Branch returns the directory that shows the branch to the entry, or that of the session.
+// Branch returns the directory that shows the branch to the entry, or the session's directory.
 func (n NamedSession) Branch() string {
 	if n.Entry == "" {
 		return n.Dir

@@ -43,7 +43,7 @@ func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, 
 			return nil, err
 		}
 	}
-	level := slog.LevelError // what is refused the command says itself
+	level := slog.LevelError // the command itself says what is refused
 	if debug || p.Debug {
 		level = slog.LevelDebug
 	}

@@ -21,7 +21,7 @@ import (
 // maxLinks is how many links a path may have, as in the kernel.
 const maxLinks = 40
 
-// CheckOwn returns an error, for a person, if others than this user and root can change what is in a
+// CheckOwn returns an error, for a person, if others than this user and root can change files in a
 // directory: by the directory itself, one above it, or a link in its path. In a directory above that
 // has the sticky bit, such as /tmp, others cannot rename what is not theirs.
 func CheckOwn(dir string) error { return trusted{os.Geteuid(), isPrivateGroup}.check(dir) }

@@ -19,7 +19,7 @@ import (
 var ErrUnended = errors.New("interrupted: a line that was not ended is not written")
 
 // WriteLines writes the lines of in to the control file at a path, until in or ctx ends; out gets
-// the answers. If the path is that of a session's leaf, in has the new target. The error of a
+// the answers. If the path is a session's leaf, in has the new target. The error of a
 // refusal has the reason that last-error gives.
 func (f *FS) WriteLines(ctx context.Context, at string, in io.Reader, out io.Writer) error {
 	whole := f.With(context.WithoutCancel(ctx)) // an interrupt comes between lines

@@ -38,7 +38,7 @@ type LinkEntry struct {
 	Sub LinkDirectory
 	// Session is a link's target: the path of the session's directory from the root. Set by Find.
 	Session string
-	// Stat is the subdirectory's, or that of the file behind a link. Set by Find.
+	// Stat is the state of the subdirectory, or of the file behind a link. Set by Find.
 	Stat storage.Stat
 }
 
@@ -342,7 +342,7 @@ func (d *Running) Find(ctx context.Context, name string, known bool) (LinkEntry,
 
 // infos returns the sessions that are open.
 func (d *Running) infos(ctx context.Context) (open []*listing.Info, err error) {
-	var named []string // sessions, or those of their subagents
+	var named []string // sessions, or their subagents' sessions
 	for _, file := range d.Clients.Named() {
 		s, err := d.Listing.Locate(ctx, file)
 		if err == nil {

@@ -118,7 +118,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	connections.SetLimit(maxConnections)
 	defer func() {
 		cancel()
-		_ = connections.Wait() // that of a client that left
+		_ = connections.Wait() // the error of a client that left
 		owners.close()
 		refused.end()
 		d.versions.Purge()

@@ -192,7 +192,7 @@ func (r *request) lookIn(dir *handledNode, name string) (*handledNode, nodes.Att
 	return o, a
 }
 
-// types are those of RFC 1813, ftype3.
+// types are the numbers of RFC 1813, ftype3.
 var types = map[storage.Kind]int{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}
 
 // knownAttr returns the attributes of an object now if they take no rendering, else those of no

@@ -47,7 +47,7 @@ var programs = map[uint32][]procedure{
 	},
 }
 
-// emptyList answers with a list of paths, which has none: its word is that of the status.
+// emptyList answers with a list of paths, which has none: its word is the status.
 func emptyList(*request) {}
 
 // mount answers MNT for the exported path, or a directory below it.

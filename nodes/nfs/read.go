@@ -23,7 +23,7 @@ const (
 	idleTime    = 3 * time.Second        // how long one is kept without use
 	maxVersions = 128                    // that are kept
 	maxRead     = 128 << 10              // the most that a READ or a listing returns, in bytes
-	firstCookie = 3                      // is the smallest of a name; 1 and 2 are those of "." and ".."
+	firstCookie = 3                      // the smallest cookie of a name; "." and ".." have 1 and 2
 )
 
 // fileVersion is a version of a file, or a listing of a directory. A client of NFS opens nothing: it
@@ -144,7 +144,7 @@ func (r *request) read() {
 		v.readAt.Store(time.Now().UnixNano())
 	}
 	isEnd := n < len(buf) || off+int64(n) >= size
-	r.out.noAttributes() // they may be those of a later version
+	r.out.noAttributes() // a later version may have other ones
 	r.out.put32(uint32(n))
 	r.out.putBool(isEnd)
 	r.out.putOpaque(buf[:n])

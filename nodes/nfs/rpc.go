@@ -61,8 +61,8 @@ const (
 	nfsServerFault = 10006
 )
 
-// statuses are those of errnos. A client would wait for ever for a file that is busy (JUKEBOX), so
-// that is no access, as are those that the protocol has no number for.
+// statuses has the status of each errno. A client would wait for ever for a file that is busy (JUKEBOX), so
+// EBUSY is no access, as are errnos without a number in the protocol.
 var statuses = map[syscall.Errno]uint32{
 	syscall.EPERM: 1, syscall.ENOENT: 2, syscall.EACCES: nfsAccess, syscall.EEXIST: 17, syscall.EXDEV: 18,
 	syscall.ENOTDIR: 20, syscall.EISDIR: 21, syscall.EINVAL: 22, syscall.EFBIG: 27, syscall.ENOSPC: 28,
@@ -173,7 +173,7 @@ type request struct {
 	from      *clientConnection
 	xid       uint32
 	procedure procedure
-	resolving bool // errnos are those of a handle
+	resolving bool // errnos are about a handle
 	in, out   xdrMessage
 }
 

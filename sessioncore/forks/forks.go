@@ -252,8 +252,8 @@ func originOf(snap *sessioncore.Snapshot, e sessioncore.Entry) (rawjson.Value, e
 	return text.Member("origin"), err
 }
 
-// lastOrigin returns the member origin that ends an object of which a text is the end, nil if it begins before the text
-// or is not the last member.
+// lastOrigin returns the member origin of an object with this end, nil if it begins before the end, or is not the
+// last member.
 func lastOrigin(end []byte) rawjson.Value {
 	const key = `,"origin":`
 	at := bytes.LastIndex(end, []byte(key+"{"))

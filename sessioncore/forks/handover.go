@@ -30,7 +30,7 @@ type Given struct {
 	CWD string
 	// ID is the id of the new session, "" for a random one.
 	ID string
-	// Notes are set by Receive: they say what is otherwise in the new session.
+	// Notes are set by Receive: remarks about differences of the new session.
 	Notes []string
 }
 
@@ -181,7 +181,7 @@ func (g *Given) Check() error {
 	if len(path) == 0 {
 		return refuse("the session has no entry yet")
 	}
-	if g.Foreign == nil { // its lines are those of its own file
+	if g.Foreign == nil { // its own file has its lines
 		return g.checkLines(path[0], nil, 0)
 	}
 	lines := map[int64]bool{}

@@ -120,7 +120,7 @@ func (l *Listing) byNames(ctx context.Context, w wanted) (found []*Info, isAll b
 	return found, isAll || slices.ContainsFunc(found, isCertain), nil
 }
 
-// mayHave reports whether a name can be that of a session that --resume finds by a key in lower case.
+// mayHave reports whether --resume may find a session with the name by a key in lower case.
 func (f *sessionFile) mayHave(key string) bool {
 	beginsWithKey := func(name string) bool {
 		return strings.HasPrefix(name, key)

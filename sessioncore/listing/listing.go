@@ -72,7 +72,7 @@ func NewOf(store *sessioncore.Store, agents ...string) *Listing {
 	return l
 }
 
-// SetPeople makes the sessions those of several people, each in a directory of the storage's root,
+// SetPeople makes the sessions several people's, each in a directory of the storage's root,
 // with which paths of clients do not begin. It must be called before l is used.
 func (l *Listing) SetPeople(nameOf func(path string) string) {
 	l.tops = nil

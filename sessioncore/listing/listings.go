@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Listings are the listings searched for parents and children, those of the sessions first.
+// Listings are the listings searched for parents and children, the sessions' first.
 type Listings []*Listing
 
 // ListedSession is a session and its listing.

@@ -17,7 +17,7 @@ type Printer struct {
 	Width   int            // of the terminal in columns; 0 for no limit
 	JSON    bool           // objects, a line each
 	Count   bool           // of sessions also how many hits each has
-	Prompts bool           // on a terminal the text is followed by that of the prompt
+	Prompts bool           // on a terminal the prompt follows the text
 	Marks   *regexp.Regexp // parts of the line of a hit that are highlighted; nil for none
 	// Agent returns the name of the agent of a session.
 	Agent func(*FileHits) string
@@ -167,7 +167,7 @@ func fitCalls(calls []string, width int) string {
 	return text
 }
 
-// idOf returns the id of a hit for people: that of its session, and of its entry.
+// idOf returns the id of a hit for people: SESSION#ENTRY.
 func idOf(h *Hit, ids map[string]string) string {
 	if h.Entry == "" {
 		return names.Visible(ids[h.ID])

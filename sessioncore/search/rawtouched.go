@@ -107,7 +107,7 @@ func (r *rawPaths) isIn(text string) bool {
 	return false
 }
 
-// mayName reports whether a path in a call may be that of the file, or below it.
+// mayName reports whether a path in a call may be the file's, or below it.
 func (r *rawPaths) mayName(name string) bool {
 	rest := strings.TrimPrefix(name, "file://")
 	if len(rest) < len(name) && strings.Contains(rest, "%") {

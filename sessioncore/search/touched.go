@@ -218,7 +218,7 @@ func (t *Touched) Checker(header rawjson.Value, _ string) Checker {
 	return c
 }
 
-// Names returns the test whether a path in a call of a session is that of the file or below it.
+// Names returns the test whether a path in a call of a session is the file's or below it.
 func (t *Touched) Names(header rawjson.Value) func(path string) bool {
 	return t.pathsOf(header).isNamed
 }

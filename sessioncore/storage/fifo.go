@@ -27,7 +27,7 @@ type FIFOMutex struct {
 }
 
 // Lock waits for the mutex of a name until ctx is done. Callers must call leave to unlock it. The
-// error is that of WaitError.
+// error is WaitError's.
 func (g *FIFOMutexes) Lock(ctx context.Context, name string) (in *FIFOMutex, leave func(), err error) {
 	in = g.enter(name)
 	if ctx.Err() == nil {

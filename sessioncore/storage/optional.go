@@ -2,7 +2,7 @@ package storage
 
 import "context"
 
-// The interfaces below are optional, like those of io/fs: an object or a storage that has more to offer
+// The interfaces below are optional, as in io/fs: an object or a storage that has more to offer
 // than Object and Storage implements one of them, and a caller that can use it asks.
 
 // StatUntilObject is an object whose Stat may take long, and ends when a context is done.

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// over shows a store, and behind it what another one has more.
+// over shows a store, and behind it the names that only another one has.
 type over struct{ front, back Files }
 
 var _ Files = (*over)(nil)
 
-// Over returns the Files of front with those of back that front has not. Of versions in back, as
+// Over returns the Files of front with the names that only back has. Of versions in back, as
 // X.1.jsonl is one of X.jsonl, that name shows the last one.
 func Over(front, back Files) Files { return &over{front, back} }
 

@@ -23,10 +23,10 @@ type Foreign struct {
 	// Writer writes the session that is made of it, and Rules find the secrets that are masked in that.
 	Writer    *writer.Writer
 	Rules     *secrets.Rules
-	Temporary string // the directory for what is made
+	Temporary string // the directory for sessions that are made
 }
 
-// AddForeign adds the masked session of omp that an import would make of another agent's, with those of
+// AddForeign adds the masked session of omp that an import would make of another agent's, with the sessions of
 // its subagents. The agent's own file has texts in texts, in which rules would miss secrets.
 func (b *Bundler) AddForeign(ctx context.Context, of Foreign) error {
 	if b.written[of.Path] {

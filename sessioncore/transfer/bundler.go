@@ -21,15 +21,15 @@ import (
 type Bundler struct {
 	Out      *tar.Writer
 	Blobs    BlobStores // nil if there are none
-	Redacted bool       // what cannot be masked is left out
-	People   bool       // the names of sessions begin with those of people, which have no place in another agent directory
+	Redacted bool       // files that cannot be masked are left out
+	People   bool       // the names of sessions begin with the names of people, which have no place in another agent directory
 	// Masked is how many secrets are masked, by the rules that found them.
 	Masked map[string]int
 	// Left is called for each thing that is left out, with the reason.
 	Left func(what string, err error)
 
 	m        manifest
-	written  map[string]bool // also what is left out
+	written  map[string]bool // also the files that are left out
 	unmasked int             // files that are left out because they cannot be masked
 }
 

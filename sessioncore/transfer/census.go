@@ -15,7 +15,7 @@ import (
 
 // Census counts the session files in the directory of an agent.
 type Census struct {
-	Sessions int // without those of subagents
+	Sessions int // without subagents' sessions
 	Soon     int // of them those that the agent deletes within a week, by default
 }
 
@@ -23,7 +23,7 @@ type Census struct {
 var ownDirs = []string{"sessions", "archive"}
 
 // Count counts the session files in an agent's directory, which may be a link, by their names and
-// times. The agent is nil for omp and pi. No file is opened but a database. The error is that of the first
+// times. The agent is nil for omp and pi. No file is opened but a database. The error comes from the first
 // directory that cannot be listed, or of ctx.
 func Count(ctx context.Context, from string, agent *agents.Agent) (c Census, failed error) {
 	store, composed, err := composedIn(agent, from, os.TempDir())

@@ -42,7 +42,7 @@ type openSession struct {
 	// The fields below belong to a session that is made of another agent's.
 	made  *dir.Storage // a temporary directory with it and its blobs
 	base  string       // the name that its file is to have
-	notes []string     // what to say of it
+	notes []string     // remarks about it for people
 }
 
 // Close closes it.

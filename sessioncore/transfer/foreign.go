@@ -183,7 +183,7 @@ func orphanIn(store agents.Store, name string) (shown string, ok bool) {
 	return files.Orphan(name)
 }
 
-// isOrphan reports whether a file is that of a subagent whose calling session is gone.
+// isOrphan reports whether a file has the session of a subagent, and the calling session is gone.
 func (s *Sources) isOrphan(file string) bool {
 	return slices.ContainsFunc(agents.All(), func(a *agents.Agent) bool {
 		store, name, _ := s.home(a, file)
@@ -397,7 +397,7 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	return base, out.Flush()
 }
 
-// entries returns the entries of the session to make, and its leaf: those of the branch to the entry that was named,
+// entries returns the entries of the session to make, and its leaf: the branch to the entry that was named,
 // whose whole id it notes, else all.
 func (m *maker) entries(snap *sessioncore.Snapshot) (entries []sessioncore.Entry, leaf sessioncore.Entry, err error) {
 	if m.found.entry != "" {

@@ -47,7 +47,7 @@ type ImportOutcome struct {
 	Outcome writer.Outcome // or Refused
 	Path    string         // of its file in the mount; "" if Err tells why there is none
 	Err     error          // why it was refused
-	Notes   []string       // what did not come along
+	Notes   []string       // remarks about parts that did not come along
 	// Partly says that an artifact was refused.
 	Partly bool
 }

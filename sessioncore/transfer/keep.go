@@ -71,7 +71,7 @@ func KeptIn(dir, agent, from string) string {
 
 // Keep copies the files in the Dirs of an agent's directory from, which may be links, to KeptIn, or the texts of
 // its Composed sessions: those that are new or longer than their copy. Nothing is removed: a file that became shorter, or
-// was written anew, is kept beside its copy, as X.1.jsonl. The error is that of the first file that
+// was written anew, is kept beside its copy, as X.1.jsonl. The error is about the first file that
 // is not kept.
 func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k Kept, err error) {
 	to := KeptIn(kept, agent.Name, from)
@@ -120,7 +120,7 @@ func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k
 	return copies.Kept, err
 }
 
-// keepDir has the files in one of the agent's Dirs kept. The error is that of the first directory
+// keepDir has the files in one of the agent's Dirs kept. The error is about the first directory
 // that cannot be listed.
 func (k *keeper) keepDir(ctx context.Context, from, name string) (failed error) {
 	disk, err := dir.Open(filepath.Join(from, name))
@@ -154,7 +154,7 @@ func (k *keeper) keepDir(ctx context.Context, from, name string) (failed error) 
 	return failed
 }
 
-// keepComposed has the text of a session kept, and those of its subagents.
+// keepComposed has the text of a session kept, and the texts of its subagents.
 func (k *keeper) keepComposed(ctx context.Context, files storage.Files, name string) {
 	keep := func(name, _ string) error {
 		k.walked++
@@ -237,7 +237,7 @@ type keptFile struct {
 	isSession bool
 }
 
-// keptContent is what is copied: the content of a file, or the text of a session.
+// keptContent is a content that is copied: of a file, or the text of a session.
 type keptContent struct {
 	in       io.Reader
 	name     string // for errors

@@ -85,9 +85,9 @@ const (
 )
 
 // Add adds the sessions at a path: a session file, an archive of one, a bundle or a directory, also
-// that of a session in a mount; "-" is a bundle from stdin. PATH#ID is the branch to an entry of
+// of a session in a mount; "-" is a bundle from stdin. PATH#ID is the branch to an entry of
 // another agent's session. Only a link at its end is followed. Found has unusable files too; the
-// error is that of an interrupt.
+// error means an interrupt.
 func (s *Sources) Add(ctx context.Context, given string, stdin io.Reader) error {
 	err := error(nil)
 	if given == "-" {
@@ -180,7 +180,7 @@ func realPath(given string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-// isShown reports whether a directory is that of a session in a mount, or a copy with the session's file.
+// isShown reports whether a directory shows a session in a mount, or is a copy of one with the session's file.
 func isShown(files storage.Files, name string) bool {
 	_, err := files.Stat(name + sessioncore.FileEnding)
 	return err == nil && isGenerated(files, name)
@@ -190,7 +190,7 @@ func isShown(files storage.Files, name string) bool {
 var errGenerated = errors.New("it is a session's directory of a mount, without the session's file beside it: " +
 	"name that file, or what sessionfs bundle writes")
 
-// isGenerated reports whether a directory is that of a session in a mount, or a copy of it.
+// isGenerated reports whether a directory shows a session in a mount, or is a copy of one.
 func isGenerated(files storage.Files, name string) bool {
 	_, err := files.Stat(name + "/context.json")
 	_, also := files.Stat(name + "/header.json")
@@ -309,7 +309,7 @@ func dirsOf(dir string, isDir map[string]bool) (only []string) {
 	return only
 }
 
-// isClients reports whether a name is that of a lock or of a temporary file.
+// isClients reports whether a name is a lock's or a temporary file's.
 func isClients(name string) bool {
 	return name[0] == '.' && (strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".tmp"))
 }

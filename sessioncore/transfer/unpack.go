@@ -235,7 +235,7 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// endReader counts the zeros at the end of what was read.
+// endReader counts the zeros at the end of the bytes that were read.
 type endReader struct {
 	in    io.Reader
 	zeros int

@@ -30,7 +30,7 @@ func noPlaceError(cwd string) error {
 		names.FirstWords(cwd, shown))
 }
 
-// CleanDirectory returns a working directory without what is needless in it. That of Windows keeps its
+// CleanDirectory returns a working directory without needless parts. A directory of Windows keeps its
 // form, as the agent wrote it.
 func CleanDirectory(dir string) string {
 	if path.IsAbs(dir) {

@@ -28,7 +28,7 @@ func (p *pageWriter) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, p.fenced)
 }
 
-// schemes are those of links that are kept. A relative link would lead to a file beside the page.
+// schemes are the schemes of links that are kept. A relative link would lead to a file beside the page.
 var schemes = []string{"http", "https", "mailto"}
 
 // anchor returns the opening tag of a link, or "" if it is not kept.
@@ -149,7 +149,7 @@ func (p *pageWriter) embed(hash, text string) {
 	encoder := base64.NewEncoder(base64.StdEncoding, p.out)
 	content := io.MultiReader(bytes.NewReader(start[:got]), blob)
 	_, err = io.Copy(encoder, io.LimitReader(content, maxImage))
-	_ = encoder.Close() // its error is that of Flush
+	_ = encoder.Close() // Flush returns its error
 	if p.err == nil {
 		p.err = err
 	}

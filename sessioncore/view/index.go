@@ -170,7 +170,7 @@ func (x htmlWriter) rows(g *sessionGroup) {
 }
 
 const (
-	// weeks is how many columns a plot has: those of a year.
+	// weeks is the number of columns of a plot, which shows a year.
 	weeks = 53
 	// cell is the distance of days in a plot, and margin the room for the names of weekdays and
 	// months.

@@ -14,7 +14,7 @@ import (
 	"sessionfs/sessioncore/report"
 )
 
-// Log is the tree of a session as lines, of which report.Log has the order.
+// Log is the tree of a session as lines, in the order of report.Log.
 type Log struct {
 	Session *sessioncore.Snapshot
 	All     bool // every entry, also results of tools and changes of settings
@@ -85,7 +85,7 @@ func (l *Log) WriteJSON(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// narrowLog is the width below which what an entry says stands below its id and time.
+// narrowLog is the width below which the words of an entry stand below its id and time.
 const narrowLog = 60
 
 // WriteText writes the lines with their drawing, cut at so many columns, 0 for no limit. Ids are never

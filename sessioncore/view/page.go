@@ -88,7 +88,7 @@ type pageWriter struct {
 	markdown goldmark.Markdown
 	s        *sessioncore.Snapshot
 	entries  *transcript
-	results  *transcript                  // makes those of results while those of their message are in use
+	results  *transcript                  // makes the entries of results while the entry of their message is in use
 	alone    bool                         // one branch is shown
 	written  []bool                       // by entry; each is written by one copy
 	marks    map[sessioncore.Entry]string // of the ends of branches

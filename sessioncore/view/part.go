@@ -110,7 +110,7 @@ func (p *pageWriter) branchHeading(ctx context.Context, tip sessioncore.Entry, p
 	return nil
 }
 
-// firstWords returns the beginning of what is said first in some entries, or the name of the first.
+// firstWords returns the beginning of the first words in some entries, or the name of the first entry.
 func (p *pageWriter) firstWords(ctx context.Context, path []sessioncore.Entry) (string, error) {
 	for _, e := range path {
 		said, _, err := report.Said(ctx, p.s, p.entries.reader.Read, e)

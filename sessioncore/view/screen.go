@@ -76,7 +76,7 @@ var fenceLine = regexp.MustCompile("^ *(`{3,}|~{3,})(.*)$")
 // aside matches the lines of a transcript that nobody said aloud: results, notes, thoughts.
 var aside = regexp.MustCompile(`^(?:\*\*Result\*\*|\*[^* ]|> )`)
 
-// diffColours are those of the lines of a diff by their first characters.
+// diffColours are the colours of the lines of a diff by their first characters.
 var diffColours = map[byte]string{'+': ColourGreen, '-': ColourRed, '@': ColourPath}
 
 // colourOf returns the colour of the next line.

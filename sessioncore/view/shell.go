@@ -27,7 +27,7 @@ var (
 	pageTools string
 )
 
-// indexTools returns those of the first page of a site, which has nothing to filter or to unfold. Its
+// indexTools returns the tools of the first page of a site, which has nothing to filter or to unfold. Its
 // search is for the texts of the page alone.
 func indexTools() markup {
 	search, _, _ := strings.Cut(pageTools, "<fieldset>")
@@ -38,7 +38,7 @@ func indexTools() markup {
 
 // htmlWriter writes a page.
 type htmlWriter struct {
-	out *bufio.Writer // an error of which comes back with Flush
+	out *bufio.Writer // Flush returns its first error
 }
 
 // write writes HTML.

@@ -102,7 +102,7 @@ func OpenSite(source SiteSource, path string, masked bool) (*SiteDir, error) {
 	return s, nil
 }
 
-// isInterrupted reports whether a directory has only what a first run leaves that was killed.
+// isInterrupted reports whether a directory has only files that a killed first run leaves.
 func isInterrupted(items []fs.DirEntry) bool {
 	return len(items) == 1 && items[0].Name() == temporaryOf(SiteFile)
 }
@@ -137,7 +137,7 @@ func (s *SiteDir) open(path string, masked bool) (err error) {
 	return nil
 }
 
-// maxState bounds the size of SiteFile, in bytes: more than that of a million pages.
+// maxState bounds the size of SiteFile, in bytes: a million pages take less.
 const maxState = 512 << 20
 
 // readState reads SiteFile.
@@ -190,7 +190,7 @@ func (s *siteState) parse(text []byte) error {
 	return nil
 }
 
-// has reports whether a name is that of a regular file in the directory.
+// has reports whether the directory has a regular file of a name.
 func (s *SiteDir) has(name string) bool {
 	info, err := s.dir.Lstat(name)
 	return err == nil && info.Mode().IsRegular()

@@ -138,7 +138,7 @@ func (w *Writer) DirFor(ctx context.Context, cwd string, d *sessioncore.Dialect)
 	return w.scopeDir(ctx, cwd, "")
 }
 
-// ErrNotOwn means that there is no place for new sessions, as the store shows only those of others.
+// ErrNotOwn means that there is no place for new sessions, as the store shows only other people's.
 var ErrNotOwn = errors.New("new sessions have no place here")
 
 // pathOf returns the path of a file as clients write it.

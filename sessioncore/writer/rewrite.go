@@ -130,7 +130,7 @@ func (c *change) migration() []fileEdit {
 	return edits
 }
 
-// withMigration adds the edits of a migration to those of a header.
+// withMigration adds the edits of a migration to the edits of a header.
 func (c *change) withMigration(edits []fileEdit) []fileEdit {
 	migration := c.migration()
 	if migration != nil {

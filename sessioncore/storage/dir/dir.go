@@ -59,7 +59,7 @@ func newStorage(path string) *Storage {
 }
 
 // Sub returns a storage for the directory name of s, which may be a link and may be missing: then
-// the storage is empty, Stat of its root is that of s, and MkdirAll creates it.
+// the storage is empty, Stat of its root returns the state of s, and MkdirAll creates it.
 func (s *Storage) Sub(name string) (*Storage, error) {
 	err := storage.CheckName(name)
 	if err != nil {

@@ -142,7 +142,7 @@ func (s *Storage) lock(ctx context.Context, name string) (*lockFile, error) {
 	return l, nil
 }
 
-// lockFile is a lock, or an attempt to take it. The name of its nameAt is that of the session.
+// lockFile is a lock, or an attempt to take it. The name of its nameAt is the session's.
 type lockFile struct {
 	nameAt
 	fd     int           // the open file, so that its inode number is not reused
@@ -388,7 +388,7 @@ func (l *lockFile) moveAway(judged storage.Token) bool {
 // Writers reports whether a process has a file open for writing, as a live client does
 // (docs/design.md section 4). It takes a read lease, which the kernel refuses exactly when the file
 // is open for writing on this machine (docs/format.md, What a running client has open). Without
-// leases or the permission for one, the state is unknown. The error is that of Open. Callers must
+// leases or the permission for one, the state is unknown. The error is Open's. Callers must
 // hold Lock(name), so that no writer with the lock is found.
 //
 // The lease is given up at once. A process that opens the file for writing within these

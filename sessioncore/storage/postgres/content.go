@@ -442,7 +442,7 @@ func (s *Storage) heads(paths []string) (found []beginning, err error) {
 // aheadRows bounds the rows whose heads are read at once.
 const aheadRows = 1024
 
-// ReadAhead implements storage.Storage. It reads the heads of the rows of which nothing is kept.
+// ReadAhead implements storage.Storage. It reads the heads of the rows that are not kept.
 func (s *Storage) ReadAhead(names []string) {
 	if len(names) < 2 {
 		return

@@ -157,7 +157,7 @@ func (d *Database) reader(ctx context.Context) (*reader, error) {
 	return d.newReader(ctx)
 }
 
-// Close closes what is kept for later transactions.
+// Close closes the files and connections that are kept for later transactions.
 func (d *Database) Close() {
 	for {
 		r := d.takeIdle()
