@@ -87,8 +87,8 @@ func (t *schema) hasRemoved(conn *sqlite.Conn, id string) (has bool, err error) 
 	if !t.hasEvents || !t.mayHaveRemoved(conn, id) {
 		return false, nil
 	}
-	const any = "SELECT 1 FROM event WHERE aggregate_id = ?1 AND " + ofRemovals + " LIMIT 1"
-	err = conn.EachRow(any, []string{id}, func(*sqlite3.Stmt) error {
+	const firstRemoval = "SELECT 1 FROM event WHERE aggregate_id = ?1 AND " + ofRemovals + " LIMIT 1"
+	err = conn.EachRow(firstRemoval, []string{id}, func(*sqlite3.Stmt) error {
 		has = true
 		return nil
 	})
