@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
@@ -193,6 +195,19 @@ func TestStatsWords(t *testing.T) {
 	require.Equal(t, [][]string{{"model"}, {"claude-opus-4-5"}, {"gemini"}, {"a/gpt"}, {"b/gpt"}, {"(subagents)"}}, rows)
 	require.Equal(t, "██▌", drawBar(2.5, []string{"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}))
 	require.Equal(t, "###", drawBar(2.5, []string{"#"}))
+}
+
+// TestOddSums: a sum that overflows or is below 0, as hostile files have, has no bar.
+func TestOddSums(t *testing.T) {
+	for _, odd := range []amount{-5, amount(math.Inf(1)), amount(math.NaN())} {
+		stats, err := NewStats(byModel)
+		require.NoError(t, err)
+		for model, tokens := range map[string]amount{"a/a": 1, "b/b": odd} {
+			session := listing.NewInfo("w/s.jsonl", storage.Stat{}, "/w")
+			stats.Add(&Row{Session: session, Model: model, Sum: &Sum{TotalTokens: tokens}}, "")
+		}
+		require.Contains(t, string(stats.Table(TableWidth, []string{"#"}, false)), "b/b")
+	}
 }
 
 // TestRacyTimes: a session that changed within a tick of the clock of file times is counted again, and of one that may change

@@ -556,8 +556,9 @@ func (s *Stats) shares(groups []*group) []float64 {
 	}
 	shares := make([]float64, len(groups))
 	for i, g := range groups {
-		if most > 0 {
-			shares[i] = value(g) / most
+		share := value(g) / most
+		if share > 0 { // a sum that overflows has none
+			shares[i] = share
 		}
 	}
 	return shares
