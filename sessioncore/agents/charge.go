@@ -72,19 +72,26 @@ func (a *Answer) charge() {
 // Charge implements Charging. A long session that is billed again grows: then it is converted, so that each
 // growth is read alone.
 func (o *object) Charge(ctx context.Context, to Ledger) (isWhole bool, err error) {
+	if o.files.facts == nil {
+		return false, nil
+	}
 	raw := o.Raw()
 	own, isOwn := raw.(Charging) // of rows
-	if isOwn && o.files.facts != nil {
+	if isOwn {
 		isWhole, err = own.Charge(ctx, to)
 		if err != nil || isWhole {
 			return isWhole, err
 		}
 	}
 	st, err := raw.Stat()
-	if err != nil || o.files.facts == nil || !o.files.isBilledNow(o.name, st.Size) {
+	if err != nil {
 		return false, err
 	}
 	if st.Size > longSize {
+		wasBilled := o.files.noteBilled(o.name)
+		if wasBilled {
+			return false, nil
+		}
 		done, err := o.files.awaitTurn(ctx)
 		if err != nil {
 			return false, err
@@ -117,16 +124,13 @@ func chargeAll(
 	return true, nil
 }
 
-// isBilledNow reports whether a session of size bytes is billed without a conversion.
-func (f *Files) isBilledNow(name string, size int64) bool {
-	if size <= longSize {
-		return true
-	}
+// noteBilled notes that the charges of a long session are read, and reports whether they were before.
+func (f *Files) noteBilled(name string) (wasBilled bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	wasBilled := f.billed[name]
+	wasBilled = f.billed[name]
 	f.billed[name] = true
-	return !wasBilled
+	return wasBilled
 }
 
 // awaitTurn waits until a long file may be read, and returns a function for the end of reading.

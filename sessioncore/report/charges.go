@@ -48,7 +48,7 @@ func (c *charges) Begin() {
 
 // Charge implements agents.Ledger.
 func (c *charges) Charge(of *agents.Charge) {
-	c.add(of, 0, c.usageOf(of))
+	c.addUsage(of, 0, c.usageOf(of))
 	if len(of.Calls) > 0 {
 		c.addCalls(of)
 	}
@@ -63,24 +63,15 @@ func (c *charges) addCalls(of *agents.Charge) {
 	nth := 0
 	rawjson.Value(list).EachElement(func(call rawjson.Value, _ int) bool {
 		nth++
-		c.add(of, nth, usageOf(modelName(provider, call.Member("model")), call))
+		c.addUsage(of, nth, usageOf(modelName(provider, call.Member("model")), call))
 		return nth < maxParts
 	})
 }
 
-// add adds the nth usage of an answer.
-func (c *charges) add(of *agents.Charge, nth int, one usage) {
-	one.model = c.named(one.model)
-	at := one.ended
-	if at == 0 {
-		at = of.At
-	}
-	c.records = append(c.records, usageRecord{
-		entry: sessioncore.Entry(len(c.times)),
-		copy:  keyOf(of.ID, of.At, nth),
-		time:  at,
-		usage: one,
-	})
+// addUsage adds the nth usage of an answer.
+func (c *charges) addUsage(of *agents.Charge, nth int, one usage) {
+	answer := sessioncore.Entry(len(c.times))
+	c.add(answer, keyOf(of.ID, of.At, nth), of.At, one)
 }
 
 // usageOf returns the usage of the answer itself.

@@ -226,20 +226,24 @@ func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsa
 			of = usagesOf(s, e, text)
 		}
 		for nth, one := range of {
-			one.model = to.named(one.model)
-			at := one.ended
-			if at == 0 {
-				at = s.Time(e).UnixMilli()
-			}
-			to.records = append(to.records, usageRecord{
-				entry: e,
-				copy:  copyKey(s, e, nth),
-				time:  at,
-				usage: one,
-			})
+			to.add(e, copyKey(s, e, nth), s.Time(e).UnixMilli(), one)
 		}
 	}
 	return nil
+}
+
+// add adds a usage of an entry with a time, in ms since the epoch. key is the key of its copies.
+func (u *allUsage) add(e sessioncore.Entry, key uint64, at int64, one usage) {
+	one.model = u.named(one.model)
+	if one.ended != 0 {
+		at = one.ended
+	}
+	u.records = append(u.records, usageRecord{
+		entry: e,
+		copy:  key,
+		time:  at,
+		usage: one,
+	})
 }
 
 const (

@@ -30,13 +30,22 @@ func (o *object) Charge(ctx context.Context, to agents.Ledger) (isWhole bool, er
 	if err != nil || b.isPartial {
 		return false, err
 	}
-	slices.SortFunc(b.answers, byTime)
+	slices.SortFunc(b.answers, func(x, y *rowAnswer) int {
+		return byTime(x.messageLine, y.messageLine)
+	})
 	to.Begin()
 	b.addSummaries()
-	for _, m := range b.answers {
-		to.Charge(&m.charge)
+	for _, a := range b.answers {
+		to.Charge(&a.charge)
 	}
 	return true, nil
+}
+
+// rowAnswer is a message with an answer or a summary.
+type rowAnswer struct {
+	*messageLine
+	isSummary bool
+	charge    agents.Charge // of a summary the tokens alone
 }
 
 // rowBill makes the charges of a session.
@@ -44,8 +53,8 @@ type rowBill struct {
 	provider  string
 	created   int64 // of the session, in ms: what is older is a copy
 	memory    *rowMemory
-	answers   []*messageLine // and summaries
-	isPartial bool           // only the text tells the charges
+	answers   []*rowAnswer
+	isPartial bool // only the text tells the charges
 }
 
 // read reads the answers of a session, known in an earlier state.
@@ -90,21 +99,21 @@ func (b *rowBill) add(m *messageLine, text []byte) (isWhole bool) {
 	at := agents.Count(of[billedTime].Member("created"))
 	usage := usageOf(of[billedTokens])
 	model := of[billedModel]
-	m.isSummary = of[billedSummary].Truthy()
+	a := &rowAnswer{messageLine: m, isSummary: of[billedSummary].Truthy()}
 	switch {
 	case usage == (agents.Usage{}): // its parts tell whether it is a copy
 		return false
 	case at < b.created:
 		return true
-	case at <= 0 || at > latest || !m.isSummary && (!model.IsString() || len(model) > maxModel):
+	case at <= 0 || at > latest || !a.isSummary && (!model.IsString() || len(model) > maxModel):
 		return false
 	}
-	m.charge = agents.Charge{ID: m.id, At: at, Provider: b.provider, Usage: usage}
-	if !m.isSummary {
-		m.charge.Model = b.memory.clone(model)
-		m.charge.Cost = b.memory.clone(costMember(of[billedCost]))
+	a.charge = agents.Charge{ID: m.id, At: at, Provider: b.provider, Usage: usage}
+	if !a.isSummary {
+		a.charge.Model = b.memory.clone(model)
+		a.charge.Cost = b.memory.clone(costMember(of[billedCost]))
 	}
-	b.answers = append(b.answers, m)
+	b.answers = append(b.answers, a)
 	return true
 }
 
@@ -114,20 +123,20 @@ const maxModel = 1 << 10
 // addSummaries adds the tokens of summaries to the answers before them, or else to the first one.
 func (b *rowBill) addSummaries() {
 	var first agents.Usage
-	var last *messageLine
-	b.answers = slices.DeleteFunc(b.answers, func(m *messageLine) bool {
+	var last *rowAnswer
+	b.answers = slices.DeleteFunc(b.answers, func(a *rowAnswer) bool {
 		switch {
-		case !m.isSummary && last == nil:
-			m.charge.Usage = m.charge.Usage.Plus(first)
-			last = m
-		case !m.isSummary:
-			last = m
+		case !a.isSummary && last == nil:
+			a.charge.Usage = a.charge.Usage.Plus(first)
+			last = a
+		case !a.isSummary:
+			last = a
 		case last == nil:
-			first = first.Plus(m.charge.Usage)
+			first = first.Plus(a.charge.Usage)
 		default:
-			last.charge.Usage = last.charge.Usage.Plus(m.charge.Usage)
+			last.charge.Usage = last.charge.Usage.Plus(a.charge.Usage)
 		}
-		return m.isSummary
+		return a.isSummary
 	})
 }
 

@@ -26,11 +26,9 @@ type messageLine struct {
 	created   int64 // ms
 	info      []byte
 	parts     []messagePart
-	isRemoved bool // the client removed it: it is on a branch that was left
-	isBilled  bool // it is an answer with the members for a bill alone
-	isSummary bool
-	charge    agents.Charge // of an answer, or the tokens of a summary
-	after     string        // the message before a removed one, "" for none
+	isRemoved bool   // the client removed it: it is on a branch that was left
+	isBilled  bool   // it is an answer with the members for a bill alone
+	after     string // the message before a removed one, "" for none
 }
 
 // messagePart is a part of a message.
