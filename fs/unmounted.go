@@ -277,21 +277,31 @@ type Count struct {
 	Hours       bool      // by hours
 	From, Until time.Time // answers at or after From and before Until; zero for any
 	Written     time.Time // only of sessions whose files were modified at or after it; zero for all
+	Titles      bool      // the Sessions of the rows have their titles
 	// Only reports whether a session counts; nil counts all.
 	Only func(*listing.Info) bool
+}
+
+// sessions returns the sessions whose costs are added up.
+func (c *Count) sessions(ctx context.Context, of *listing.Listing) ([]*listing.Info, error) {
+	if !c.Written.IsZero() {
+		return of.ModifiedSince(ctx, c.Written.UnixNano())
+	}
+	if !c.Titles {
+		return of.Placed(ctx)
+	}
+	all, err := of.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return all.All(), nil
 }
 
 // Costs calls each with the rows that usage.jsonl sums up by local days, and the agent of their
 // sessions.
 func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, agent string)) error {
 	t := u.tree
-	var sessions []*listing.Info
-	var err error
-	if c.Written.IsZero() {
-		sessions, err = t.view.Listing.Headers(ctx)
-	} else {
-		sessions, err = t.view.Listing.ModifiedSince(ctx, c.Written.UnixNano())
-	}
+	sessions, err := c.sessions(ctx, t.view.Listing)
 	if err != nil {
 		return err
 	}

@@ -428,10 +428,11 @@ func (c *agentCall) stats() error {
 	}
 	s.Prices = c.src.Prices()
 	count := fs.Count{
-		Tools: s.OfTools(),
-		Hours: s.ByHours(),
-		From:  since.Begin,
-		Until: until.End,
+		Tools:  s.OfTools(),
+		Hours:  s.ByHours(),
+		Titles: s.OfSessions(),
+		From:   since.Begin,
+		Until:  until.End,
 	}
 	if len(c.door.within) > 0 {
 		count.Only = func(i *listing.Info) bool {

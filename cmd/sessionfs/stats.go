@@ -111,10 +111,11 @@ func (o *statsOptions) count(c *console, sums *reports.Stats) (fs.Count, error) 
 		return fs.Count{}, err
 	}
 	count := fs.Count{
-		Tools: sums.OfTools(),
-		Hours: sums.ByHours(),
-		From:  from.Begin,
-		Until: to.End,
+		Tools:  sums.OfTools(),
+		Hours:  sums.ByHours(),
+		Titles: sums.OfSessions(),
+		From:   from.Begin,
+		Until:  to.End,
 	}
 	if o.since != "" { // an older file has nothing since then
 		count.Written = from.Begin.Add(-storage.ClockMargin)

@@ -160,6 +160,60 @@ func TestBriefTree(t *testing.T) {
 	require.Equal(t, namesOf(full().all(t)), namesOf(l.all(t)), "a list after it reads the rest")
 }
 
+// placeFacts returns the facts of sessions that their places tell, with the parents of those that began when others did.
+func placeFacts(infos []*Info) (all []string) {
+	begun := map[int64]int{}
+	for _, i := range infos {
+		begun[i.created]++
+	}
+	for _, i := range infos {
+		parent := ""
+		if begun[i.created] > 1 {
+			parent = i.Parent
+		}
+		all = append(all, fmt.Sprint(i.Name(), " ", i.ID, " ", i.CWD, " ", parent, " ", i.created, " ", i.Modified(), i.IsSubagent()))
+	}
+	return all
+}
+
+// TestPlaced: the places of all sessions are as in a list, also where sessions moved, have no directory or are no sessions; forks
+// that began when their originals did have parents; and less is read.
+func TestPlaced(t *testing.T) {
+	sessiontest.NotUnderRace(t)
+	files := briefStore(t)
+	placed, err := briefListing(t, files).Placed(t.Context())
+	require.NoError(t, err)
+	want := placeFacts(claudeListing(t, files).all(t))
+	require.Equal(t, want, placeFacts(placed))
+	forks := 0
+	for _, i := range placed {
+		if i.Parent != "" {
+			forks++
+		}
+	}
+	require.NotZero(t, forks)
+
+	apart := &countingStorage{Storage: memory.New()}
+	for n := range 40 {
+		text := claudeLine(n, "/w", "")
+		unique := strings.ReplaceAll(text, "T10:00:00", fmt.Sprintf("T10:00:%02d", n))
+		apart.put(t, n, fmt.Sprintf("-p%d/%08d.jsonl", n%3, n), unique+strings.Repeat(text, 100))
+	}
+	work := func(list func(l *Listing) error) int64 {
+		l := briefListing(t, apart)
+		return sessiontest.WorkOf(func() { require.NoError(t, list(l)) }).Scanned
+	}
+	some := work(func(l *Listing) error {
+		_, err := l.Placed(t.Context())
+		return err
+	})
+	whole := work(func(l *Listing) error {
+		_, err := l.Sessions(t.Context())
+		return err
+	})
+	require.Less(t, some, whole/2)
+}
+
 // TestBriefPath: a path down a tree opens each session once, and those of its last directory once more.
 func TestBriefPath(t *testing.T) {
 	for _, n := range []int{100, 200} {

@@ -19,9 +19,10 @@ import (
 // must be called before l is used.
 func (l *Listing) SetNamed(isNamed func(file string) bool) { l.isNamed = isNamed }
 
-// Headers returns all sessions as Sessions does, the last modified first, but may read only the headers of
-// those with a title: their Infos lack the size and the messages. So it does for a brief listing.
-func (l *Listing) Headers(ctx context.Context) ([]*Info, error) {
+// Placed returns all sessions as Sessions does, the last modified first. For a brief listing it reads only the
+// places of those that can tell them: their Infos lack the title and the messages, and also the parent of a session
+// that began when no other did.
+func (l *Listing) Placed(ctx context.Context) ([]*Info, error) {
 	if !l.isBrief {
 		all, err := l.Sessions(ctx)
 		if err != nil {
@@ -38,7 +39,12 @@ func (l *Listing) Headers(ctx context.Context) ([]*Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	infos, err := l.readBriefly(ctx, stale, l.readHeader)
+	placed, err := l.readBriefly(ctx, stale, l.readPlace)
+	if err != nil {
+		return nil, err
+	}
+	infos, together := apart(placed, l.collectSessions().infos)
+	err = l.readPrefixes(ctx, together)
 	if err != nil {
 		return nil, err
 	}
@@ -48,31 +54,23 @@ func (l *Listing) Headers(ctx context.Context) ([]*Info, error) {
 	return infos, nil
 }
 
-// readHeader reads the header of a session of which nothing is known, or returns nil if that has no title
-// to show, or if more must be read for it.
-func (l *Listing) readHeader(f *sessionFile) *Info {
-	if f.info != nil {
-		return nil
+// apart returns the placed sessions that began when no other session did, and the files of the other placed ones.
+func apart(placed, others []*Info) (alone []*Info, together []*sessionFile) {
+	begun := map[int64]int{} // the number of sessions by their beginning
+	for _, i := range placed {
+		begun[i.created]++
 	}
-	obj, err := l.store.Storage().Open(f.name)
-	if err != nil {
-		return nil
+	for _, i := range others {
+		begun[i.created]++
 	}
-	defer obj.Close()
-	headed, ok := obj.(sessioncore.Headed)
-	if !ok {
-		return nil
+	for _, i := range placed {
+		if begun[i.created] == 1 {
+			alone = append(alone, i)
+		} else {
+			together = append(together, i.file)
+		}
 	}
-	text, st, err := headed.Header()
-	if err != nil {
-		return nil
-	}
-	info := parseInfo(text[:min(prefixSize, len(text))])
-	if info == nil || displayText(info.Title, 1) == "" {
-		return nil
-	}
-	l.complete(info, f, st)
-	return info
+	return alone, together
 }
 
 // allFiles calls f with all files of the last scan until it returns false. Callers must hold l.mu.

@@ -194,9 +194,9 @@ func TestFirstRecord(t *testing.T) {
 	require.NotZero(t, titled)
 }
 
-// TestHeaders: a sum of costs finds the sessions with a title by their rows, as a list does by their texts, and makes one text of
-// each.
-func TestHeaders(t *testing.T) {
+// TestPlaced: a sum of costs finds the sessions by their rows, as a list does by their texts, and makes a text only of those
+// that began when others did.
+func TestPlaced(t *testing.T) {
 	d := newDatabase(t, tables)
 	d.insertSamples()
 	d.session("ses_untitled", "New session - 2026-11-29T02:06:39.000Z", 7)
@@ -213,33 +213,33 @@ func TestHeaders(t *testing.T) {
 	facts := func(infos []*listing.Info) (all []string) {
 		for _, i := range infos {
 			created, _ := i.Created()
-			all = append(all, fmt.Sprint(i.Name(), i.ID, i.CWD, i.Parent, i.DisplayName(), created, i.Modified(), i.IsSubagent()))
+			all = append(all, fmt.Sprint(i.Name(), i.ID, i.CWD, created, i.Modified(), i.IsSubagent()))
 		}
 		return all
 	}
-	headers, err := list().Headers(t.Context())
+	placed, err := list().Placed(t.Context())
 	require.NoError(t, err)
-	untitled := 0
-	l, err := home.sessions()
-	require.NoError(t, err)
-	for id, s := range l.sessions {
-		_, isMade := home.sizes[id]
-		require.Equal(t, titleOf(s.title) == "", isMade, id)
-		if isMade {
-			untitled++
-		}
-	}
-	require.Less(t, untitled, len(headers)/2)
-	for _, i := range headers {
+	require.Less(t, len(home.sizes), len(placed))
+	begun := map[int64]int{}
+	parents := map[string]string{}
+	for _, i := range placed {
+		created, _ := i.Created()
+		begun[created]++
+		parents[i.Name()] = i.Parent
 		st, err := files.Facts().Stat(i.Name())
 		require.NoError(t, err)
 		require.Equal(t, i.Stat.Inode, st.Inode)
 	}
-	require.Len(t, home.sizes, untitled)
 	all, err := list().Sessions(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, facts(all.All()), facts(headers))
-	require.Len(t, home.sizes, len(headers))
+	require.Equal(t, facts(all.All()), facts(placed))
+	for _, i := range all.All() {
+		created, _ := i.Created()
+		if begun[created] > 1 {
+			require.Equal(t, i.Parent, parents[i.Name()])
+		}
+	}
+	require.Len(t, home.sizes, len(placed))
 }
 
 // TestFirstUse: an open session has the text of its first use, whatever comes later; one that is removed before has none.
