@@ -142,7 +142,7 @@ func (l *Listing) readStarts(ctx context.Context) error {
 // on several goroutines.
 func (l *Listing) starts(ctx context.Context, files []*sessionFile, read func(*sessionFile) *Info) ([]*Info, error) {
 	starts := make([]*Info, len(files))
-	err := parallel(len(files), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
+	err := storage.Parallel(len(files), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
 		starts[i] = read(files[i])
 		return ctx.Err()
 	})

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"sessionfs/sessioncore"
@@ -171,7 +170,7 @@ func (l *Listing) scanScopes(ctx context.Context, tops []scannedDir, x extent) (
 			scopes = append(scopes, scannedDir{dir: l.knownDir(name)})
 		}
 	}
-	err = parallel(len(scopes), runtime.GOMAXPROCS(0), func(i int) error {
+	err = storage.Parallel(len(scopes), runtime.GOMAXPROCS(0), func(i int) error {
 		if ctx.Err() == nil {
 			scopes[i].changes = scopes[i].dir.scan(l.store.Storage(), x, false)
 		}
@@ -232,7 +231,7 @@ func stateOfTops(tops []scannedDir) storage.Stat {
 // refreshFiles is refresh for a few files. A file that was removed is read, too, so that it is not listed.
 func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error {
 	isStale := make([]bool, len(files))
-	err := parallel(len(files), runtime.GOMAXPROCS(0), func(i int) error {
+	err := storage.Parallel(len(files), runtime.GOMAXPROCS(0), func(i int) error {
 		f := files[i]
 		st, err := l.store.Storage().Stat(f.name)
 		isStale[i] = err != nil || st.Kind != storage.KindFile || f.differs(st.Token)
@@ -257,27 +256,6 @@ func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error 
 func unreachable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
 		errors.Is(err, storage.ErrNotRegular) || errors.Is(err, unix.ENAMETOOLONG)
-}
-
-// parallel calls work for each number below n, on a number of goroutines, and returns the first
-// error, which may be a panic. After an error a goroutine ends, and the others go on.
-func parallel(n, workers int, work func(i int) error) error {
-	var running errgroup.Group
-	var begun atomic.Int64
-	for range min(n, workers) {
-		running.Go(func() (err error) {
-			defer storage.RecoverTo(&err)
-			for err == nil {
-				i := begun.Add(1) - 1
-				if i >= int64(n) {
-					return nil
-				}
-				err = work(int(i))
-			}
-			return err
-		})
-	}
-	return running.Wait()
 }
 
 // dirChanges are the changes in a directory since its last scan.
@@ -411,7 +389,7 @@ type readResult struct {
 func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error {
 	results := make([]readResult, len(files))
 	batches := (len(files) + readBatch - 1) / readBatch
-	err := parallel(batches, batchesAtOnce, func(b int) error {
+	err := storage.Parallel(batches, batchesAtOnce, func(b int) error {
 		from := b * readBatch
 		to := min(len(files), from+readBatch)
 		return l.readPrefixBatch(ctx, files[from:to], results[from:to])
@@ -430,7 +408,7 @@ func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error 
 // readPrefixBatch is readPrefixes for one batch. It sets the results, and leaves the files as they are.
 func (l *Listing) readPrefixBatch(ctx context.Context, batch []*sessionFile, results []readResult) error {
 	l.readAhead(batch)
-	return parallel(len(batch), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
+	return storage.Parallel(len(batch), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

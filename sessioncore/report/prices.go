@@ -102,7 +102,12 @@ type priceTable map[string]price
 var betweenDigits = regexp.MustCompile(`([0-9])\.([0-9])`)
 
 // dashed returns a name with a dash in the place of each dot between digits.
-func dashed(name string) string { return betweenDigits.ReplaceAllString(name, "$1-$2") }
+func dashed(name string) string {
+	if !strings.Contains(name, ".") { // as most names
+		return name
+	}
+	return betweenDigits.ReplaceAllString(name, "$1-$2")
+}
 
 // optional are parts of a model's name that other programs leave out: a region or provider before
 // it in Bedrock; its version in Bedrock or Vertex, or the length of the context in brackets; and

@@ -98,8 +98,15 @@ func usageOf(v rawjson.Value) (u agents.Usage, iterations rawjson.Value) {
 		}
 	}
 	if cached.IsObject() {
-		u.CacheWrite1h = agents.Count(cached.Member("ephemeral_1h_input_tokens"))
-		short := agents.Count(cached.Member("ephemeral_5m_input_tokens"))
+		short := int64(0)
+		for m := range cached.EachMember {
+			switch string(m.Key) {
+			case `"ephemeral_1h_input_tokens"`:
+				u.CacheWrite1h = agents.Count(m.Value)
+			case `"ephemeral_5m_input_tokens"`:
+				short = agents.Count(m.Value)
+			}
+		}
 		u.CacheWrite = max(u.CacheWrite, u.CacheWrite1h+short)
 	}
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
