@@ -28,8 +28,9 @@ import (
 // Unmounted is the tree of a mount for this process alone. It needs no FUSE.
 type Unmounted struct {
 	*direct.FS
-	tree *tree
-	log  *slog.Logger
+	tree    *tree
+	options mountopts.Options
+	log     *slog.Logger
 }
 
 // Open opens o.Source like Mount, and mounts nothing. Callers must close it.
@@ -40,7 +41,12 @@ func Open(o mountopts.Options, log *slog.Logger) (*Unmounted, error) {
 	}
 	t.view.Listing.SetBrief()
 	t.place.runsPrograms()
-	return &Unmounted{direct.New(t.root, log), t, log}, nil
+	return &Unmounted{
+		FS:      direct.New(t.root, log),
+		tree:    t,
+		options: o,
+		log:     log,
+	}, nil
 }
 
 // Sessions returns all sessions, last modified first. Callers must not modify the slice.
@@ -315,7 +321,9 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 		all = report.NewCalls(t.store)
 	}
 	all.During(c.From, c.Until, c.Hours)
-	return all.Rows(ctx, sessions, func(r report.Row) error {
+	kept := u.openLedger()
+	all.Recall(kept)
+	err = all.Rows(ctx, sessions, func(r report.Row) error {
 		agent := r.Session.Agent()
 		if agent == "" {
 			agent = t.agentOf(r.Session.Name())
@@ -323,6 +331,14 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 		each(r, agent)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	err = kept.Save()
+	if err != nil {
+		u.log.Debug("the charges of sessions are not kept", "why", err)
+	}
+	return nil
 }
 
 // StateOf returns a text that changes when a session or one of its subagents' sessions does.

@@ -75,6 +75,8 @@ type Options struct {
 	// Prices is a file of prices for answers whose client recorded no cost. Empty stands for the
 	// list prices that come along, and NoPrices for none.
 	Prices string
+	// NoCache reads all sessions for a bill, and keeps nothing of them (cache=none).
+	NoCache bool
 	// Debug logs at debug level, every request too.
 	Debug bool
 	// LogLevel is from which level on is logged without Debug.
@@ -204,6 +206,7 @@ func options(o *Options) []option {
 		{"noshared", "", "they do not (default: by the type)", o.setShared(false)},
 		{"memory", "SIZE", "memory beyond the index, as 150m (default 256m)", o.setMemory},
 		{"prices", "FILE|none", "other prices, as LiteLLM lists them, or none", text(&o.Prices)},
+		{"cache", "user|none", "where stats keeps tokens: in the user's cache", choice("user", "none", &o.NoCache)},
 		{"allow_root", "", "let root in too, for backups", setting(&o.AllowRoot, true)},
 		{"nonempty", "", "hide what is in MOUNTPOINT, until it is unmounted", setting(&o.NonEmpty, true)},
 		{"fsname", "NAME", "source in the mount table (default SOURCE)", o.setFSName},

@@ -8,20 +8,24 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
 )
 
 // This file counts the charges of another agent's session, which needs no text. They are the same usages as those
 // of the session's entries.
 
-// chargesOf is costsOf for an open file of another agent. isWhole is false if only the session's text tells them.
-func chargesOf(ctx context.Context, file storage.Object, prices Prices) (costs sessionCosts, isWhole bool, err error) {
+// chargesOf is costsOf for the open file of another agent's session. isWhole is false if only the session's text
+// tells them.
+func (c *Costs) chargesOf(
+	ctx context.Context, info *listing.Info, file storage.Object, prices Prices,
+) (costs sessionCosts, isWhole bool, err error) {
 	charging, ok := file.(agents.Charging)
 	if !ok {
 		return costs, false, nil
 	}
 	var of charges
-	isWhole, err = charging.Charge(ctx, &of)
+	isWhole, err = c.kept.Charge(ctx, info.Stat.Token, charging, &of)
 	if err != nil || !isWhole {
 		return costs, false, err
 	}

@@ -14,6 +14,9 @@ import (
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/internal/sessiontest"
+	"sessionfs/sessioncore/ledger"
+	"sessionfs/sessioncore/listing"
+	"sessionfs/sessioncore/storage"
 )
 
 // billedLines are records of Claude Code with all that a usage may have.
@@ -56,7 +59,8 @@ func TestCharges(t *testing.T) {
 			for _, session := range h.Sessions("") {
 				file, err := store.Storage().Open(session)
 				require.NoError(t, err)
-				got, isWhole, err := chargesOf(t.Context(), file, prices)
+				info := listing.NewInfo(session, storage.Stat{}, "")
+				got, isWhole, err := NewCosts(store, prices).chargesOf(t.Context(), info, file, prices)
 				require.NoError(t, err)
 				require.True(t, isWhole)
 				require.NoError(t, file.Close())
@@ -64,6 +68,10 @@ func TestCharges(t *testing.T) {
 				require.NoError(t, err)
 				require.NotEmpty(t, want.records)
 				require.Equal(t, numbered(want), numbered(got))
+				kept, isWhole, err := throughBook(t, store, session, prices)
+				require.NoError(t, err)
+				require.True(t, isWhole)
+				require.Equal(t, numbered(want), numbered(kept))
 			}
 		})
 	}
@@ -114,6 +122,21 @@ func numbered(costs sessionCosts) sessionCosts {
 	return costs
 }
 
+// throughBook returns the costs of a session that a book has, or is read with it, the second time.
+func throughBook(t *testing.T, store *sessioncore.Store, session string, prices Prices) (kept sessionCosts, isWhole bool, err error) {
+	costs := NewCosts(store, prices).Recall(ledger.Open(filepath.Join(t.TempDir(), "charges"), ""))
+	long := storage.Stat{Token: storage.Token{Device: 1, Inode: 1, Changed: 1}}
+	info := listing.NewInfo(session, long, "")
+	for range 2 {
+		file, err := store.Storage().Open(session)
+		require.NoError(t, err)
+		kept, isWhole, err = costs.chargesOf(t.Context(), info, file, prices)
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+	}
+	return kept, isWhole, nil
+}
+
 // TestLongCharges: a long session that grows is converted, so that its growth is read alone.
 func TestLongCharges(t *testing.T) {
 	h := agentstest.New(t, "claude")
@@ -126,9 +149,11 @@ func TestLongCharges(t *testing.T) {
 	store := sessioncore.NewStore(h.Facts())
 	t.Cleanup(store.Close)
 	for n, isBilled := range []bool{true, false, false} {
-		file, err := store.Storage().Open(h.Sessions("")[0])
+		session := h.Sessions("")[0]
+		file, err := store.Storage().Open(session)
 		require.NoError(t, err)
-		got, isWhole, err := chargesOf(t.Context(), file, Prices{})
+		info := listing.NewInfo(session, storage.Stat{}, "")
+		got, isWhole, err := NewCosts(store, Prices{}).chargesOf(t.Context(), info, file, Prices{})
 		require.NoError(t, err)
 		require.Equal(t, isBilled, isWhole, "%d", n)
 		require.Equal(t, isBilled, len(got.records) == len(lines))

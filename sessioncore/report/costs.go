@@ -16,6 +16,7 @@ import (
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
 	"sessionfs/sessioncore/internal/rawjson"
+	"sessionfs/sessioncore/ledger"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/names"
 	"sessionfs/sessioncore/storage"
@@ -29,6 +30,7 @@ type Costs struct {
 	zone        *time.Location // of the days
 	hours       bool           // rows are of hours, not of days
 	from, until time.Time      // bound the answers that count; zero for any
+	kept        *ledger.Book   // has charges of sessions that were read before; may be nil
 }
 
 const (
@@ -54,8 +56,8 @@ func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
 	c := newCosts(store, func(ctx context.Context, snap *sessioncore.Snapshot) (sessionCosts, error) {
 		return costsOf(ctx, snap, prices)
 	})
-	c.readFile = func(ctx context.Context, file storage.Object) (sessionCosts, bool, error) {
-		return chargesOf(ctx, file, prices)
+	c.readFile = func(ctx context.Context, info *listing.Info, file storage.Object) (sessionCosts, bool, error) {
+		return c.chargesOf(ctx, info, file, prices)
 	}
 	return c
 }
@@ -84,6 +86,12 @@ func (c *Costs) During(from, until time.Time, hours bool) *Costs {
 	c.from = from
 	c.until = until
 	c.hours = hours
+	return c
+}
+
+// Recall makes c take the charges of sessions from a file, which keeps new ones. It is called before c is used.
+func (c *Costs) Recall(kept *ledger.Book) *Costs {
+	c.kept = kept
 	return c
 }
 

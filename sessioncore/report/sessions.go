@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/storage"
@@ -26,7 +24,7 @@ type cache[F, T any] struct {
 	store *sessioncore.Store
 	read  func(context.Context, *sessioncore.Snapshot) (F, error)
 	// readFile finds the F in an open file without an index; isFound is false if it cannot. It may be nil.
-	readFile func(context.Context, storage.Object) (of F, isFound bool, err error)
+	readFile func(context.Context, *listing.Info, storage.Object) (of F, isFound bool, err error)
 
 	sizeOf func(T) int
 	most   int
@@ -90,17 +88,16 @@ func (c *cache[F, T]) each(
 // readChanged reads the sessions without facts, several at a time.
 func (c *cache[F, T]) readChanged(ctx context.Context, sessions []*listing.Info) ([]F, error) {
 	all := make([]F, len(sessions))
-	running, within := errgroup.WithContext(ctx)
-	running.SetLimit(min(runtime.GOMAXPROCS(0), maxAtOnce))
-	for i, info := range sessions {
-		if _, ok := c.get(info); !ok {
-			running.Go(func() (err error) {
-				all[i], err = c.readOne(within, info)
-				return err
-			})
+	// A goroutine reads several sessions, so that its stack grows once.
+	workers := min(runtime.GOMAXPROCS(0), maxAtOnce)
+	err := storage.Parallel(len(sessions), workers, func(i int) (err error) {
+		_, isKnown := c.get(sessions[i])
+		if isKnown {
+			return nil
 		}
-	}
-	err := running.Wait()
+		all[i], err = c.readOne(ctx, sessions[i])
+		return err
+	})
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -118,14 +115,17 @@ const readTries = 3
 func (c *cache[F, T]) readOne(ctx context.Context, info *listing.Info) (of F, err error) {
 	defer storage.RecoverTo(&err)
 	session := c.store.Session(info.Name())
-	read := c.readCached
-	if !session.IsCached() {
+	isCached := session.IsCached()
+	if !isCached {
 		defer c.store.EvictSession(session)
-		read = c.readUncached
 	}
 	err = storage.ErrStale
 	for n := 0; n < readTries && errors.Is(err, storage.ErrStale); n++ {
-		of, err = read(ctx, session)
+		if isCached {
+			of, err = c.readCached(ctx, session)
+		} else {
+			of, err = c.readUncached(ctx, info)
+		}
 	}
 	if errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) ||
 		errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
@@ -145,13 +145,13 @@ func (c *cache[F, T]) readCached(ctx context.Context, session *sessioncore.Sessi
 }
 
 // readUncached reads a session from its file.
-func (c *cache[F, T]) readUncached(ctx context.Context, session *sessioncore.Session) (of F, err error) {
-	file, err := c.store.Storage().Open(session.Name())
+func (c *cache[F, T]) readUncached(ctx context.Context, info *listing.Info) (of F, err error) {
+	file, err := c.store.Storage().Open(info.Name())
 	if err != nil {
 		return of, err
 	}
 	if c.readFile != nil {
-		found, isFound, err := c.readFile(ctx, file)
+		found, isFound, err := c.readFile(ctx, info, file)
 		if isFound || err != nil {
 			_ = file.Close()
 			return found, err
@@ -159,7 +159,7 @@ func (c *cache[F, T]) readUncached(ctx context.Context, session *sessioncore.Ses
 	}
 	buffer := conversionBuffers.Get().(*sessioncore.ConversionBuffer)
 	defer conversionBuffers.Put(buffer)
-	snap, err := c.store.IndexOnce(ctx, session.Name(), file, buffer)
+	snap, err := c.store.IndexOnce(ctx, info.Name(), file, buffer)
 	if err != nil {
 		return of, err
 	}

@@ -1,0 +1,289 @@
+package ledger
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/storage"
+)
+
+const (
+	// maxFile bounds the file, in bytes: the charges of a million answers.
+	maxFile = 64 << 20
+	// maxIdle is after how many days without a look the charges of a session are forgotten.
+	maxIdle = 30
+	// worthwhile is how many bytes of sessions it must save to read, at least, before the file is written.
+	worthwhile = 1 << 20
+	// title begins the file. Behind it is a row of the maker, then one of each session.
+	title = "sessionfs charges 1\n"
+	// dirMode is the mode of the file's directory, which only its owner may read.
+	dirMode = 0o700
+)
+
+// Book is the file of a user. The nil Book keeps nothing. It is safe for concurrent use.
+type Book struct {
+	path  string
+	maker string
+
+	mu       sync.Mutex // guards the fields below
+	sessions map[fileKey]keptSession
+	saved    int64 // bytes of the file on disk
+	unsaved  int64 // bytes of the sessions whose charges that lacks
+}
+
+// fileKey names a session's file while it is there.
+type fileKey struct{ device, inode uint64 }
+
+// keptSession has the charges of a session.
+type keptSession struct {
+	modified, changed int64 // those of the token of the session's file
+	used              int64 // the day of the last look
+	charges           []byte
+}
+
+// Open reads the file at a path. maker names all that charges depend on besides the sessions: the program and
+// the time zone. The charges of another maker are not used.
+func Open(path, maker string) *Book {
+	b := &Book{
+		path:     path,
+		maker:    maker,
+		sessions: map[fileKey]keptSession{},
+	}
+	text, err := readOwn(path)
+	if err != nil {
+		return b
+	}
+	b.saved = int64(len(text))
+	d := decoder{text: text}
+	isOurs := string(d.bytes(len(title))) == title && string(d.row()) == maker
+	for isOurs && len(d.text) > 0 && !d.isBad {
+		b.addRow(d.row())
+	}
+	return b
+}
+
+// errNotOurs means that another user may have written the file.
+var errNotOurs = errors.New("the file is not this user's alone")
+
+// readOwn reads a file that only this user can write.
+func readOwn(path string) ([]byte, error) {
+	file, info, err := storage.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if !isOwn(info) || info.Mode().Perm() != storage.FileMode {
+		return nil, errNotOurs
+	}
+	return storage.ReadOpened(file, maxFile)
+}
+
+// addRow adds a row of the file, unless nobody has asked for it for long.
+func (b *Book) addRow(text []byte) {
+	d := decoder{text: text}
+	of := fileKey{
+		device: d.uvarint(),
+		inode:  d.uvarint(),
+	}
+	kept := keptSession{
+		modified: d.varint(),
+		changed:  d.varint(),
+		used:     d.varint(),
+	}
+	kept.charges = d.text
+	if !d.isBad && kept.used+maxIdle >= today() {
+		b.sessions[of] = kept
+	}
+}
+
+// Charge gives a ledger the charges of a session, as its own Charge does. Where the file has them for the state
+// that a token names, which was taken before the session was opened, the session is not read.
+func (b *Book) Charge(ctx context.Context, of storage.Token, session agents.Charging, to agents.Ledger) (isWhole bool, err error) {
+	if b == nil {
+		return session.Charge(ctx, to)
+	}
+	isKnown := b.replay(of, to)
+	if isKnown {
+		return true, nil
+	}
+	readAt := time.Now()
+	r := recorder{to: to}
+	isWhole, err = session.Charge(ctx, &r)
+	isFile := of.Device != 0 // not a row of a database, or a file in an archive
+	isLasting := isFile && !of.Racy(readAt.UnixNano())
+	if err == nil && isWhole && isLasting && !r.hasMoney {
+		b.keep(of, r.text)
+	}
+	return isWhole, err
+}
+
+// replay gives a ledger the charges in the file for a token, and reports whether there are any.
+func (b *Book) replay(of storage.Token, to agents.Ledger) (isKnown bool) {
+	charges, isKnown := b.find(of)
+	if !isKnown {
+		return false
+	}
+	to.Begin()
+	d := decoder{text: charges}
+	var c agents.Charge
+	for len(d.text) > 0 {
+		d.charge(&c)
+		if d.isBad {
+			return false
+		}
+		to.Charge(&c)
+	}
+	return true
+}
+
+// find returns the charges for a token, and notes that they are in use.
+func (b *Book) find(of storage.Token) (charges []byte, isKnown bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := fileKey{device: of.Device, inode: of.Inode}
+	known, isThere := b.sessions[at]
+	if !isThere || known.modified != of.Modified || known.changed != of.Changed {
+		return nil, false
+	}
+	known.used = today()
+	b.sessions[at] = known
+	return known.charges, true
+}
+
+// keep keeps charges for a token.
+func (b *Book) keep(of storage.Token, charges []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sessions[fileKey{device: of.Device, inode: of.Inode}] = keptSession{
+		modified: of.Modified,
+		changed:  of.Changed,
+		used:     today(),
+		charges:  charges,
+	}
+	b.unsaved += of.Size
+}
+
+// Save writes the file unless it takes longer than a later bill takes to read the sessions again.
+func (b *Book) Save() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.unsaved < max(worthwhile, b.saved) {
+		return nil
+	}
+	dir := filepath.Dir(b.path)
+	err := os.MkdirAll(dir, dirMode)
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || !isOwn(info) {
+		return &fs.PathError{Op: "write", Path: b.path, Err: errNotOurs}
+	}
+	size, err := b.replace()
+	if err != nil {
+		return err
+	}
+	if size > 0 {
+		b.saved = size
+		b.unsaved = 0
+	}
+	return nil
+}
+
+// replace writes the file beside the old one, and renames it. No crash can tear it; after one of the machine it
+// may be damaged, which the sums of its rows tell. Nothing is done while another command writes the file.
+func (b *Book) replace() (size int64, err error) {
+	temporary := b.path + ".new"
+	made, err := createOwn(temporary)
+	if errors.Is(err, fs.ErrExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	out := bufio.NewWriter(made)
+	size = b.write(out)
+	err = errors.Join(out.Flush(), made.Close())
+	if err == nil {
+		err = os.Rename(temporary, b.path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary)
+	}
+	return size, err
+}
+
+// left is the age of a new file whose writer was killed.
+const left = time.Minute
+
+// createOwn creates a file. One that a killed command left is removed.
+func createOwn(path string) (*os.File, error) {
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	made, err := os.OpenFile(path, flags, storage.FileMode)
+	if !errors.Is(err, fs.ErrExist) {
+		return made, err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if time.Since(info.ModTime()) < left {
+		return nil, fs.ErrExist
+	}
+	err = os.Remove(path)
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, flags, storage.FileMode)
+}
+
+// write writes as much of the content as has room, and returns its bytes. Errors are those of out.Flush.
+func (b *Book) write(out *bufio.Writer) (size int64) {
+	text := appendRow([]byte(title), []byte(b.maker))
+	_, _ = out.Write(text)
+	size = int64(len(text))
+	var framed []byte
+	for of, kept := range b.sessions {
+		text = binary.AppendUvarint(text[:0], of.device)
+		text = binary.AppendUvarint(text, of.inode)
+		text = binary.AppendVarint(text, kept.modified)
+		text = binary.AppendVarint(text, kept.changed)
+		text = binary.AppendVarint(text, kept.used)
+		text = append(text, kept.charges...)
+		framed = appendRow(framed[:0], text)
+		if size+int64(len(framed)) > maxFile {
+			continue
+		}
+		size += int64(len(framed))
+		_, _ = out.Write(framed)
+	}
+	return size
+}
+
+// castagnoli is the table of the sums of rows.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// appendRow appends a row: its size, its CRC-32C, and itself.
+func appendRow(dst, row []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(row)))
+	dst = binary.BigEndian.AppendUint32(dst, crc32.Checksum(row, castagnoli))
+	return append(dst, row...)
+}
+
+// today returns the number of the day, since the epoch.
+func today() int64 { return time.Now().Unix() / (24 * 60 * 60) }
