@@ -29,7 +29,7 @@ func (u *Unmounted) openLedger() *ledger.Book {
 	isServed := func(place string) bool {
 		return isWithin(resolved, resolveFar(place))
 	}
-	if isOthers(dir) || slices.ContainsFunc(Directories(o, os.Getenv), isServed) {
+	if isOthers(filepath.Dir(dir)) || slices.ContainsFunc(Directories(o, os.Getenv), isServed) {
 		return nil
 	}
 	maker, err := makerOfCharges()
@@ -39,21 +39,17 @@ func (u *Unmounted) openLedger() *ledger.Book {
 	return ledger.Open(filepath.Join(dir, "charges"), maker)
 }
 
-// isOthers reports whether a directory, or the nearest one above it that there is, belongs to another user. So it is for
-// root with the HOME of the user who called sudo.
-func isOthers(dir string) bool {
-	for {
+// isOthers reports whether a user's directory for caches belongs to another user or, if it is not made yet, the
+// directory that it would be made in. So it is for root with the HOME of the user who called sudo.
+func isOthers(caches string) bool {
+	for _, dir := range []string{caches, filepath.Dir(caches)} {
 		info, err := os.Stat(dir)
 		if err == nil {
 			st, isKnown := info.Sys().(*syscall.Stat_t)
 			return !isKnown || int(st.Uid) != os.Geteuid()
 		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return true
-		}
-		dir = parent
 	}
+	return true // there is no home
 }
 
 // makerOfCharges names all that charges depend on besides the sessions: this build of the program, and the local

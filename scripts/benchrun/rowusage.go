@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,15 +12,25 @@ import (
 	"sessionfs/sessioncore/agents/claude/claudetest"
 )
 
-// rowUsage adds up a store beside ccusage. Both must have each model's tokens and, with the prices that come along, agree on its
+// rowUsage adds up a store beside ccusage, for the first time and again. Both must have each model's tokens and, with the prices that come along, agree on its
 // dollars to the cent.
 func rowUsage(b *bench) []result {
 	home, _, truth, what := b.claudeStore("bill", 620, 500*megabyte)
-	res := []result{{what: "`sessionfs stats`, " + what + ", processor time", peer: "`ccusage claude daily --offline`", ratio: 2}}
+	peer := "`ccusage claude daily --offline`"
+	res := []result{
+		{what: "`sessionfs stats`, " + what + ", processor time", peer: peer, ratio: 0.75},
+		{what: "`sessionfs stats`, again", peer: peer, ratio: 0.25},
+	}
+	line := b.daemon[0] + " stats -s " + home + " --by model --json"
+	kept := filepath.Join(b.dir, "billcache")
+	b.must(os.Mkdir(kept, 0o700))
+	_, _ = b.used(home, "XDG_CACHE_HOME="+kept, line)
 	return b.repeat(res, func() {
 		config := "CLAUDE_CONFIG_DIR=" + home
-		ours, used := b.used(home, config, b.daemon[0]+" stats -s "+home+" --by model --json")
+		ours, used := b.used(home, config+" SESSIONFS_CACHE=none", line)
 		b.checkTokens(truth, ours)
+		again, usedAgain := b.used(home, config+" XDG_CACHE_HOME="+kept, line)
+		b.checkTokens(truth, again)
 		theirs := 0.0
 		if b.ccusage != "" {
 			_, peer := b.used(home, config, b.ccusage+" claude daily --json --offline --breakdown >bill.json 2>/dev/null")
@@ -28,6 +39,8 @@ func rowUsage(b *bench) []result {
 		}
 		res[0].add(used.Processor, theirs)
 		res[0].peak = max(res[0].peak, used.Peak)
+		res[1].add(usedAgain.Processor, theirs)
+		res[1].peak = max(res[1].peak, usedAgain.Peak)
 	})
 }
 
