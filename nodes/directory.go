@@ -108,7 +108,7 @@ func (l *Look) Close() {
 func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
 	c, err := l.dir.Find(ctx, l.snap, it)
 	if l.snap != nil && errors.Is(err, sessioncore.ErrNotFound) {
-		changed := l.snap.Confirm(ctx)
+		changed := l.snap.ConfirmAll(ctx)
 		if changed != nil {
 			err = changed // after ErrStale the caller looks the name up once more
 		}
@@ -184,7 +184,7 @@ func ListDir(ctx context.Context, dir Dir) (NameList, syscall.Errno) {
 // list lists a directory in a snapshot of its session.
 func list(ctx context.Context, dir Dir) ([]Item, error) {
 	snap, err := dir.Acquire(ctx)
-	if err == nil && snap != nil && errors.Is(snap.Confirm(ctx), storage.ErrStale) {
+	if err == nil && snap != nil && errors.Is(snap.ConfirmAll(ctx), storage.ErrStale) {
 		snap.Release()
 		snap, err = dir.Acquire(ctx)
 	}

@@ -28,6 +28,7 @@ func (c *confirmedEntries) setGrowth(in storage.Token, from Entry) {
 	c.left = int(from)
 }
 
+// hasGrowth reports whether the file grew since it was read as a whole.
 func (c *confirmedEntries) hasGrowth() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,31 +39,50 @@ func (c *confirmedEntries) hasGrowth() bool {
 func (c *confirmedEntries) has(e Entry, in storage.Token) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.in == in && (e >= c.before || c.set.has(e))
+	return c.in == in && !c.isMissing(e)
+}
+
+// isMissing reports whether an entry was not read since the file grew. Callers must hold c.mu.
+func (c *confirmedEntries) isMissing(e Entry) bool {
+	return e < c.before && !c.set.has(e)
 }
 
 // add records entries that were verified in a state of the file.
 func (c *confirmedEntries) add(in storage.Token, entries ...Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.in != in {
+		return
+	}
 	for _, e := range entries {
-		if c.in == in && e < c.before && !c.set.has(e) {
+		if c.isMissing(e) {
 			c.set.add(e)
 			c.left--
 		}
 	}
 }
 
-// missing returns the unverified ones of entries, or of the first n entries if none are given.
-func (c *confirmedEntries) missing(n int, entries []Entry) (missing []Entry, in storage.Token) {
+// missing returns the unverified ones of entries, and the state of the file.
+func (c *confirmedEntries) missing(entries []Entry) (missing []Entry, in storage.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, e := range entries {
-		if e < c.before && !c.set.has(e) {
+		if c.isMissing(e) {
 			missing = append(missing, e)
 		}
 	}
-	for e := Entry(0); len(entries) == 0 && c.left > 0 && e < min(Entry(n), c.before); e++ {
+	return missing, c.in
+}
+
+// missingOfFirst returns the unverified ones of the first n entries, and the state of the file.
+func (c *confirmedEntries) missingOfFirst(n int) (missing []Entry, in storage.Token) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == 0 {
+		return nil, c.in
+	}
+	end := min(Entry(n), c.before)
+	for e := range end {
 		if !c.set.has(e) {
 			missing = append(missing, e)
 		}
@@ -70,11 +90,21 @@ func (c *confirmedEntries) missing(n int, entries []Entry) (missing []Entry, in 
 	return missing, c.in
 }
 
-// Confirm verifies entries, or all if none are given, by reading those that were not read since the
-// file last grew. The error wraps storage.ErrStale if one was overwritten; the next Acquire rereads
-// all.
+// Confirm verifies entries by reading those that were not read since the file last grew. The error
+// wraps storage.ErrStale if one was overwritten; the next Acquire rereads all.
 func (s *Snapshot) Confirm(ctx context.Context, entries ...Entry) error {
-	missing, in := s.index.confirmed.missing(len(s.records), entries)
+	missing, in := s.index.confirmed.missing(entries)
+	return s.verify(ctx, missing, in)
+}
+
+// ConfirmAll is Confirm for all entries.
+func (s *Snapshot) ConfirmAll(ctx context.Context) error {
+	missing, in := s.index.confirmed.missingOfFirst(len(s.records))
+	return s.verify(ctx, missing, in)
+}
+
+// verify reads entries that are missing in a state of the file.
+func (s *Snapshot) verify(ctx context.Context, missing []Entry, in storage.Token) error {
 	reader := NewEntryReader(s)
 	for _, e := range missing {
 		_, err := reader.Read(e)

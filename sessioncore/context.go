@@ -86,6 +86,7 @@ func (c *contextBuilder) load(e Entry) entryText {
 	return l
 }
 
+// write writes the whole file.
 func (c *contextBuilder) write() {
 	c.doc.AddText(`{"messages":[`)
 	c.writeMessages()
@@ -106,21 +107,34 @@ func (c *contextBuilder) writeMessages() {
 	edits := c.contextEdits(entries)
 	for i, e := range entries {
 		var edit contextEdit
-		if at, ok := edits[c.s.records[e].id]; ok {
-			edit = c.contextEdit(at)
+		editedAt, isEdited := edits[c.s.records[e].id]
+		if isEdited {
+			edit = c.contextEdit(editedAt)
 		}
-		kind := c.s.records[e].kind
-		switch {
-		case edit.removes:
-		case kind == TypeMessage && edit.content != nil:
+		if !edit.removes {
+			c.writeEntry(e, edit, i == 0)
+		}
+	}
+}
+
+// writeEntry writes the message of an entry, changed by an edit. Only the last compaction counts,
+// which is first.
+func (c *contextBuilder) writeEntry(e Entry, edit contextEdit, isFirst bool) {
+	switch c.s.records[e].kind {
+	case TypeMessage:
+		if edit.content != nil {
 			c.writeEditedMessage(e, edit)
-		case kind == TypeMessage:
+		} else {
 			c.writeMessage(e)
-		case kind == TypeCustomMessage && c.words.customKeys != nil:
+		}
+	case TypeCustomMessage:
+		if c.words.customKeys != nil {
 			c.writeCustomMessage(e, edit)
-		case kind == TypeBranchSummary:
-			c.writeBranchSummary(e)
-		case kind == TypeCompaction && i == 0: // only the last one counts
+		}
+	case TypeBranchSummary:
+		c.writeBranchSummary(e)
+	case TypeCompaction:
+		if isFirst {
 			c.writeCompaction(e)
 		}
 	}
@@ -144,13 +158,7 @@ func (c *contextBuilder) keptEntries(at int, compaction rawjson.Value) []Entry {
 	if items != nil {
 		return nil
 	}
-	var first symbol
-	index := compaction.Member(oldKeptKey)
-	if c.s.version < 2 && index.IsNumber() {
-		first, _ = c.s.keptByIndex(index)
-	} else if id, ok := compaction.Member(c.s.dialect.KeptKey).Bytes(); ok {
-		first = c.s.symbols.find(id)
-	}
+	first := c.firstKept(compaction)
 	if first == 0 {
 		return nil
 	}
@@ -202,6 +210,20 @@ func (c *contextBuilder) separate(e Entry) {
 // alteredFlags are the flags of entries whose bytes may differ from the text for the model.
 const alteredFlags = recBlob | recIllFormed | recBigNumber | recManyLines
 
+// firstKept returns the id of the first entry that a compaction keeps, 0 for none.
+func (c *contextBuilder) firstKept(compaction rawjson.Value) symbol {
+	index := compaction.Member(oldKeptKey)
+	if c.s.version < 2 && index.IsNumber() {
+		first, _ := c.s.keptByIndex(index)
+		return first
+	}
+	id, isText := compaction.Member(c.s.dialect.KeptKey).Bytes()
+	if !isText {
+		return 0
+	}
+	return c.s.symbols.find(id)
+}
+
 // writeMessage writes the value of an entry's key "message", usually without reading it.
 func (c *contextBuilder) writeMessage(e Entry) {
 	rec := &c.s.records[e]
@@ -213,7 +235,9 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	hook := rec.role == RoleHookMessage && c.s.version < 3
 	payload := rec.role == RoleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
 	c.blobs = c.blobs || rec.flags&recBlob != 0
-	if rec.flags&alteredFlags == 0 && !hook && !payload && size != int64(len("null")) {
+	isAltered := rec.flags&alteredFlags != 0 || hook || payload
+	mayBeNull := size == int64(len("null"))
+	if !isAltered && !mayBeNull {
 		c.separate(e)
 		c.doc.AddRange(off, size)
 		return
@@ -289,16 +313,20 @@ func (c *contextBuilder) writeValue(l entryText, v rawjson.Value) {
 	if l.text == nil {
 		return
 	}
-	c.blobs = c.blobs || l.rec.flags&recBlob != 0
+	if l.rec.flags&recBlob != 0 {
+		c.blobs = true
+	}
+	at := v.OffsetIn(l.text)
 	var edits rawjson.Edits
 	if l.rec.flags&alteredFlags != 0 {
 		// Only the content of a custom message has image blocks.
-		if l.rec.kind == TypeCustomMessage && v.OffsetIn(l.text) == l.text.Member("content").OffsetIn(l.text) {
+		isContent := at == l.text.Member("content").OffsetIn(l.text)
+		if l.rec.kind == TypeCustomMessage && isContent {
 			edits = c.resolver.ImageEdits(edits, v, 0)
 		}
 		edits = c.textEdits(edits, v)
 	}
-	c.doc.AddEdited(l.rec.off+int64(v.OffsetIn(l.text)), v, edits)
+	c.doc.AddEdited(l.rec.off+int64(at), v, edits)
 }
 
 // writeTime writes the end of a composed message: the entry's time in ms or JavaScript's result.
@@ -336,6 +364,7 @@ func (c *contextBuilder) writeCustomMessage(e Entry, edit contextEdit) {
 	c.writeTime(l)
 }
 
+// writeBranchSummary writes the summary of a branch that was left, unless it is empty.
 func (c *contextBuilder) writeBranchSummary(e Entry) {
 	l := c.load(e)
 	if !l.text.Member("summary").Truthy() {
@@ -353,10 +382,11 @@ func (c *contextBuilder) remoteHistory(compaction rawjson.Value) (provider, item
 	history := compaction.Member("preserveData").Member("openaiRemoteCompaction")
 	provider = history.Member("provider")
 	items = history.Member("replacementHistory")
-	if c.words.providerHistory && provider.IsString() && provider.Truthy() && items.IsArray() {
-		return provider, items
+	isNamed := provider.IsString() && provider.Truthy()
+	if !c.words.providerHistory || !isNamed || !items.IsArray() {
+		return nil, nil
 	}
-	return nil, nil
+	return provider, items
 }
 
 // writeCompaction writes the messages of a compaction: in pi the system message, the summary, and

@@ -15,26 +15,35 @@ type contextEdit struct {
 	content rawjson.Value // nil: the message keeps its content
 }
 
+// contextEdit reads the change of a context_edit.
 func (c *contextBuilder) contextEdit(e Entry) contextEdit {
 	l := c.load(e)
 	replacement := l.text.Member("replacement")
-	return contextEdit{l, replacement.IsNull(), replacement.Member("content")}
+	return contextEdit{
+		entryText: l,
+		removes:   replacement.IsNull(),
+		content:   replacement.Member("content"),
+	}
 }
 
 // contextEdits returns the last context_edit for each id among entries, none outside pi.
 func (c *contextBuilder) contextEdits(entries []Entry) map[symbol]Entry {
 	edits := map[symbol]Entry{}
+	if c.s.dialect != Pi {
+		return edits
+	}
 	for _, e := range entries {
-		if c.s.dialect != Pi || c.s.records[e].kind != TypeContextEdit {
+		if c.s.records[e].kind != TypeContextEdit {
 			continue
 		}
 		text := c.load(e).text
-		id, ok := text.Member("targetId").Bytes()
-		if ok && len(text.Member("replacement")) > 0 {
-			target := c.s.symbols.find(id)
-			if target != 0 {
-				edits[target] = e
-			}
+		id, hasTarget := text.Member("targetId").Bytes()
+		if !hasTarget || len(text.Member("replacement")) == 0 {
+			continue
+		}
+		target := c.s.symbols.find(id)
+		if target != 0 {
+			edits[target] = e
 		}
 	}
 	return edits
@@ -89,7 +98,8 @@ func (c *contextBuilder) writeContent(edit contextEdit, blocks bool) {
 func (c *contextBuilder) writeRetained(e Entry, l entryText) {
 	for message := range l.text.Member("retainedTail").EachElement {
 		reason := message.Member("stopReason")
-		if message.IsObject() && !reason.Is("error") && !reason.Is("aborted") && !reason.Is("deferred") {
+		hasFailed := reason.Is("error") || reason.Is("aborted") || reason.Is("deferred")
+		if message.IsObject() && !hasFailed {
 			c.separate(e)
 			c.writeValue(l, message)
 		}
@@ -106,7 +116,7 @@ func (c *contextBuilder) writePiThinkingLevel() {
 	}
 }
 
-// writePiModel writes the model: that of the last model_change or answer on the path.
+// writePiModel writes the model of the last model_change or answer on the path.
 func (c *contextBuilder) writePiModel() {
 	for _, e := range slices.Backward(c.path) {
 		rec := &c.s.records[e]

@@ -145,7 +145,9 @@ func (d *Dialect) TypeOf(v rawjson.Value) EntryType {
 	if !v.IsString() {
 		return TypeUnknown
 	}
-	if t, ok := d.types[string(v[1:len(v)-1])]; ok {
+	unescaped := string(v[1 : len(v)-1])
+	t, ok := d.types[unescaped]
+	if ok {
 		return t
 	}
 	text, _ := v.Text()

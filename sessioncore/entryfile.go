@@ -24,7 +24,10 @@ type FileRange struct{ Offset, Size int64 }
 // false for the few entries that are rendered or do not end their line.
 func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 	rec := &s.records[e]
-	return FileRange{rec.off, int64(rec.size) + 1}, rec.flags&recRendered == 0 && rec.flags&recEndsLine != 0
+	isRendered := rec.flags&recRendered != 0
+	endsLine := rec.flags&recEndsLine != 0
+	withNewline := FileRange{Offset: rec.off, Size: int64(rec.size) + 1}
+	return withNewline, endsLine && !isRendered
 }
 
 // RefersToBlobs reports whether an entry may refer to blobs.
@@ -33,7 +36,7 @@ func (s *Snapshot) RefersToBlobs(e Entry) bool { return s.records[e].flags&recBl
 // MigratedRange returns the range of an entry that a migration changes; ok is false for others.
 func (s *Snapshot) MigratedRange(e Entry) (r FileRange, ok bool) {
 	rec := &s.records[e]
-	return FileRange{rec.off, int64(rec.size)}, rec.flags&recMigrated != 0
+	return FileRange{Offset: rec.off, Size: int64(rec.size)}, rec.flags&recMigrated != 0
 }
 
 // EntryState identifies the content of one or several entries' files by size and checksum.
@@ -56,10 +59,18 @@ func mixSum(sum, n uint64) uint64 { return (sum ^ n ^ sum>>29) * 0x100000001b3 }
 func (s *Snapshot) EntryState(e Entry) (EntryState, error) {
 	rec := &s.records[e]
 	if rec.flags&recMigrated == 0 {
-		return EntryState{int64(rec.size) + 1, uint64(rec.crc)}, nil // OneLine keeps the size
+		asIndexed := EntryState{
+			Size: int64(rec.size) + 1, // OneLine keeps the size
+			Sum:  uint64(rec.crc),
+		}
+		return asIndexed, nil
 	}
 	text, err := s.ShownText(e)
-	return EntryState{int64(len(text)) + 1, uint64(jsonl.Checksum(text))}, err
+	migrated := EntryState{
+		Size: int64(len(text)) + 1,
+		Sum:  uint64(jsonl.Checksum(text)),
+	}
+	return migrated, err
 }
 
 // EntryDocument returns an entry's file in entries/: the text as persisted and a newline
@@ -84,7 +95,8 @@ func (s *Snapshot) entriesDocument(ctx context.Context, entries []Entry) (*docum
 			return nil, m.state, err
 		}
 		m.state.add(state)
-		if r, ok := s.EntryRange(e); ok {
+		r, isRange := s.EntryRange(e)
+		if isRange {
 			doc.AddRange(r.Offset, r.Size)
 		} else {
 			doc.AddMade(int32(i)+1, state.Size)
@@ -211,10 +223,12 @@ func NewEntryReader(s *Snapshot) EntryReader { return EntryReader{s: s} }
 // checksum does not match.
 func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 	rec := &r.s.records[e]
-	if cap(r.buf) < int(rec.size) || cap(r.buf) > jsonl.KeepBuffer {
-		r.buf = make([]byte, max(int(rec.size), min(2*cap(r.buf), jsonl.ChunkSize)))
+	size := int(rec.size)
+	if cap(r.buf) < size || cap(r.buf) > jsonl.KeepBuffer {
+		doubled := min(2*cap(r.buf), jsonl.ChunkSize)
+		r.buf = make([]byte, max(size, doubled))
 	}
-	text := r.buf[:rec.size:rec.size]
+	text := r.buf[:size:size]
 	err := storage.ReadFull(r.s.index.file, text, rec.off)
 	if err != nil {
 		return nil, err
@@ -227,8 +241,12 @@ func (s *Snapshot) EntryAt(off int64) Entry {
 	next := sort.Search(len(s.records), func(i int) bool {
 		return s.records[i].off > off
 	})
-	if next == 0 || off >= s.records[next-1].off+int64(s.records[next-1].size) {
+	if next == 0 {
 		return NoEntry
 	}
-	return Entry(next - 1)
+	last := next - 1
+	if off >= s.records[last].end() {
+		return NoEntry
+	}
+	return Entry(last)
 }

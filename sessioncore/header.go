@@ -27,7 +27,11 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 		return nil
 	}
 	d := DialectOf(v)
-	if d == nil || x.header.slot > 0 && !d.Versioned {
+	if d == nil {
+		return ErrNotSession
+	}
+	hasSlot := x.header.slot > 0
+	if hasSlot && !d.Versioned {
 		return ErrNotSession
 	}
 	x.dialect = d
@@ -62,10 +66,11 @@ func versionOf(v rawjson.Value) int {
 		return 1
 	}
 	n, err := strconv.ParseFloat(string(v), 64)
-	if err == nil {
-		return int(math.Floor(math.Max(-1, math.Min(n, CurrentVersion))))
+	if err != nil {
+		return CurrentVersion
 	}
-	return CurrentVersion
+	bounded := math.Max(-1, math.Min(n, CurrentVersion))
+	return int(math.Floor(bounded))
 }
 
 // CurrentVersion is the version that migrations produce (docs/format.md, Old versions).
@@ -106,9 +111,11 @@ func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		if !rawjson.IsValidObject(slot) || !IsTitleSlot(slot) {
+			return nil, nil, s.overwritten("the header")
+		}
 	}
-	isSlot := s.header.slot == 0 || rawjson.IsValidObject(slot) && IsTitleSlot(slot)
-	if !isSlot || !rawjson.IsValidObject(header) {
+	if !rawjson.IsValidObject(header) {
 		return nil, nil, s.overwritten("the header")
 	}
 	return header, slot, nil
@@ -238,7 +245,7 @@ func headerIn(c Converted) (text []byte, err error) {
 // conversation.
 type Headed interface {
 	// Header returns the session's header as a line, nil if only Beginning tells it, and the state as
-	// of Beginning, in which the size is a guess.
+	// Beginning does, but with a guess as the size.
 	Header() ([]byte, storage.Stat, error)
 }
 
@@ -249,11 +256,11 @@ type Converted interface {
 	Beginning() (text []byte, st storage.Stat, size int64, err error)
 }
 
-// Started is an open session, converted from another agent's file, whose header can be told from
-// less than its beginning.
+// Started is an open session, converted from another agent's file. Less than its beginning tells its
+// header.
 type Started interface {
-	// Start returns the first lines of the session, of which the header may lack a title and a parent;
-	// nil if only Beginning tells it. With named the header has the title, and where there is none the
+	// Start returns the first lines of the session. Their header may lack a title and a parent. The
+	// result is nil if only Beginning tells it. With named the header has the title, and where there is none the
 	// lines have the first words of a person, if these are near enough to the beginning for a list.
 	// The error wraps storage.ErrUnsupported if no session of the agent can tell it.
 	Start(named bool) ([]byte, error)
@@ -303,8 +310,12 @@ func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p pro
 	if known != nil {
 		p = *known
 	}
-	grew := p.isSession && p.token.SameObject(st.Token) && st.Size > p.token.Size
-	if p.token != st.Token && !grew || names && p.idsIn != st.Token {
+	isSame := p.token == st.Token
+	hasGrown := p.isSession && p.token.SameObject(st.Token) && st.Size > p.token.Size
+	hasIDs := p.idsIn == st.Token
+	isOutdated := !isSame && !hasGrown
+	lacksNames := names && !hasIDs
+	if isOutdated || lacksNames {
 		read := func() (probeResult, error) { return s.readProbe(ctx) }
 		p, err = storage.Await(ctx, read, func(probeResult) {})
 		if err != nil {
@@ -344,7 +355,7 @@ func (s *Session) readProbe(ctx context.Context) (p probeResult, err error) {
 // FileEnding is the suffix of the names of session files.
 const FileEnding = ".jsonl"
 
-// IsSessionName reports whether a file name is that of a session file (docs/format.md, Files).
+// IsSessionName reports whether a session file has this name (docs/format.md, Files).
 func IsSessionName(name string) bool {
 	return strings.HasSuffix(name, FileEnding) && !strings.HasPrefix(name, ".")
 }

@@ -34,6 +34,9 @@ type indexRecord struct {
 	flags     recordFlags
 }
 
+// end returns the offset after the entry's text.
+func (r *indexRecord) end() int64 { return r.off + int64(r.size) }
+
 // Role is a message's role, as far as the model distinguishes roles.
 type Role uint8
 
@@ -154,8 +157,8 @@ func noObject(u *jsonl.Unit) Problem {
 	return p
 }
 
-// inOwnFile returns a ProblemNoObject as that of the line of another agent's file that a value
-// describes, nil if it describes none.
+// inOwnFile returns a ProblemNoObject of a line in another agent's file, which a value describes; nil
+// if it describes none.
 func (p Problem) inOwnFile(value string) *Problem {
 	line, ok := jsonl.ParseLineProblem(value)
 	if !ok {
@@ -342,11 +345,13 @@ var roles = map[string]Role{
 
 // link sets an entry's id and parent as the file gives them.
 func (x *index) link(rec *indexRecord, u *jsonl.Unit) {
-	if id, ok := u.Info.ID.Of(u.Text).Bytes(); ok {
+	id, hasID := u.Info.ID.Of(u.Text).Bytes()
+	if hasID {
 		x.setID(rec, id)
 	}
-	parent, ok := u.Info.Parents[x.dialect.Spelling].Of(u.Text).Bytes()
-	if ok && len(parent) > 0 {
+	span := u.Info.Parents[x.dialect.Spelling]
+	parent, _ := span.Of(u.Text).Bytes()
+	if len(parent) > 0 {
 		rec.parent = x.symbols.intern(parent)
 	}
 }
@@ -354,19 +359,23 @@ func (x *index) link(rec *indexRecord, u *jsonl.Unit) {
 // setID sets the id of a record that is about to be added.
 func (x *index) setID(rec *indexRecord, id []byte) {
 	rec.id = x.symbols.intern(id)
-	if before := x.symbols.symbols[rec.id].last; before != 0 {
-		why := fmt.Sprintf("the id was used before, on line %d: the later entry counts", x.records[before-1].line)
-		x.problem(Problem{
-			Line:   int64(rec.line),
-			Offset: rec.off,
-			Size:   int64(rec.size),
-			What:   ProblemRepeated,
-			ID:     rawjson.JSONText(id),
-			Why:    rawjson.JSONText(why),
-		})
-	} else if names.TooLong(id) {
-		x.longIDs = append(x.longIDs, rec.id)
+	before := x.symbols.symbols[rec.id].last
+	if before == 0 {
+		if names.TooLong(id) {
+			x.longIDs = append(x.longIDs, rec.id)
+		}
+		return
 	}
+	line := x.records[before-1].line
+	why := fmt.Sprintf("the id was used before, on line %d: the later entry counts", line)
+	x.problem(Problem{
+		Line:   int64(rec.line),
+		Offset: rec.off,
+		Size:   int64(rec.size),
+		What:   ProblemRepeated,
+		ID:     rawjson.JSONText(id),
+		Why:    rawjson.JSONText(why),
+	})
 }
 
 // addLabel records a label entry (docs/format.md, Loading: an absent, null or empty label clears).
@@ -494,14 +503,19 @@ func (t *symbolTable) find(text []byte) symbol {
 
 // intern returns the symbol of a text, adding it if necessary.
 func (t *symbolTable) intern(text []byte) symbol {
-	if s := t.find(text); s != 0 {
-		return s
+	known := t.find(text)
+	if known != 0 {
+		return known
 	}
 	if (len(t.symbols)+1)*2 > len(t.slots) {
 		t.grow()
 	}
 	s := symbol(len(t.symbols))
-	t.symbols = append(t.symbols, symbolInfo{off: uint32(len(t.arena)), length: uint32(len(text))})
+	info := symbolInfo{
+		off:    uint32(len(t.arena)),
+		length: uint32(len(text)),
+	}
+	t.symbols = append(t.symbols, info)
 	t.arena = append(t.arena, text...)
 	t.place(s)
 	return s

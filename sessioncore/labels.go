@@ -68,8 +68,9 @@ func (s *Snapshot) findLabels() {
 			continue
 		}
 		place := i
-		if old, ok := inEffect[l.target]; ok {
-			place = old.Place
+		before, wasSet := inEffect[l.target]
+		if wasSet {
+			place = before.Place
 		}
 		inEffect[l.target] = Label{
 			Target: s.idText(l.target),

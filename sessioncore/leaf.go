@@ -67,12 +67,17 @@ func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err e
 		return false, err
 	}
 	defer snap.Release()
-	if moved, err := snap.Moves(target); err != nil || !moved {
+	isMove, err := snap.Moves(target)
+	if err != nil || !isMove {
 		return true, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	move := &leafMove{last: snap.lastID, lastID: snap.lastText(), target: target}
+	move := &leafMove{
+		last:   snap.lastID,
+		lastID: snap.lastText(),
+		target: target,
+	}
 	cur := s.current.Load()
 	if cur == nil || !cur.retain() {
 		s.move = move // the next refresh applies it

@@ -54,14 +54,18 @@ const (
 )
 
 // keptByIndex returns the id of a version 1 compaction's firstKeptEntryIndex. ok is false if the
-// index is that of the header, of no entry, or no integer; then nothing is kept.
+// index means the header or no entry, or is no integer; then nothing is kept.
 func (s *Snapshot) keptByIndex(v rawjson.Value) (id symbol, ok bool) {
 	n, err := strconv.ParseFloat(string(v), 64)
-	if err != nil || n != math.Floor(n) || n < 1 || n > math.MaxUint32 {
+	if err != nil {
 		return 0, false
 	}
-	at, ok := slices.BinarySearch(s.ordinals, uint32(n))
-	if !ok {
+	isInteger := n == math.Floor(n)
+	if !isInteger || n < 1 || n > math.MaxUint32 {
+		return 0, false
+	}
+	at, isEntry := slices.BinarySearch(s.ordinals, uint32(n))
+	if !isEntry {
 		return 0, false
 	}
 	return s.records[at].id, true
@@ -89,7 +93,8 @@ func (s *Snapshot) linkEdits(edits rawjson.Edits, rec *indexRecord, text rawjson
 	index := text.Member(oldKeptKey)
 	if rec.kind == TypeCompaction && index.IsNumber() {
 		removed = append(removed, oldKeptKey)
-		if id, ok := s.keptByIndex(index); ok {
+		id, isKept := s.keptByIndex(index)
+		if isKept {
 			removed = append(removed, keptKey)
 			add = append(add, `,"`+keptKey+`":`...)
 			add = s.appendID(add, id)

@@ -52,7 +52,8 @@ func (t *passingText) Stat() (storage.Stat, error) { return t.stat, nil }
 func (t *passingText) Close() error { return nil }
 
 // Index returns a snapshot of an open session file, which its session does not keep, for a caller that reads
-// the file once. name is that of the file. Callers must release it, which closes the file; an error does, too.
+// the file once. name is the file's name. Callers must release the snapshot, which closes the file; an error
+// closes it, too.
 func (st *Store) Index(ctx context.Context, name string, file storage.Object) (*Snapshot, error) {
 	x, f, err := indexOf(ctx, file)
 	if err != nil {

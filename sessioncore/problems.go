@@ -55,6 +55,7 @@ func (p Problem) InOwnFile() Problem {
 // maxProblems bounds the kept problems of a file, and so their memory; others are only counted.
 const maxProblems = 100_000
 
+// problem counts a problem, and keeps it if there are not too many.
 func (x *index) problem(p Problem) {
 	x.problemCount++
 	if len(x.problems) < maxProblems {

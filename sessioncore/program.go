@@ -96,7 +96,8 @@ func MarksOf(v rawjson.Value) Marks {
 		isPi = v.Member("kind").IsString() && v.Member("usage").IsObject()
 	case "context_edit":
 		replacement := v.Member("replacement")
-		isPi = v.Member("targetId").IsString() && (replacement.IsNull() || replacement.IsObject())
+		isReplacement := replacement.IsNull() || replacement.IsObject()
+		isPi = v.Member("targetId").IsString() && isReplacement
 	case "compaction":
 		isPi = v.Member("systemMessage").IsObject() || v.Member("usage").IsObject()
 	case "branch_summary":
@@ -115,7 +116,10 @@ func MarksOf(v rawjson.Value) Marks {
 // keepsBlobs reports whether large images of a session go into blobs: only if it certainly is one
 // of omp. pi would send a reference to the provider, while omp reads images in lines too.
 func keepsBlobs(root Program, marks Marks) bool {
-	return root == ByOMP || root == ByUnknown && marks&MarkOMP != 0
+	if root == ByUnknown {
+		return marks&MarkOMP != 0
+	}
+	return root == ByOMP
 }
 
 // ProgramOfSession returns the program whose rules apply to a session: ByOMP or ByPi. omp's own

@@ -9,9 +9,12 @@ import (
 // isRequest reports whether a record that is about to be added is a person's request.
 func isRequest(rec *indexRecord, u *jsonl.Unit) bool {
 	text := rawjson.Value(u.Text)
-	switch {
-	case rec.kind == TypeCustomMessage:
-	case rec.kind == TypeMessage && (rec.role == RoleUser || u.Info.Role.Of(u.Text).Is("custom")):
+	switch rec.kind {
+	case TypeCustomMessage:
+	case TypeMessage:
+		if rec.role != RoleUser && !u.Info.Role.Of(u.Text).Is("custom") {
+			return false
+		}
 		text = text[rec.msgOff : rec.msgOff+rec.msgSize]
 	default:
 		return false

@@ -87,11 +87,12 @@ func (s *Snapshot) headUnchanged() bool {
 
 // refresh reads the file or its growth. st is a Stat from statAt or later, while cur was current.
 func (s *Session) refresh(ctx context.Context, cur *Snapshot, st storage.Stat, statAt time.Time) (*Snapshot, error) {
-	if cur != nil && cur.toRead(st) <= longRead && s.mu.TryLock() {
+	isShort := cur != nil && cur.toRead(st) <= longRead
+	if isShort && s.mu.TryLock() {
 		defer s.mu.Unlock()
 		return s.refreshLocked(context.Background(), cur, st, statAt) // cheaper than joining
 	}
-	return storage.Await(ctx, func() (*Snapshot, error) {
+	read := func() (*Snapshot, error) {
 		leave := s.readers.Join(ctx)
 		defer leave()
 		s.mu.Lock()
@@ -103,7 +104,8 @@ func (s *Session) refresh(ctx context.Context, cur *Snapshot, st storage.Stat, s
 		work, done := s.readers.Work()
 		defer done()
 		return s.refreshLocked(work, cur, st, statAt)
-	}, (*Snapshot).Release)
+	}
+	return storage.Await(ctx, read, (*Snapshot).Release)
 }
 
 // refreshLocked is refresh for callers that hold s.mu.
@@ -182,7 +184,7 @@ func (s *Session) readAll(ctx context.Context) (_ *Snapshot, err error) {
 	return s.snapshotOf(x, f), nil
 }
 
-// indexOf returns the index of an open file, and what identifies the file's beginning.
+// indexOf returns the index of an open file, and the file's fingerprints.
 func indexOf(ctx context.Context, file storage.Object) (*index, fingerprints, error) {
 	readAt := time.Now()
 	st, err := storage.StatUntil(ctx, file)
@@ -239,16 +241,17 @@ func (s *Session) grow(
 	x.forgetProblems(from.Off)
 	known := Entry(len(x.records))
 	x.resume, err = jsonl.Load(ctx, w, from, st.Size, x.add)
-	if err == nil {
-		var f fingerprints
-		f, err = fingerprintsOf(x.file, w, st, statAt, &cur.fingerprints)
-		if err == nil {
-			x.confirmed.setGrowth(st.Token, known)
-			return s.snapshotOf(x, f), true, nil
-		}
+	if err != nil {
+		x.overwritten.Store(true) // it may hold entries that no snapshot shows
+		return nil, false, err
 	}
-	x.overwritten.Store(true) // it may hold entries that no snapshot shows
-	return nil, false, err
+	f, err := fingerprintsOf(x.file, w, st, statAt, &cur.fingerprints)
+	if err != nil {
+		x.overwritten.Store(true)
+		return nil, false, err
+	}
+	x.confirmed.setGrowth(st.Token, known)
+	return s.snapshotOf(x, f), true, nil
 }
 
 // growthStart returns the start of the next load. If the last line has no newline, the growth must

@@ -129,7 +129,7 @@ func TestEditInTheMiddle(t *testing.T) {
 		"its name":       func(s *Snapshot, _ Entry) error { _, err := s.FindName("b"); return err },
 		"as a parent":    func(s *Snapshot, _ Entry) error { _, err := s.Verify("b"); return err },
 		"the new parent": func(s *Snapshot, _ Entry) error { _, err := s.Verify("x"); return err },
-		"all":            func(s *Snapshot, _ Entry) error { return s.Confirm(ctx) },
+		"all":            func(s *Snapshot, _ Entry) error { return s.ConfirmAll(ctx) },
 		"the leaf":       func(s *Snapshot, _ Entry) error { _, err := s.Leaf(); return err },
 		"its file":       func(s *Snapshot, b Entry) error { return read(s.EntryDocument(b)) },
 		"a part of its file": func(s *Snapshot, b Entry) error {
@@ -171,8 +171,8 @@ func TestConfirmOnce(t *testing.T) {
 	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+sessiontest.Entry("b", "a"), ByUnknown)
 	missing := func() int {
 		snap := s.acquire()
-		left, _ := snap.index.confirmed.missing(snap.Len(), nil)
-		require.NoError(t, snap.Confirm(context.Background()))
+		left, _ := snap.index.confirmed.missingOfFirst(snap.Len())
+		require.NoError(t, snap.ConfirmAll(context.Background()))
 		return len(left)
 	}
 	require.Zero(t, missing())

@@ -155,13 +155,15 @@ func (c *contextBuilder) writeRules() {
 		if c.s.records[e].kind != TypeTTSRInjection {
 			continue
 		}
-		EachName(c.load(e).text.Member("injectedRules"), func(v rawjson.Value) {
+		injected := c.load(e).text.Member("injectedRules")
+		EachName(injected, func(v rawjson.Value) {
 			name := string(v)
 			if v.IsString() {
 				decoded, _ := v.Text()
 				name = string(rawjson.AppendQuoted(nil, decoded))
 			}
-			if known[name] && !v.IsObject() && !v.IsArray() {
+			isContainer := v.IsObject() || v.IsArray()
+			if known[name] && !isContainer {
 				return
 			}
 			known[name] = true
@@ -171,6 +173,7 @@ func (c *contextBuilder) writeRules() {
 	c.doc.AddText(`,"injectedTtsrRules":[` + string(rules) + `]`)
 }
 
+// writeTools writes the tools of MCP servers that were selected last.
 func (c *contextBuilder) writeTools() {
 	l := c.lastOf(TypeMCPToolSelection)
 	var tools []byte
@@ -181,6 +184,7 @@ func (c *contextBuilder) writeTools() {
 	c.doc.AddText(`,"hasPersistedMCPToolSelection":` + strconv.FormatBool(l.text != nil))
 }
 
+// writeMode writes the mode that was set last.
 func (c *contextBuilder) writeMode() {
 	l := c.lastOf(TypeModeChange)
 	if l.text == nil {

@@ -134,20 +134,19 @@ func (s *Snapshot) Changed() (now storage.Token, changed bool, err error) {
 func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *document.CheckedEntry) error {
 	end := off + int64(len(text))
 	first := sort.Search(len(s.records), func(i int) bool {
-		return s.records[i].off+int64(s.records[i].size) > off
+		return s.records[i].end() > off
 	})
-	for e := Entry(first); int(e) < len(s.records) && s.records[e].off < end; e++ {
-		rec := &s.records[e]
-		from := rec.off - off
-		to := rec.off + int64(rec.size) - off
-		checked := document.CheckedEntry{Entry: int32(e), In: now}
+	for i := first; i < len(s.records); i++ {
+		rec := &s.records[i]
+		if rec.off >= end {
+			return nil
+		}
+		e := Entry(i)
 		var err error
-		if from >= 0 && to <= int64(len(text)) {
-			err = s.check(e, text[from:to])
-		} else if *known != checked && !s.index.confirmed.has(e, now) {
-			err = s.checkPart(e, text, off)
-			*known = checked
-			s.index.confirmed.add(now, e)
+		if rec.off >= off && rec.end() <= end {
+			err = s.check(e, text[rec.off-off:rec.end()-off])
+		} else {
+			err = s.checkPartOnce(e, text, off, document.CheckedEntry{Entry: int32(e), In: now}, known)
 		}
 		if err != nil {
 			*known = document.CheckedEntry{}
@@ -155,6 +154,19 @@ func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *
 		}
 	}
 	return nil
+}
+
+// checkPartOnce is checkPart, unless the entry is known to be verified in this state of the file.
+func (s *Snapshot) checkPartOnce(
+	e Entry, text []byte, off int64, checked document.CheckedEntry, known *document.CheckedEntry,
+) error {
+	if *known == checked || s.index.confirmed.has(e, checked.In) {
+		return nil
+	}
+	err := s.checkPart(e, text, off)
+	*known = checked
+	s.index.confirmed.add(checked.In, e)
+	return err
 }
 
 // EndsLine reports whether the indexed part is empty or ends in a newline.
@@ -180,8 +192,8 @@ func (s *Snapshot) ID(e Entry) (id string, ok bool) {
 // Kind returns an entry's type.
 func (s *Snapshot) Kind(e Entry) EntryType { return s.records[e].kind }
 
-// Time returns an entry's timestamp, or if it is invalid that of the entry before it or the
-// header's (docs/design.md, entries/).
+// Time returns an entry's timestamp. In place of an invalid one it returns the entry's before it, or
+// the header's (docs/design.md, entries/).
 func (s *Snapshot) Time(e Entry) time.Time { return time.UnixMilli(s.records[e].time) }
 
 // OwnTime returns an entry's timestamp. ok is false if there is none or it cannot be read.
@@ -214,7 +226,10 @@ func (s *Snapshot) Message(e Entry, text rawjson.Value) rawjson.Value {
 // "model", "responseModel" and "usage" of an entry's message; the size is 0 if it has none.
 func (s *Snapshot) CostRange(e Entry) FileRange {
 	rec := &s.records[e]
-	return FileRange{rec.off + int64(rec.costOff), int64(rec.costSize)}
+	return FileRange{
+		Offset: rec.off + int64(rec.costOff),
+		Size:   int64(rec.costSize),
+	}
 }
 
 // HeaderTime returns the header's timestamp, the epoch if it cannot be read.
@@ -261,8 +276,11 @@ func (s *Snapshot) Verify(id string) (Entry, error) {
 	e, err := s.Find(id)
 	if err == nil {
 		_, err = s.EntryText(e)
-	} else if other := s.Confirm(context.Background()); other != nil {
-		err = other
+		return e, err
+	}
+	overwritten := s.ConfirmAll(context.Background())
+	if overwritten != nil {
+		return e, overwritten
 	}
 	return e, err
 }
@@ -290,14 +308,27 @@ func (s *Snapshot) FindName(name string, fixed ...string) (Entry, error) {
 	if e != NoEntry {
 		return e, s.Confirm(context.Background(), e)
 	}
-	base, line, ok := names.LineSuffix(name)
-	if ok {
-		e := s.atLine(line)
-		if e != NoEntry && s.Name(e) == name && (base != "" || s.records[e].id == 0) {
-			return e, s.Confirm(context.Background(), e)
-		}
+	e = s.findNumbered(name)
+	if e != NoEntry {
+		return e, s.Confirm(context.Background(), e)
 	}
 	return NoEntry, fmt.Errorf("%w: %q", ErrNotFound, name)
+}
+
+// findNumbered returns the entry of a Name that ends with the entry's line, or NoEntry.
+func (s *Snapshot) findNumbered(name string) Entry {
+	base, line, ok := names.LineSuffix(name)
+	if !ok {
+		return NoEntry
+	}
+	e := s.atLine(line)
+	if e == NoEntry || s.Name(e) != name {
+		return NoEntry
+	}
+	if base == "" && s.records[e].id != 0 {
+		return NoEntry
+	}
+	return e
 }
 
 // FindBranch is FindName for entries with an id, the only ones with branches (docs/format.md,
@@ -339,6 +370,7 @@ func (s *Snapshot) atLine(line int64) Entry {
 	return NoEntry
 }
 
+// read reads a range of the file.
 func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 	b := make([]byte, size)
 	err := storage.ReadFull(s.index.file, b, off)
@@ -367,10 +399,10 @@ func (s *Snapshot) check(e Entry, parts ...[]byte) error {
 	return nil
 }
 
-// checkPart verifies an entry of which text, read at off, is a part. It reads the rest.
+// checkPart verifies an entry. text, read at off, is a part of it; checkPart reads the rest.
 func (s *Snapshot) checkPart(e Entry, text []byte, off int64) error {
 	rec := &s.records[e]
-	end := rec.off + int64(rec.size)
+	end := rec.end()
 	from := max(rec.off, off)
 	to := min(end, off+int64(len(text)))
 	before, err := s.read(rec.off, from-rec.off)

@@ -46,7 +46,7 @@ func NewStore(files storage.Files) *Store {
 	st.cached, _ = simplelru.NewLRU(math.MaxInt, func(_ *Session, n int) {
 		st.entries -= n
 	})
-	st.storage = evictingFiles{files, st}
+	st.storage = evictingFiles{Files: files, store: st}
 	st.program = func(string) Program {
 		return ByUnknown
 	}
@@ -124,7 +124,11 @@ func (st *Store) addCached(s *Session, n int) {
 	st.cached.Add(s, n)
 	st.entries += n
 	var victims []*Session
-	for (st.cached.Len() > st.keep || st.entries > maxCachedEntries) && st.cached.Len() > 1 {
+	for st.cached.Len() > 1 {
+		isFull := st.cached.Len() > st.keep || st.entries > maxCachedEntries
+		if !isFull {
+			break
+		}
 		oldest, _, _ := st.cached.RemoveOldest()
 		victims = append(victims, oldest)
 	}
@@ -212,7 +216,8 @@ func snapshotLimit() int {
 	if err != nil {
 		return maxCached
 	}
-	return int(max(1, min(maxCached, uint64(limit.Cur)/cachedShare)))
+	share := min(maxCached, uint64(limit.Cur)/cachedShare)
+	return int(max(1, share))
 }
 
 // evictingFiles is a storage that evicts cached snapshots when descriptors run out.

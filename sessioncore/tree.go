@@ -42,9 +42,13 @@ func (s *Snapshot) Tree() *Tree {
 	return s.tree
 }
 
+// newTree returns the tree of a snapshot's entries.
 func newTree(s *Snapshot) *Tree {
 	n := len(s.records)
-	t := &Tree{parent: make([]Entry, n), first: make([]int32, n+1)}
+	t := &Tree{
+		parent: make([]Entry, n),
+		first:  make([]int32, n+1),
+	}
 	t.joinParents(s)
 	t.cutCycles(s)
 	t.hideLeafMoves(s)
@@ -195,7 +199,10 @@ func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
 // EndsBranch reports whether a branch ends in e, which is a tip or the leaf.
 func (s *Snapshot) EndsBranch(e Entry) bool {
 	leaf, err := s.Leaf()
-	return err == nil && leaf == e || s.Tree().IsTip(e)
+	if err == nil && leaf == e {
+		return true
+	}
+	return s.Tree().IsTip(e)
 }
 
 // BranchBelow returns the end of e's branch of an earlier snapshot: the leaf if below e, else e.

@@ -148,7 +148,7 @@ func callsOf(ctx context.Context, s *sessioncore.Snapshot) (calls sessionCosts, 
 			})
 		}
 	}
-	return calls, s.Confirm(ctx)
+	return calls, s.ConfirmAll(ctx)
 }
 
 // lineKey is the subject of a line of usage.jsonl.

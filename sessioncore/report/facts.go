@@ -25,7 +25,7 @@ func factsOf[T any](
 	ctx context.Context, s *sessioncore.Snapshot,
 	add func(ctx context.Context, s *sessioncore.Snapshot, from int, to *T) error,
 ) (of T, err error) {
-	err = s.Confirm(ctx)
+	err = s.ConfirmAll(ctx)
 	if err != nil {
 		return of, err
 	}

@@ -26,7 +26,7 @@ const more sessioncore.ProblemKind = "more"
 // Problems returns problems.jsonl: a JSON object per line, empty if there are no problems.
 // References whose blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
 func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (*document.Document, error) {
-	err := s.Confirm(ctx)
+	err := s.ConfirmAll(ctx)
 	if err != nil {
 		return nil, err
 	}

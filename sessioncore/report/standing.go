@@ -18,7 +18,7 @@ type standing struct {
 func standingIn(ctx context.Context, s *sessioncore.Snapshot) (*standing, error) {
 	leaf, err := s.Leaf()
 	if err == nil {
-		err = s.Confirm(ctx)
+		err = s.ConfirmAll(ctx)
 	}
 	if err != nil {
 		return nil, err
