@@ -137,6 +137,7 @@ func (s *Store) store(hash string, write func(io.Writer) error) error {
 	return storage.ErrStale
 }
 
+// link gives a blob a second name with an ending, by which other programs know its format.
 func (s *Store) link(hash, ending string) {
 	disk, canLink := s.Storage.(storage.HardLinker)
 	if !canLink {
@@ -151,14 +152,22 @@ func (s *Store) link(hash, ending string) {
 // putTries is how often Put starts over because another process stores the same blob.
 const putTries = 3
 
-func (s *Store) put(hash string, write func(io.Writer) error) error {
+// touch gives an existing blob the time of now, so that no cleaner takes it for unused.
+func (s *Store) touch(hash string) {
 	disk, canTouch := s.Storage.(storage.Toucher)
-	if canTouch {
-		err := disk.Touch(hash)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			slog.Debug("a blob keeps its time", "blob", hash, "err", err)
-		}
+	if !canTouch {
+		return
 	}
+	err := disk.Touch(hash)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		slog.Debug("a blob keeps its time", "blob", hash, "err", err)
+	}
+}
+
+// put writes a blob, in place of a partial one. It leaves a complete one as it is. The error wraps
+// storage.ErrStale if another process wrote the blob meanwhile.
+func (s *Store) put(hash string, write func(io.Writer) error) error {
+	s.touch(hash)
 	var broken storage.Token // of the partial blob; zero if there is none
 	st, err := s.Storage.Stat(hash)
 	switch {
@@ -168,10 +177,11 @@ func (s *Store) put(hash string, write func(io.Writer) error) error {
 	case st.Kind != storage.KindFile:
 		return storage.ErrNotRegular
 	default:
-		complete, err := s.verify(hash)
+		isComplete, err := s.verify(hash)
 		if err != nil {
 			return err
-		} else if complete {
+		}
+		if isComplete {
 			return s.Storage.Sync(hash)
 		}
 		broken = st.Token

@@ -134,16 +134,17 @@ func (c *Command) mountArgs(args []string) error {
 	if slices.Contains(args, "") {
 		return errors.New("an argument is empty")
 	}
+	hasSource := o.Demo || o.Source != ""
 	switch {
 	case len(args) == 0:
 		return errors.New("MOUNTPOINT is missing")
 	case o.Demo && o.Source != "":
 		return errors.New("--demo brings its own SOURCE, of every agent: leave --all out")
-	case (o.Demo || o.Source != "") && len(args) > 1:
+	case hasSource && len(args) > 1:
 		return errors.New("--demo and --all bring their own SOURCE: give MOUNTPOINT alone")
 	case len(args) > 2:
 		return fmt.Errorf("at most SOURCE and MOUNTPOINT are expected, %d arguments were given", len(args))
-	case c.Helper && !o.Demo && o.Source == "" && len(args) != 2:
+	case c.Helper && !hasSource && len(args) != 2:
 		return errors.New("mount(8) helpers are called with SOURCE and MOUNTPOINT")
 	}
 	o.Mountpoint = args[len(args)-1]

@@ -151,32 +151,52 @@ const All = "--all"
 // CheckSource refuses options that this kind of SOURCE does not allow. No error has a URL with a
 // password.
 func (o Options) CheckSource() error {
-	if !IsDatabase(o.Source) {
-		if o.Blobs != "" {
-			return errors.New("-o blobs= is for a database as SOURCE: an agent directory has its own blobs")
-		}
-		return nil
+	if IsDatabase(o.Source) {
+		return checkDatabase(o.Source)
 	}
+	if o.Blobs != "" {
+		return errors.New("-o blobs= is for a database as SOURCE: an agent directory has its own blobs")
+	}
+	return nil
+}
+
+// checkDatabase refuses the SOURCE of a database that is no URL of one, or has a password.
+func checkDatabase(source string) error {
 	const form = "postgres://USER@HOST/DATABASE?table=TABLE"
-	if !isURL.MatchString(o.Source) {
+	if !isURL.MatchString(source) {
 		return errors.New("SOURCE has the keywords of a connection string; write them as a URL, without a password: " + form + ", or postgres://?service=NAME")
 	}
-	u, err := url.Parse(o.Source)
-	switch {
-	case !isPostgres.MatchString(o.Source):
+	if !isPostgres.MatchString(source) {
 		return errors.New("SOURCE is a URL, but not one of a database that can be mounted: " + form)
-	case err != nil || u.Fragment != "" || strings.Contains(u.EscapedPath(), "@"): // a password may be cut in two
-		return errors.New("SOURCE begins like the URL of a database, but is none: " + form)
 	}
-	_, secret := u.User.Password()
-	for name := range u.Query() {
-		secret = secret || strings.HasSuffix(strings.ToLower(name), "password")
+	errNoURL := errors.New("SOURCE begins like the URL of a database, but is none: " + form)
+	u, err := url.Parse(source)
+	if err != nil {
+		return errNoURL
 	}
-	if secret {
+	isCut := u.Fragment != "" || strings.Contains(u.EscapedPath(), "@") // in two, within a password
+	if isCut {
+		return errNoURL
+	}
+	if hasPassword(u) {
 		return errors.New("SOURCE has a password, which every user of this machine can see in the list of processes: " +
 			"leave it out, and put it into ~/.pgpass, PGPASSWORD or a service file")
 	}
 	return nil
+}
+
+// hasPassword reports whether a URL has a password, as a part of the user or among the parameters.
+func hasPassword(u *url.URL) bool {
+	_, ofUser := u.User.Password()
+	if ofUser {
+		return true
+	}
+	for name := range u.Query() {
+		if strings.HasSuffix(strings.ToLower(name), "password") {
+			return true
+		}
+	}
+	return false
 }
 
 // option is one option of -o that has an effect.
@@ -267,8 +287,10 @@ func splitList(list string) []string {
 	var word strings.Builder
 	for i := 0; i < len(list); i++ {
 		c := list[i]
+		rest := list[i+1:]
+		isEscape := c == '\\' && (strings.HasPrefix(rest, ",") || strings.HasPrefix(rest, `\`))
 		switch {
-		case c == '\\' && i+1 < len(list) && (list[i+1] == ',' || list[i+1] == '\\'):
+		case isEscape:
 			i++
 			word.WriteByte(list[i])
 		case c == ',':
@@ -309,6 +331,7 @@ func choice(off, on string, field *bool) func(string) error {
 	}
 }
 
+// setShared returns the setter of shared or noshared.
 func (o *Options) setShared(shared bool) func(string) error {
 	return func(string) error {
 		o.Shared = shared
@@ -317,12 +340,14 @@ func (o *Options) setShared(shared bool) func(string) error {
 	}
 }
 
+// setRules sets a file of rules, which implies redact.
 func (o *Options) setRules(value string) error {
 	o.Redact = true
 	o.RedactRules = value
 	return nil
 }
 
+// setFSName sets the source in the mount table.
 func (o *Options) setFSName(value string) error {
 	if strings.ContainsAny(value, "\x00\n") {
 		return fmt.Errorf("a name in the mount table has no line break and no NUL")

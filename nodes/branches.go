@@ -18,9 +18,10 @@ type BranchesDir struct{ snapshotDir }
 func (d *BranchesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	switch it.Name {
 	case layout.BranchIDs:
-		return Child{Kind: storage.KindDir, Make: func() Node {
+		makeNode := func() Node {
 			return &BranchIDsDir{d.part(it.Name)}
-		}}, nil
+		}
+		return Child{Kind: storage.KindDir, Make: makeNode}, nil
 	case layout.CurrentBranch:
 		return d.link(inSession(d.session, currentBranch), Changing), nil
 	}
@@ -28,7 +29,7 @@ func (d *BranchesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Ite
 	if err != nil {
 		return Child{}, err
 	}
-	to := target{path: layout.BranchIDs + "/" + snap.Name(e), st: snap.Stat(), time: snap.Time(e)}
+	to := targetOfEntry(snap, e, layout.BranchIDs+"/"+snap.Name(e))
 	return d.steadyLink(d.session, to), nil
 }
 
@@ -215,7 +216,7 @@ func (d *BranchPathDir) Find(_ context.Context, snap *sessioncore.Snapshot, it I
 	if err != nil {
 		return Child{}, err
 	}
-	to := target{path: pathToSession + layout.EntryPath(snap, e), st: snap.Stat(), time: snap.Time(e)}
+	to := targetOfEntry(snap, e, pathToSession+layout.EntryPath(snap, e))
 	return d.steadyLink(d.session, to), nil
 }
 

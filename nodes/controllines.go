@@ -318,8 +318,11 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	defer h.mu.Unlock()
 	defer h.account()
 	ctx = uninterrupted(ctx)
-	if h.refused.errno != 0 && (len(h.pending) == 0 || !h.isRetry(newline)) {
-		return 0 // the write has failed
+	if h.refused.errno != 0 {
+		isRetried := len(h.pending) > 0 && h.isRetry(newline)
+		if !isRetried {
+			return 0 // the write has failed
+		}
 	}
 	if len(h.pending) > 0 {
 		errno := h.flushPending(ctx)

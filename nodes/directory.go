@@ -107,7 +107,8 @@ func (l *Look) Close() {
 // Find finds the child of a name. Its attributes may be unknown: Attr returns them.
 func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
 	c, err := l.dir.Find(ctx, l.snap, it)
-	if l.snap != nil && errors.Is(err, sessioncore.ErrNotFound) {
+	isMissing := errors.Is(err, sessioncore.ErrNotFound)
+	if isMissing && l.snap != nil {
 		changed := l.snap.ConfirmAll(ctx)
 		if changed != nil {
 			err = changed // after ErrStale the caller looks the name up once more
@@ -231,7 +232,12 @@ func presentIf(exists bool) Presence {
 
 // hiddenIf returns Hidden for an empty or missing directory. Another error is for a caller that opens it.
 func hiddenIf(isEmpty bool, err error) Presence {
-	if err == nil && isEmpty || storage.IsMissing(err) {
+	switch {
+	case storage.IsMissing(err):
+		return Hidden
+	case err != nil:
+		return Listed
+	case isEmpty:
 		return Hidden
 	}
 	return Listed

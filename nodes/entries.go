@@ -189,7 +189,7 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 	}
 	toSession := strings.Repeat("../", int(d.at.Levels+d.up))
 	if of != sessioncore.NoEntry && it.Name == layout.EntryLink {
-		to := target{path: toSession + layout.EntryPath(snap, of), st: snap.Stat(), time: snap.Time(of)}
+		to := targetOfEntry(snap, of, toSession+layout.EntryPath(snap, of))
 		return d.steadyLink(d.session, to), nil
 	}
 	e, err := layout.FindTreeName(snap, it.Name)
@@ -202,8 +202,7 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 	at, ok := d.at.Below(it.Name)
 	if !ok {
 		deep := toSession + layout.Tree + "/" + layout.Deep + "/" + it.Name
-		to := target{path: deep, st: snap.Stat(), time: snap.Time(e)}
-		return d.steadyLink(d.session, to), nil
+		return d.steadyLink(d.session, targetOfEntry(snap, e, deep)), nil
 	}
 	return Child{
 		Kind: storage.KindDir,

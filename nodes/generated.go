@@ -293,7 +293,9 @@ func (l *sharedVersion) StandsFor(ctx context.Context, content uint64) bool {
 	if l.handles == 0 {
 		return true
 	}
-	return l.current && l.serial == snap.Serial() && l.follows == l.grows(snap)
+	isCompared := l.serial == snap.Serial()
+	growsAlike := l.follows == l.grows(snap)
+	return l.current && isCompared && growsAlike
 }
 
 // open adds a handle. It returns false if the existing handles show another version than the name.

@@ -36,6 +36,15 @@ type target struct {
 	time time.Time    // both times, unless it is zero
 }
 
+// targetOfEntry returns a target with the owner of the session and the time of an entry.
+func targetOfEntry(snap *sessioncore.Snapshot, e sessioncore.Entry, path string) target {
+	return target{
+		path: path,
+		st:   snap.Stat(),
+		time: snap.Time(e),
+	}
+}
+
 func (l *targetLink) Stat(ctx context.Context) (Attr, error) {
 	to, err := l.find(ctx)
 	return to.attr(), err
@@ -159,13 +168,19 @@ func (d *LinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (
 		return Child{}, err
 	}
 	if e.Sub != nil {
-		return Child{
+		makeNode := func() Node {
+			return &LinksDir{
+				Directory:   d.below(it.Name),
+				layout:      e.Sub,
+				refusalName: d.refusalName,
+			}
+		}
+		sub := Child{
 			Kind: storage.KindDir,
 			Attr: d.view.dirAttr(e.Stat).private(),
-			Make: func() Node {
-				return &LinksDir{Directory: d.below(it.Name), layout: e.Sub, refusalName: d.refusalName}
-			},
-		}, nil
+			Make: makeNode,
+		}
+		return sub, nil
 	}
 	find := func(ctx context.Context) (target, error) {
 		return d.target(ctx, it.Name)
@@ -255,7 +270,11 @@ func (d *ChildrenDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item
 	}
 	items := make([]Item, 0, len(children))
 	for _, child := range children {
-		items = append(items, Item{Name: child.Name, Kind: storage.KindLink, Bare: true}) // as in LinksDir
+		items = append(items, Item{
+			Name: child.Name,
+			Kind: storage.KindLink,
+			Bare: true, // as in LinksDir
+		})
 	}
 	return items, err
 }
@@ -270,11 +289,17 @@ func (d *ByLabelDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (
 		if err != nil {
 			return target{}, err
 		}
-		return target{path: "../" + layout.EntryPath(snap, l.Entry), st: snap.Stat(), time: l.Time}, nil
+		to := target{
+			path: "../" + layout.EntryPath(snap, l.Entry),
+			st:   snap.Stat(),
+			time: l.Time,
+		}
+		return to, nil
 	})
 	return d.link(find, Changing), nil
 }
 
+// List lists a link for each label.
 func (d *ByLabelDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
 	labels := report.ByLabel(snap)
 	items := make([]Item, len(labels))

@@ -284,24 +284,30 @@ func kindOf(err error) kindOfError {
 // hintFor returns "; " and the hint for an error about a session, or outside; "" if it needs none.
 func hintFor(session string, err error) string {
 	k := kindOf(err)
-	isOutside := session == outside
-	switch {
-	case isOutside && (k.err == sessioncore.ErrNotFound || k.err == fs.ErrNotExist):
-		return "; ls shows what is there"
-	case isOutside && k.err == writer.ErrNoDirectory:
-		return `; make it first, or write {"cwd": …, "create": true}`
-	case k.hint == noHint:
+	if session == outside {
+		switch k.err {
+		case sessioncore.ErrNotFound, fs.ErrNotExist:
+			return "; ls shows what is there"
+		case writer.ErrNoDirectory:
+			return `; make it first, or write {"cwd": …, "create": true}`
+		}
+	}
+	if k.hint == noHint {
 		return ""
 	}
 	return "; " + k.hint
 }
 
+// goneErrors are errors that mean that a file is gone, or is no session any more.
+var goneErrors = []error{fs.ErrNotExist, sessioncore.ErrNotFound, sessioncore.ErrNotSession, storage.ErrNotRegular}
+
 // staleIfGone converts an error that means that the backing file of an existing node is gone to
 // ESTALE, so that a door looks up the path once more.
 func staleIfGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) ||
-		errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) {
-		return fmt.Errorf("%w: %w", storage.ErrStale, err)
+	for _, gone := range goneErrors {
+		if errors.Is(err, gone) {
+			return fmt.Errorf("%w: %w", storage.ErrStale, err)
+		}
 	}
 	return err
 }
@@ -324,9 +330,10 @@ func Fail(n Node, name, op string, err error) syscall.Errno {
 // the root's last refusal.
 func (v *View) fail(op, path string, err error) syscall.Errno {
 	errno := Errno(err)
-	isExpected := errno == 0 || errno == syscall.ENOENT || errno == syscall.EINTR || errors.Is(err, errReplaced)
 	switch {
-	case isExpected:
+	case errors.Is(err, errReplaced):
+		// A caller looks the name up once more.
+	case errno == 0, errno == syscall.ENOENT, errno == syscall.EINTR:
 		// Programs look for names that are not there all the time.
 	case errno == syscall.EIO:
 		v.Log.Error("backing I/O failed", "op", op, "path", path, "err", err)
@@ -431,7 +438,8 @@ func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr,
 	v := n.Base().view
 	_, isControl := n.(Control)
 	_, isLeaf := n.(*LeafLink)
-	if !isControl && !isLeaf || unchangeable(n) != nil {
+	isWritten := isControl || isLeaf
+	if !isWritten || unchangeable(n) != nil {
 		return Attr{}, Deny(n, name, "setattr")
 	}
 	a, err := n.Stat(ctx)
@@ -476,9 +484,11 @@ func unchangeable(n Node) error {
 // OpenFile opens a file; flag is as in os.OpenFile. Only a Control can be opened for writing. It can also in a
 // read-only mount, where each line is refused with its reason.
 func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, syscall.Errno) {
-	_, isControl := f.(Control)
-	if writes(flag) && (!isControl || frozen(f) != nil) {
-		return nil, Deny(f, name, "open")
+	if writes(flag) {
+		_, isControl := f.(Control)
+		if !isControl || frozen(f) != nil {
+			return nil, Deny(f, name, "open")
+		}
 	}
 	h, err := f.Open(ctx, flag)
 	return h, Stale(f, name, "open", err)

@@ -70,6 +70,7 @@ func (d *RootDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, er
 	return d.names().list(ctx, &d.Directory), nil
 }
 
+// Stat returns the attributes of SOURCE, in a closed mount for this user alone.
 func (d *RootDir) Stat(context.Context) (Attr, error) {
 	st, err := d.source.Stat("")
 	if err != nil {
@@ -215,7 +216,11 @@ func (v *View) viewFor(agent string) (*View, error) {
 	var writable []string
 	for _, a := range v.Agents {
 		isWritable := a.View.Frozen == nil
-		if a.Name == agent || agent == "" && isWritable {
+		isMeant := a.Name == agent
+		if agent == "" {
+			isMeant = isWritable
+		}
+		if isMeant {
 			return a.View, a.View.Frozen
 		}
 		if isWritable {

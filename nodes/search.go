@@ -34,16 +34,25 @@ func (d *SearchDir) Noted() string { return layout.Search }
 // directory without a search.
 func (d *SearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	query, err := search.ParseQuery(slashes.Replace(it.Name))
-	if err == nil && d.session != nil && query.Archive() {
-		err = fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
-	}
 	if err != nil {
 		return Child{}, err
 	}
+	isOfSession := d.session != nil
+	if isOfSession && query.Archive() {
+		return Child{}, fmt.Errorf("%w: in:archive is for the search of all sessions, in the root", search.ErrQuery)
+	}
 	view, err := d.view.Searched(query)
-	return Child{Kind: storage.KindDir, Make: func() Node {
-		return &HitsDir{hits{aboutSessions{d.below(it.Name).of(view)}, query.Key(), ""}}
-	}}, err
+	if err != nil {
+		return Child{}, err
+	}
+	makeNode := func() Node {
+		directory := d.below(it.Name).of(view)
+		return &HitsDir{hits{
+			aboutSessions: aboutSessions{directory},
+			query:         query.Key(),
+		}}
+	}
+	return Child{Kind: storage.KindDir, Make: makeNode}, nil
 }
 
 // slashes decodes the escapes of slashes in names, and of the escape itself.
@@ -55,13 +64,19 @@ func (v *View) Searched(query *search.Query) (*View, error) {
 	if !query.Archive() {
 		return v, v.Searcher().CheckAgent(query)
 	}
-	if v.Archive != nil {
-		_, err := v.Archive.Sessions.Storage().Stat("")
-		if err == nil {
-			return v.Archive, v.Archive.Searcher().CheckAgent(query)
-		}
+	if !v.hasArchive() {
+		return nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
 	}
-	return nil, fmt.Errorf("%w: there is no archive of sessions here that in:archive could search", search.ErrQuery)
+	return v.Archive, v.Archive.Searcher().CheckAgent(query)
+}
+
+// hasArchive reports whether there is a directory of archived sessions.
+func (v *View) hasArchive() bool {
+	if v.Archive == nil {
+		return false
+	}
+	_, err := v.Archive.Sessions.Storage().Stat("")
+	return err == nil
 }
 
 // hits is the base of the directory of a query, of any kind. It keeps nothing but the name, as
@@ -204,29 +219,35 @@ func (d *HitsDir) result(makeText func(context.Context, *search.Result, *budget.
 
 // newEdits returns edits.diff: the edits of the file by agents as diffs, newest first.
 func newEdits(d *HitsDir) Node {
-	return d.result(func(ctx context.Context, result *search.Result, hold *budget.Hold) (text []byte, err error) {
-		touched, err := search.NewTouched(d.touched)
+	return d.result(d.editsText)
+}
+
+// editsText returns the text of edits.diff.
+func (d *HitsDir) editsText(ctx context.Context, result *search.Result, hold *budget.Hold) ([]byte, error) {
+	touched, err := search.NewTouched(d.touched)
+	if err != nil {
+		return nil, err
+	}
+	open := func(h *search.Hit) (*sessioncore.Snapshot, error) {
+		return d.view.Sessions.Session(h.File).Acquire(ctx)
+	}
+	edits, err := blame.Edits(ctx, result.Hits, touched, open)
+	if err != nil {
+		return nil, err
+	}
+	var text []byte
+	for i, e := range slices.Backward(edits) {
+		isFirst := i == len(edits)-1
+		if !isFirst {
+			text = append(text, '\n')
+		}
+		text = append(text, e.Diff(d.touched, e.When())...)
+		err := hold.Resize(int64(cap(text)))
 		if err != nil {
 			return nil, err
 		}
-		edits, err := blame.Edits(ctx, result.Hits, touched, func(h *search.Hit) (*sessioncore.Snapshot, error) {
-			return d.view.Sessions.Session(h.File).Acquire(ctx)
-		})
-		if err != nil {
-			return nil, err
-		}
-		for i, e := range slices.Backward(edits) {
-			if i < len(edits)-1 {
-				text = append(text, '\n')
-			}
-			text = append(text, e.Diff(d.touched, e.When())...)
-			err := hold.Resize(int64(cap(text)))
-			if err != nil {
-				return nil, err
-			}
-		}
-		return text, nil
-	})
+	}
+	return text, nil
 }
 
 // HitLinksDir is entries/ or sessions/ in the directory of a query: links to the hits.

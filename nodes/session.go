@@ -305,6 +305,8 @@ func (d *SessionDir) subagents() report.Subagents {
 	return report.SubagentsOf(d.view.Sessions.Storage(), d.session.Name())
 }
 
+// renderUsage makes usage.json, with the costs of subagents, and without those of the session from
+// which this one was forked.
 func (d *SessionDir) renderUsage(
 	ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry,
 ) (*document.Document, error) {
@@ -330,9 +332,13 @@ func (d *SessionDir) renderUsage(
 
 // ignoreMissing returns nil for errors that mean that the caller can read no parent.
 func ignoreMissing(err error) error {
-	if errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrNotSession) ||
-		errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
+	if storage.IsMissing(err) {
 		return nil
+	}
+	for _, unreadable := range []error{sessioncore.ErrNotFound, sessioncore.ErrNotSession, fs.ErrPermission} {
+		if errors.Is(err, unreadable) {
+			return nil
+		}
 	}
 	return err
 }

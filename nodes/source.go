@@ -88,6 +88,7 @@ func (d *SourceDir) at(base Directory, dir string) *SourceDir {
 	}
 }
 
+// Stat returns the attributes of the directory of SOURCE.
 func (d *SourceDir) Stat(context.Context) (Attr, error) {
 	st, err := d.storage.Stat(d.dir)
 	if err == nil && st.Kind != storage.KindDir {
@@ -157,8 +158,11 @@ func (d *SourceDir) sessionName(file string) (name string, ok bool) {
 
 // isSession reports whether there is a session file for a directory of that name.
 func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
+	if d.sessions == nil || name == "" || name[0] == '.' {
+		return false, nil
+	}
 	file := name + layout.SessionSuffix
-	if d.sessions == nil || name == "" || name[0] == '.' || len(file) > syscall.NAME_MAX {
+	if len(file) > syscall.NAME_MAX {
 		return false, nil
 	}
 	_, err := d.sessions.Probe(ctx, path.Join(d.dir, file))
@@ -210,6 +214,7 @@ func sourceKind(k storage.Kind) storage.Kind {
 	return storage.KindFile
 }
 
+// sessionChild returns the child that shows a session.
 func (d *SourceDir) sessionChild(name string) Child {
 	return Child{
 		Content: replaced,
@@ -267,7 +272,10 @@ func (d *SourceDir) sessionsIn(ctx context.Context, found []storage.Item, isFile
 	isKnown := make(map[string]bool) // X.jsonl and X.jsonl.gz of an archive have one directory
 	for _, f := range found {
 		name, hasSuffix := d.sessionName(f.Name)
-		if !hasSuffix || f.Kind != storage.KindFile || isFile[name] || isKnown[name] {
+		if !hasSuffix || f.Kind != storage.KindFile {
+			continue
+		}
+		if isFile[name] || isKnown[name] {
 			continue
 		}
 		isSession, err := d.isSession(ctx, name)
@@ -302,6 +310,7 @@ type SourceFile struct {
 	object  storage.Token // device and inode only
 }
 
+// stat stats the file. The error wraps errReplaced if another file has its name now.
 func (f *SourceFile) stat() (storage.Stat, error) {
 	st, err := f.storage.Stat(f.file)
 	switch {
@@ -328,12 +337,13 @@ func sourceAttr(st storage.Stat) Attr {
 
 // Open pins the file.
 func (f *SourceFile) Open(ctx context.Context, _ int) (Handle, error) {
-	obj, err := storage.Await(ctx,
-		func() (storage.Object, error) {
-			return f.storage.Open(f.file)
-		}, func(o storage.Object) {
-			_ = o.Close()
-		})
+	open := func() (storage.Object, error) {
+		return f.storage.Open(f.file)
+	}
+	closeLate := func(o storage.Object) {
+		_ = o.Close()
+	}
+	obj, err := storage.Await(ctx, open, closeLate)
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +355,7 @@ func (f *SourceFile) Open(ctx context.Context, _ int) (Handle, error) {
 		_ = obj.Close()
 		return nil, err
 	}
-	return &SourceHandle{f, obj, st.Token}, nil
+	return &SourceHandle{file: f, obj: obj, Token: st.Token}, nil
 }
 
 // SourceHandle is an open file of SOURCE.

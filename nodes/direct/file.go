@@ -48,7 +48,7 @@ func (w *walker) open(flag int) (*File, error) {
 func (f *File) Stat() (_ iofs.FileInfo, err error) {
 	defer f.fs.answer("stat", f.path, &err)
 	a, err := nodes.StatVersion(f.fs.ctx, f.file, f.handle)
-	return NodeInfo{f.name, a}, errorOf(nodes.Stale(f.file, f.name, "stat", err))
+	return NodeInfo{name: f.name, attr: a}, errorOf(nodes.Stale(f.file, f.name, "stat", err))
 }
 
 // Read reads from the offset at which the last Read ended.

@@ -34,10 +34,22 @@ var (
 )
 
 // New returns the file system of the nodes below root.
-func New(root nodes.Dir, log *slog.Logger) *FS { return &FS{context.Background(), root, log} }
+func New(root nodes.Dir, log *slog.Logger) *FS {
+	return &FS{
+		ctx:  context.Background(),
+		root: root,
+		log:  log,
+	}
+}
 
 // With returns the file system with requests that end when ctx is done.
-func (f *FS) With(ctx context.Context) *FS { return &FS{ctx, f.root, f.log} }
+func (f *FS) With(ctx context.Context) *FS {
+	return &FS{
+		ctx:  ctx,
+		root: f.root,
+		log:  f.log,
+	}
+}
 
 // Lstat returns the attributes of a path.
 func (f *FS) Lstat(name string) (info iofs.FileInfo, err error) {
@@ -90,30 +102,37 @@ func (f *FS) Open(name string) (file iofs.File, err error) {
 // ReadDir lists a directory, or the directory to which a link leads.
 func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 	err = f.at("readdir", name, true, func(w *walker) error {
-		dir, ok := w.last().node.(nodes.Dir)
-		if !ok {
+		dir, isDir := w.last().node.(nodes.Dir)
+		if !isDir {
 			return syscall.ENOTDIR
 		}
-		errno := nodes.OpenDir(f.ctx, dir)
-		if errno != 0 {
-			return errno
-		}
-		list, errno := nodes.ListDir(f.ctx, dir)
-		defer list.Close()
-		for _, it := range list.Items {
-			items = append(items, dirEntry{
-				fs:   f,
-				dir:  name,
-				name: it.Name,
-				kind: typeOf(it.Kind),
-			})
-		}
-		return errorOf(errno)
+		listed, err := f.list(dir, name)
+		items = append(items, listed...)
+		return err
 	})
 	slices.SortFunc(items, func(a, b iofs.DirEntry) int {
 		return cmp.Compare(a.Name(), b.Name())
 	})
 	return items, err
+}
+
+// list lists a directory of a path.
+func (f *FS) list(dir nodes.Dir, name string) (items []iofs.DirEntry, err error) {
+	errno := nodes.OpenDir(f.ctx, dir)
+	if errno != 0 {
+		return nil, errno
+	}
+	list, errno := nodes.ListDir(f.ctx, dir)
+	defer list.Close()
+	for _, it := range list.Items {
+		items = append(items, dirEntry{
+			fs:   f,
+			dir:  name,
+			name: it.Name,
+			kind: typeOf(it.Kind),
+		})
+	}
+	return items, errorOf(errno)
 }
 
 // Glob returns the paths that match a pattern, sorted in each directory, like a shell: names with a
@@ -135,25 +154,36 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 	dirs, err := f.Glob(path.Clean(dir))
 	var found []string
 	for _, dir := range dirs {
-		if !strings.ContainsAny(part, `*?[\`) {
-			_, err := f.Lstat(path.Join(dir, part))
-			if err == nil {
-				found = append(found, path.Join(dir, part))
-			}
-			continue
-		}
-		items, _ := f.ReadDir(dir) // other files have no items
-		for _, it := range items {
-			ok, _ := path.Match(part, it.Name())
-			if ok && (it.Name()[0] != '.' || part[0] == '.') {
-				found = append(found, path.Join(dir, it.Name()))
-			}
-		}
+		found = append(found, f.globIn(dir, part)...)
 	}
 	if err == nil {
 		err = f.ctx.Err()
 	}
 	return found, err
+}
+
+// globIn returns the paths in a directory that match a part of a pattern.
+func (f *FS) globIn(dir, part string) (found []string) {
+	if !strings.ContainsAny(part, `*?[\`) {
+		at := path.Join(dir, part)
+		_, err := f.Lstat(at)
+		if err != nil {
+			return nil
+		}
+		return []string{at}
+	}
+	items, _ := f.ReadDir(dir) // other files have no items
+	for _, it := range items {
+		name := it.Name()
+		if name[0] == '.' && part[0] != '.' {
+			continue
+		}
+		matches, _ := path.Match(part, name)
+		if matches {
+			found = append(found, path.Join(dir, name))
+		}
+	}
+	return found
 }
 
 // maxStale bounds the lookups of a path whose node has changed meanwhile. The kernel repeats one.
@@ -169,20 +199,30 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error
 		return iofs.ErrInvalid
 	}
 	for range maxStale {
-		attr, statErr := f.root.Stat(f.ctx)
-		w := &walker{fs: f, at: []namedNode{{NodeInfo{".", attr}, f.root}}}
-		err = errorOf(nodes.Stale(f.root, "", "stat", statErr))
-		if err == nil {
-			err = w.walk(name, follow)
-		}
-		if err == nil {
-			err = do(w)
-		}
+		err = f.once(name, follow, do)
 		if err != syscall.ESTALE {
 			break
 		}
 	}
 	return err
+}
+
+// once walks to the target of a path and calls do there.
+func (f *FS) once(name string, follow bool, do func(*walker) error) error {
+	attr, err := f.root.Stat(f.ctx)
+	if err != nil {
+		return errorOf(nodes.Stale(f.root, "", "stat", err))
+	}
+	root := namedNode{
+		NodeInfo: NodeInfo{name: ".", attr: attr},
+		node:     f.root,
+	}
+	w := &walker{fs: f, at: []namedNode{root}}
+	err = w.walk(name, follow)
+	if err != nil {
+		return err
+	}
+	return do(w)
 }
 
 // answer converts an error for the caller. It must be deferred. A panic is logged and becomes EIO,
@@ -305,7 +345,8 @@ func lookUp(ctx context.Context, dir nodes.Dir, name string) (n namedNode, errno
 	if errno != 0 {
 		return n, errno
 	}
-	n = namedNode{NodeInfo{name: name}, child.Make()}
+	n.name = name
+	n.node = child.Make()
 	n.attr, errno = look.Attr(ctx, name, &child, n.node)
 	return n, errno
 }

@@ -142,23 +142,29 @@ func (f *FS) moveLeaf(leaf string, in io.Reader) error {
 			"entries/ID.json", leaf)
 	}
 	return f.at("link", path.Dir(leaf), true, func(w *walker) error {
-		dir, ok := w.last().node.(nodes.LinkDir)
-		if !ok {
+		dir, hasLinks := w.last().node.(nodes.LinkDir)
+		if !hasLinks {
 			return syscall.EPERM
 		}
-		errno := dir.Remove(f.ctx, leafLink) // it writes nothing; where links are refused, the reason names leaf
-		if errno == 0 {
-			errno = dir.Symlink(f.ctx, target, newLeaf)
-		}
-		if errno != 0 {
-			return errorOf(errno)
-		}
-		errno = dir.Rename(f.ctx, newLeaf, leafLink, 0)
-		if errno != 0 { // it replaces a leaf that is back
-			_ = dir.Remove(f.ctx, newLeaf)
-		}
-		return errorOf(errno)
+		return errorOf(replaceLeaf(f.ctx, dir, target))
 	})
+}
+
+// replaceLeaf removes leaf, makes a link of another name, and renames that, as ln -sfn does.
+func replaceLeaf(ctx context.Context, dir nodes.LinkDir, target string) syscall.Errno {
+	errno := dir.Remove(ctx, leafLink) // it writes nothing; where links are refused, the reason names leaf
+	if errno != 0 {
+		return errno
+	}
+	errno = dir.Symlink(ctx, target, newLeaf)
+	if errno != 0 {
+		return errno
+	}
+	errno = dir.Rename(ctx, newLeaf, leafLink, 0) // it replaces a leaf that is back
+	if errno != 0 {
+		_ = dir.Remove(ctx, newLeaf)
+	}
+	return errno
 }
 
 // explain adds to a refusal the reason that last-error gives.
@@ -168,13 +174,17 @@ func (f *FS) explain(at string, err error) error {
 		return err
 	}
 	text, readErr := iofs.ReadFile(f, path.Join(path.Dir(at), "last-error"))
-	_, reason, ok := strings.Cut(strings.TrimSpace(string(text)), " ") // the time
-	if readErr != nil || !ok {
+	if readErr != nil {
 		return err
 	}
-	what, why, ok := strings.Cut(reason, ": ")
-	if ok && path.Base(what) == path.Base(at) {
-		reason = why
+	line := strings.TrimSpace(string(text))
+	_, reason, hasTime := strings.Cut(line, " ")
+	if !hasTime {
+		return err
+	}
+	subject, rest, hasSubject := strings.Cut(reason, ": ")
+	if hasSubject && path.Base(subject) == path.Base(at) {
+		reason = rest
 	}
 	return fmt.Errorf("%s: %s", at, reason)
 }

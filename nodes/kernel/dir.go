@@ -41,6 +41,7 @@ type dirInode struct {
 
 func (d *dirInode) node() nodes.Node { return d.dir }
 
+// Lookup answers LOOKUP.
 func (d *dirInode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	door := d.door()
 	door.countRequest()
@@ -100,6 +101,7 @@ func (d *dirInode) Symlink(
 	return d.Lookup(ctx, name, out)
 }
 
+// Unlink removes a link of a nodes.LinkDir.
 func (d *dirInode) Unlink(ctx context.Context, name string) syscall.Errno {
 	links, ok := d.dir.(nodes.LinkDir)
 	if ok {
@@ -119,6 +121,7 @@ func (d *dirInode) Rename(
 	return nodes.DenyName(d.dir, name, "rename")
 }
 
+// Create is refused, as are the requests below it.
 func (d *dirInode) Create(
 	_ context.Context, name string, _, _ uint32, _ *fuse.EntryOut,
 ) (*fusefs.Inode, fusefs.FileHandle, uint32, syscall.Errno) {
@@ -283,6 +286,7 @@ func (l *dirHandle) Seekdir(ctx context.Context, off uint64) syscall.Errno {
 	return 0
 }
 
+// Releasedir drops the list.
 func (l *dirHandle) Releasedir(context.Context, uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,8 +29,12 @@ type rootInode struct {
 // New returns a door to the nodes of a mount.
 func New(root *nodes.RootDir) *Door {
 	d := &Door{root: root}
-	d.inode = &rootInode{dirInode{dir: root}, d}
-	d.inodes.init(int(min(maxNodes, root.View().Memory.Size()/nodeShare)), pruneRest)
+	d.inode = &rootInode{
+		dirInode: dirInode{dir: root},
+		door:     d,
+	}
+	share := root.View().Memory.Size() / nodeShare
+	d.inodes.init(int(min(maxNodes, share)), pruneRest)
 	d.last.Store(time.Now().UnixNano())
 	return d
 }

@@ -50,17 +50,19 @@ func (i *inode) openFile(ctx context.Context, f nodes.File, flags uint32) (nodes
 	return h, errno
 }
 
+// Open opens the file. The kernel caches only files that stand for one content.
 func (f *fileInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle, uint32, syscall.Errno) {
 	h, errno := f.openFile(ctx, f.file, flags)
 	if errno != 0 {
 		return nil, 0, errno
 	}
-	handle := fileHandle{&f.inode, h}
-	lines, ok := h.(nodes.WriteHandle)
-	if ok {
-		return &writeHandle{handle, lines}, fuse.FOPEN_DIRECT_IO, 0
+	handle := fileHandle{inode: &f.inode, handle: h}
+	lines, isWritable := h.(nodes.WriteHandle)
+	if isWritable {
+		opened := &writeHandle{fileHandle: handle, lines: lines}
+		return opened, fuse.FOPEN_DIRECT_IO, 0
 	}
-	if f.file.Stability() == nodes.Growing { // it stands for one content
+	if f.file.Stability() == nodes.Growing {
 		return &handle, readOnlyFlags | fuse.FOPEN_KEEP_CACHE, 0
 	}
 	return &handle, readOnlyFlags | fuse.FOPEN_DIRECT_IO, 0
@@ -91,7 +93,8 @@ func (e *entryInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle,
 		return nil, 0, errno
 	}
 	e.store(ctx, h.(*nodes.EntryHandle))
-	return &fileHandle{&e.inode, h}, readOnlyFlags | fuse.FOPEN_KEEP_CACHE, 0
+	opened := &fileHandle{inode: &e.inode, handle: h}
+	return opened, readOnlyFlags | fuse.FOPEN_KEEP_CACHE, 0
 }
 
 // storeLimit is the largest entry that store sends to the kernel, in bytes: the size of one read.
@@ -143,7 +146,11 @@ func (s *sourceInode) Open(ctx context.Context, flags uint32) (fusefs.FileHandle
 	if before != nil && *before == now {
 		fuseFlags |= fuse.FOPEN_KEEP_CACHE
 	}
-	return &sourceHandle{fileHandle{&s.inode, h}, source}, fuseFlags, 0
+	opened := &sourceHandle{
+		fileHandle: fileHandle{inode: &s.inode, handle: h},
+		source:     source,
+	}
+	return opened, fuseFlags, 0
 }
 
 // fileHandle is an open file.
@@ -167,6 +174,7 @@ func (h *fileHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.Rea
 	return fuse.ReadResultVector([][]byte{dest[:n]}), 0
 }
 
+// Release closes the handle.
 func (h *fileHandle) Release(context.Context) syscall.Errno {
 	h.handle.Close()
 	h.inode.door().open.Add(-1)

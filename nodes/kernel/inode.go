@@ -86,8 +86,8 @@ type openedHandle interface {
 	open() nodes.Handle
 }
 
-// Getattr returns the current attributes. Those of the version that a handle shows are for files of
-// one version: the kernel asks for a name's attributes by any open handle.
+// Getattr returns the current attributes. A handle's version has attributes of its own only if the
+// file has one version: the kernel asks for a name's attributes by any open handle.
 func (i *inode) Getattr(ctx context.Context, fh fusefs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	n := i.node()
 	var a nodes.Attr
@@ -187,6 +187,7 @@ type linkInode struct {
 
 func (l *linkInode) node() nodes.Node { return l.link }
 
+// Readlink answers READLINK with the target of now.
 func (l *linkInode) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
 	target, err := l.link.Target(ctx)
 	if err != nil {

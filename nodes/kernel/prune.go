@@ -74,7 +74,7 @@ func (c *inodeLimit) addMiss(dir *fusefs.Inode, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.misses) < maxMisses {
-		c.misses = append(c.misses, miss{dir, name})
+		c.misses = append(c.misses, miss{dir: dir, name: name})
 	}
 	if len(c.misses) >= missBatch+freshMisses {
 		c.wake()

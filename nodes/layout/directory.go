@@ -209,15 +209,30 @@ func (d Recent) Find(ctx context.Context, name string, known bool) (_ LinkEntry,
 			return LinkEntry{}, err
 		}
 	}
-	rank, _, _ := strings.Cut(name, "-")
-	i, err := strconv.Atoi(rank)
-	if err == nil && 1 <= i && i <= len(infos) && recentName(infos, i-1) == name {
-		info := infos[i-1]
-		if !known || d.Listing.IsCurrent(info) {
-			return linkTo(name, info), nil
-		}
+	info := findRecent(infos, name)
+	if info == nil {
+		return LinkEntry{}, errNotRecent
 	}
-	return LinkEntry{}, fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+	if known && !d.Listing.IsCurrent(info) {
+		return LinkEntry{}, errNotRecent
+	}
+	return linkTo(name, info), nil
+}
+
+// errNotRecent means that a name is in no list of recent sessions.
+var errNotRecent = fmt.Errorf("%w: not among the recent ones", sessioncore.ErrNotFound)
+
+// findRecent returns the session of a link's name, nil for none.
+func findRecent(infos []*listing.Info, name string) *listing.Info {
+	rank, _, _ := strings.Cut(name, "-")
+	n, err := strconv.Atoi(rank)
+	if err != nil || n < 1 || n > len(infos) {
+		return nil
+	}
+	if recentName(infos, n-1) != name {
+		return nil
+	}
+	return infos[n-1]
 }
 
 // recentName returns the name of the link to infos[i].

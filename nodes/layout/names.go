@@ -67,13 +67,16 @@ func FindPathName(s *sessioncore.Snapshot, branch *sessioncore.Branch, name stri
 	entries := branch.Entries()
 	number, _, _ := strings.Cut(name, "-")
 	n, err := strconv.ParseUint(number, 10, 31)
-	if err == nil && n >= 1 && n <= uint64(len(entries)) {
-		place := int(n) - 1
-		if PathName(s, place, entries[place]) == name {
-			return entries[place], s.Confirm(context.Background(), entries[place])
-		}
+	isNumber := err == nil && n >= 1 && n <= uint64(len(entries))
+	if !isNumber {
+		return sessioncore.NoEntry, fmt.Errorf("%w: %q", sessioncore.ErrNotFound, name)
 	}
-	return sessioncore.NoEntry, fmt.Errorf("%w: %q", sessioncore.ErrNotFound, name)
+	place := int(n) - 1
+	e := entries[place]
+	if PathName(s, place, e) != name {
+		return sessioncore.NoEntry, fmt.Errorf("%w: %q", sessioncore.ErrNotFound, name)
+	}
+	return e, s.Confirm(context.Background(), e)
 }
 
 // Names in search/, and in the directory of a query.
@@ -187,7 +190,10 @@ type Nesting struct{ Levels, Bytes int32 }
 // Below returns the place of a directory of that name in the one at n; ok is false where the
 // stretch ends, so that the name is a link to the start of another one.
 func (n Nesting) Below(name string) (below Nesting, ok bool) {
-	below = Nesting{n.Levels + 1, n.Bytes + int32(len(name)) + 1}
+	below = Nesting{
+		Levels: n.Levels + 1,
+		Bytes:  n.Bytes + int32(len(name)) + 1,
+	}
 	return below, below.Levels <= maxNesting && below.Bytes <= maxNestingBytes+1
 }
 
@@ -215,12 +221,12 @@ func StretchStarts(s *sessioncore.Snapshot) (starts []sessioncore.Entry) {
 	push := func(entries []sessioncore.Entry, in Nesting) {
 		for _, e := range entries {
 			name := TreeName(s, e)
-			at, ok := in.Below(name)
-			if !ok {
+			at, isWithin := in.Below(name)
+			if !isWithin {
 				at, _ = Nesting{}.Below(name)
 				starts = append(starts, e)
 			}
-			stack = append(stack, place{e, at})
+			stack = append(stack, place{entry: e, at: at})
 		}
 	}
 	push(tree.Roots(), Nesting{})
@@ -303,8 +309,12 @@ func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, err
 	return snap.FindBeginning(name)
 }
 
-// branchNamed finds the entry at the end of a branch: <id>, .by-id/<id> or current; or the entry of
-// a name in its path/. Before the first entry there is no current branch.
+// branchNamed finds the entry that the parts of a path below branches/ name. Before the first entry
+// there is no current branch.
+//
+//	a1b2, .by-id/a1b2                 the end of the branch
+//	current                           the leaf
+//	current/path/0003-assistant-a1b2  an entry on the branch
 func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entry, err error) {
 	fixed := []string{CurrentBranch}
 	if len(parts) > 1 && parts[0] == BranchIDs {
@@ -312,7 +322,8 @@ func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entr
 		parts = parts[1:]
 	}
 	inPath := len(parts) == 3 && parts[1] == BranchPath
-	if len(parts) != 1 && !inPath || parts[0] == BranchIDs {
+	isBranch := len(parts) == 1 || inPath
+	if !isBranch || parts[0] == BranchIDs {
 		return sessioncore.NoEntry, ErrNoReference
 	}
 	if fixed != nil && parts[0] == CurrentBranch {
@@ -346,14 +357,20 @@ func belowSession(target string) []string {
 	for len(parts) > 0 && parts[0] == "." {
 		parts = parts[1:]
 	}
-	if !strings.HasPrefix(target, "/") && (len(parts) == 0 || parts[0] != "..") {
+	isAbsolute := strings.HasPrefix(target, "/")
+	goesUp := len(parts) > 0 && parts[0] == ".."
+	if !isAbsolute && !goesUp {
 		return parts
 	}
-	at := len(parts)
+	begin := len(parts)
 	for i, part := range parts {
-		if slices.Contains(places, part) && (i+1 < len(parts) || part == Tree) {
-			at = i
+		if !slices.Contains(places, part) {
+			continue
+		}
+		isLast := i == len(parts)-1
+		if !isLast || part == Tree {
+			begin = i
 		}
 	}
-	return parts[at:]
+	return parts[begin:]
 }

@@ -85,11 +85,13 @@ func (l *acceptedLines) set(size int64, tail []byte) {
 func (l *acceptedLines) readTail(p []byte, off int64) (n int, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n = int(max(min(int64(len(p)), l.size-off), 0))
+	left := max(l.size-off, 0)
+	n = int(min(int64(len(p)), left))
+	tailBegin := l.size - int64(len(l.tail))
 	for i := range p[:n] {
-		at := off + int64(i) - l.size + int64(len(l.tail))
-		if at >= 0 {
-			p[i] = l.tail[at]
+		at := off + int64(i)
+		if at >= tailBegin {
+			p[i] = l.tail[at-tailBegin]
 		}
 	}
 	return n, l.size
@@ -142,8 +144,10 @@ func (l *acceptedLines) write(r *request, data []byte, off int64) int {
 	}
 	l.emptied = time.Time{}
 	tail := append(l.tail, data[:n]...)
-	l.set(l.size+int64(n), bytes.Clone(tail[max(len(tail)-tailSize, 0):]))
-	if errno != 0 || n == len(data) && data[n-1] == '\n' {
+	dropped := max(len(tail)-tailSize, 0)
+	l.set(l.size+int64(n), bytes.Clone(tail[dropped:]))
+	isComplete := n == len(data) && data[n-1] == '\n'
+	if errno != 0 || isComplete {
 		l.end()
 	}
 	r.check(errno)

@@ -157,31 +157,37 @@ func (r *request) list(dir *handledNode, age time.Duration) (*fileVersion, sysca
 		return time.Since(v.made) < age
 	}
 	return r.version(dir, good, func(v *fileVersion) syscall.Errno {
-		in := r.dir(dir)
-		errno := nodes.OpenDir(r.ctx, in)
-		if errno != 0 {
-			return errno
-		}
-		held, errno := nodes.ListDir(r.ctx, in)
-		if errno != 0 {
-			return errno
-		}
-		v.names = make([]listedName, len(held.Items))
-		v.close = held.Close
-		sum := uint64(1)
-		for i, it := range held.Items {
-			v.names[i] = listedName{dir.ID.child(it.Name), it}
-			sum += v.names[i].id.number() + uint64(it.Kind)
-		}
-		slices.SortFunc(v.names, func(a, b listedName) int {
-			return bytes.Compare(a.id[:], b.id[:])
-		})
-		before := dir.sum.Swap(sum)
-		if before != 0 && before != sum {
-			dir.changed.Store(v.made.UnixNano()) // clients keep a listing until the times of the directory change
-		}
-		return 0
+		return r.fillListing(dir, v)
 	})
+}
+
+// fillListing lists a directory in a version, in the order of ids, and notes a change of the names.
+func (r *request) fillListing(dir *handledNode, v *fileVersion) syscall.Errno {
+	in := r.dir(dir)
+	errno := nodes.OpenDir(r.ctx, in)
+	if errno != 0 {
+		return errno
+	}
+	held, errno := nodes.ListDir(r.ctx, in)
+	if errno != 0 {
+		return errno
+	}
+	v.names = make([]listedName, len(held.Items))
+	v.close = held.Close
+	sum := uint64(1)
+	for i, it := range held.Items {
+		id := dir.ID.child(it.Name)
+		v.names[i] = listedName{id: id, item: it}
+		sum += id.number() + uint64(it.Kind)
+	}
+	slices.SortFunc(v.names, func(a, b listedName) int {
+		return bytes.Compare(a.id[:], b.id[:])
+	})
+	before := dir.sum.Swap(sum)
+	if before != 0 && before != sum {
+		dir.changed.Store(v.made.UnixNano()) // clients keep a listing until the times of the directory change
+	}
+	return 0
 }
 
 // startingAt returns the names of a listing from the first one on whose id is not below prefix.

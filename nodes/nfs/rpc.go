@@ -272,16 +272,18 @@ func (r *request) failed(s uint32) failure {
 
 // check ends the request where errno is not 0. A handle that leads nowhere is stale.
 func (r *request) check(errno syscall.Errno) {
-	if r.resolving && (errno == syscall.ENOENT || errno == syscall.ENOTDIR) {
+	if errno == 0 {
+		return
+	}
+	isMissing := errno == syscall.ENOENT || errno == syscall.ENOTDIR
+	if r.resolving && isMissing {
 		errno = syscall.ESTALE
 	}
-	if errno != 0 {
-		s, ok := statuses[errno]
-		if !ok {
-			s = nfsIO
-		}
-		panic(r.failed(s))
+	s, isKnown := statuses[errno]
+	if !isKnown {
+		s = nfsIO
 	}
+	panic(r.failed(s))
 }
 
 // require ends the request with errno unless ok is true.
