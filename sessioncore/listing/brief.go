@@ -23,7 +23,8 @@ func (l *Listing) SetBrief() { l.isBrief = true }
 // call for the directory. Callers must hold l.mu.
 func (l *Listing) treeRows(ctx context.Context, v KeyTable, key string, known bool) (rows, error) {
 	last := &l.tree
-	if known && last.rows != nil && last.view == v && last.key == key {
+	isLast := last.rows != nil && last.view == v && last.key == key
+	if known && isLast {
 		return last.rows, nil
 	}
 	nameless, err := l.refreshTree(ctx, v, key)
@@ -79,7 +80,7 @@ type treeDirectory struct {
 }
 
 // refreshTree is refresh for the sessions in the directory of a key of a tree. It returns rows without names
-// for other sessions, of which a brief listing reads only the place and the start. Callers must hold l.mu.
+// for other sessions: a brief listing reads only their places and starts. Callers must hold l.mu.
 func (l *Listing) refreshTree(ctx context.Context, v KeyTable, key string) (nameless rows, err error) {
 	if !l.isBrief {
 		return nil, l.refresh(ctx, unread)
@@ -138,8 +139,8 @@ func (l *Listing) readStarts(ctx context.Context) error {
 	return err
 }
 
-// starts returns the result of read for each file: an Info of which a list needs more, or nil. It calls read
-// on several goroutines.
+// starts returns the result of read for each file: an incomplete Info, or nil. It calls read on several
+// goroutines.
 func (l *Listing) starts(ctx context.Context, files []*sessionFile, read func(*sessionFile) *Info) ([]*Info, error) {
 	starts := make([]*Info, len(files))
 	err := storage.Parallel(len(files), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
@@ -149,8 +150,8 @@ func (l *Listing) starts(ctx context.Context, files []*sessionFile, read func(*s
 	return starts, err
 }
 
-// readBriefly calls read for each file, and returns its Infos. Files for which it returns nil are read as for
-// a list, and are not in the result. Callers must hold l.mu.
+// readBriefly calls read for each file, and returns its Infos. Files without one are read as for a list, and
+// are not in the result. Callers must hold l.mu.
 func (l *Listing) readBriefly(ctx context.Context, files []*sessionFile, read func(*sessionFile) *Info) (infos []*Info, err error) {
 	starts, err := l.starts(ctx, files, read)
 	if err != nil {

@@ -152,16 +152,19 @@ func (l *Listing) readInfo(f *sessionFile, before *Info) (*Info, storage.Stat, e
 		return nil, st, err
 	}
 	_, isConverted := obj.(sessioncore.Converted)
-	if info.Title == "" && info.asked == "" && !isConverted {
+	isNameless := info.Title == "" && info.asked == ""
+	if isNameless && !isConverted {
 		info.asked = requestInCut(obj, prefix, size)
 	}
 	info.Size = size
 	l.complete(info, f, st)
-	if info.flags&(infoSlot|infoOperator) == 0 && isPi(l.store.Program(f.name), prefix) {
-		err := l.readPi(obj, st, info, before)
-		if err != nil {
-			return nil, st, err
-		}
+	mayBePi := info.flags&(infoSlot|infoOperator) == 0
+	if !mayBePi || !isPi(l.store.Program(f.name), prefix) {
+		return info, st, nil
+	}
+	err = l.readPi(obj, st, info, before)
+	if err != nil {
+		return nil, st, err
 	}
 	return info, st, nil
 }
@@ -201,7 +204,7 @@ func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Sta
 // maxHeader bounds a listed header and a slot before it. Lists in it grow.
 const maxHeader = 64 << 10
 
-// parseLong is parseInfo for a file whose header is longer than the prefix. It parses the first line alone, or
+// parseLong is parseInfo for a file with a longer header than the prefix. It parses the first line alone, or
 // the first two if one is a title slot, so the Info has no messages.
 func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
 	_, isConverted := obj.(sessioncore.Converted)
@@ -268,30 +271,42 @@ func (i *Info) name() string {
 // ForkOf reports whether the session's parentSession names another one, by id or file name.
 func (i *Info) ForkOf(other *Info) bool {
 	key := parentKey(i.Parent)
-	return key != "" && other != i && (key == other.ID || key == other.file.base())
+	if key == "" || other == i {
+		return false
+	}
+	return key == other.ID || key == other.file.base()
 }
 
 // DisplayName returns the display name of a session, also of one that the client does not list, and
 // the unshortened text. By default that is the file's name.
 func DisplayName(snap *sessioncore.Snapshot, name string) (short, full string) {
-	info := NewInfo(name, storage.Stat{}, "")
-	prefix := make([]byte, min(prefixSize, snap.Stat().Size))
-	err := storage.ReadFull(snap, prefix, 0)
-	if err == nil {
-		parsed := parseInfo(prefix)
-		if parsed != nil {
-			parsed.file = info.file
-			info = parsed
-		}
-		if info.asked == "" {
-			info.asked = requestInCut(snap, prefix, snap.Stat().Size)
-		}
-	}
+	info := infoOf(snap, name)
 	title, err := snap.Title()
-	if err == nil && snap.Dialect().TitleEntry && title != "" {
+	hasEntry := err == nil && snap.Dialect().TitleEntry
+	if hasEntry && title != "" {
 		info.Title = title
 	}
 	return info.DisplayName(), info.name()
+}
+
+// infoOf returns the Info of a snapshot by its prefix, as far as that can be read.
+func infoOf(snap *sessioncore.Snapshot, name string) *Info {
+	info := NewInfo(name, storage.Stat{}, "")
+	size := snap.Stat().Size
+	prefix := make([]byte, min(prefixSize, size))
+	err := storage.ReadFull(snap, prefix, 0)
+	if err != nil {
+		return info
+	}
+	parsed := parseInfo(prefix)
+	if parsed != nil {
+		parsed.file = info.file
+		info = parsed
+	}
+	if info.asked == "" {
+		info.asked = requestInCut(snap, prefix, size)
+	}
+	return info
 }
 
 // displayText returns the first line of a text without control characters. A line of more than limit
@@ -309,7 +324,8 @@ func displayText(text string, limit int) string {
 		char := rest[:n]
 		rest = rest[n:]
 		isBlank := rawjson.TrimSpace(string(char)) == ""
-		if unicode.IsControl(r) || isBlank && count == 0 {
+		isLeading := isBlank && count == 0
+		if unicode.IsControl(r) || isLeading {
 			continue
 		}
 		if count == limit {

@@ -29,8 +29,8 @@ const (
 // rows are the sorted rows of a table, or a part of them.
 type rows []keyRow
 
-// keyRow is a session under one of its keys. In a tree that is its directory, in which each / is a
-// NUL, so that a directory's own sessions sort before its subdirectories.
+// keyRow is a session under one of its keys. The key in a tree is its directory with NULs for slashes,
+// so that a directory's own sessions sort before its subdirectories.
 type keyRow struct {
 	key  string
 	name string // of the link in a tree
@@ -194,18 +194,27 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 		w.key = key
 	}
 	found, err := l.find(ctx, w)
-	if err != nil || found[0].flags&infoPi == 0 {
-		return found, err
+	if err != nil {
+		return nil, err
 	}
-	// pi prefers a session with exactly this id: ids that users choose can begin others.
-	at := slices.IndexFunc(found, func(i *Info) bool {
-		return i.ID == key
-	})
-	if at > 0 {
-		exact := found[at]
-		found = slices.Insert(slices.Delete(found, at, at+1), 0, exact)
+	isPi := found[0].flags&infoPi != 0
+	if isPi { // it prefers a session with exactly this id: ids that users choose can begin others
+		found = exactFirst(found, key)
 	}
 	return found, nil
+}
+
+// exactFirst moves the session with exactly this id to the beginning.
+func exactFirst(found []*Info, id string) []*Info {
+	at := slices.IndexFunc(found, func(i *Info) bool {
+		return i.ID == id
+	})
+	if at <= 0 {
+		return found
+	}
+	exact := found[at]
+	found = slices.Delete(found, at, at+1)
+	return slices.Insert(found, 0, exact)
 }
 
 // byID returns the session with exactly this id, except for one file.

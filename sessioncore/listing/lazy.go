@@ -15,8 +15,8 @@ import (
 // This file finds sessions by the names and times of their files, and reads no more files than the
 // answer needs (docs/design.md section 5, Lists).
 
-// SetNamed tells the files whose names are the ids of their sessions, which no record can change. It
-// must be called before l is used.
+// SetNamed sets the function that knows the files with names that are the ids of their sessions; no record
+// can change these. It must be called before l is used.
 func (l *Listing) SetNamed(isNamed func(file string) bool) { l.isNamed = isNamed }
 
 // Placed returns all sessions as Sessions does, the last modified first. For a brief listing it reads only the
@@ -110,10 +110,17 @@ func (l *Listing) byNames(ctx context.Context, w wanted) (found []*Info, isAll b
 	}
 	found = matching(files, w.fits)
 	isUUID := len(key) == uuidSize && isHexID(key)
+	isAlone := len(found) == 1
 	isCertain := func(i *Info) bool {
 		hasKey := i.file.mayHave(key)
 		isWhole := strings.ToLower(i.ID) == key
-		return hasKey && len(found) == 1 || isWhole && (hasKey || isUUID)
+		switch {
+		case hasKey && isAlone:
+			return true
+		case isWhole:
+			return hasKey || isUUID
+		}
+		return false
 	}
 	return found, isAll || slices.ContainsFunc(found, isCertain), nil
 }
@@ -175,14 +182,23 @@ func (f *sessionFile) idByName() string {
 // isHexID reports whether a text in lower case is a UUID, or hexadecimal digits alone.
 func isHexID(text string) bool {
 	for i, c := range []byte(text) {
-		isHyphen := len(text) == uuidSize && (i == 8 || i == 13 || i == 18 || i == 23)
-		isDigit := '0' <= c && c <= '9' || 'a' <= c && c <= 'f'
-		if isHyphen != (c == '-') || !isHyphen && !isDigit {
+		isHyphen := len(text) == uuidSize && slices.Contains(uuidHyphens, i)
+		if isHyphen {
+			if c != '-' {
+				return false
+			}
+			continue
+		}
+		isDigit := strings.IndexByte("0123456789abcdef", c) >= 0
+		if !isDigit {
 			return false
 		}
 	}
 	return true
 }
+
+// uuidHyphens are the places of hyphens in a UUID.
+var uuidHyphens = []int{8, 13, 18, 23}
 
 // firstBatch is the number of files that NewestFirst reads first, enough for a screen. Batches grow.
 const firstBatch = 64
@@ -211,29 +227,33 @@ func (l *Listing) inBatches(ctx context.Context, read func([]timedFile) ([]*Info
 			yield(nil, err)
 			return
 		}
-		files := l.timedFiles()
-		var waiting []*Info // read, and not yielded yet
-		for n := firstBatch; len(files) > 0; n *= 2 {
-			batch := files[:min(n, len(files))]
-			files = files[len(batch):]
-			infos, err := read(batch)
-			if err != nil {
-				yield(nil, err)
+		yieldBatches(l.timedFiles(), read, yield)
+	}
+}
+
+// yieldBatches is inBatches for files, the latest first. Each batch is twice as long as the one before it.
+func yieldBatches(files []timedFile, read func([]timedFile) ([]*Info, error), yield func(*Info, error) bool) {
+	var waiting []*Info // read, and not yielded yet
+	for n := firstBatch; len(files) > 0; n *= 2 {
+		batch := files[:min(n, len(files))]
+		files = files[len(batch):]
+		infos, err := read(batch)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		waiting = append(waiting, infos...)
+		slices.SortFunc(waiting, (*Info).compare)
+		certain := len(waiting)
+		if len(files) > 0 {
+			certain = files[0].behind(waiting)
+		}
+		for _, i := range waiting[:certain] {
+			if !yield(i, nil) {
 				return
 			}
-			waiting = append(waiting, infos...)
-			slices.SortFunc(waiting, (*Info).compare)
-			certain := len(waiting)
-			if len(files) > 0 {
-				certain = files[0].behind(waiting)
-			}
-			for _, i := range waiting[:certain] {
-				if !yield(i, nil) {
-					return
-				}
-			}
-			waiting = waiting[certain:]
 		}
+		waiting = waiting[certain:]
 	}
 }
 
@@ -272,8 +292,10 @@ func (l *Listing) timedFiles() (files []timedFile) {
 // turns out to have.
 func (f timedFile) behind(sorted []*Info) int {
 	n := slices.IndexFunc(sorted, func(i *Info) bool {
-		c := cmp.Compare(f.latest, i.modified())
-		return c > 0 || c == 0 && f.base() >= i.file.base()
+		if f.latest == i.modified() {
+			return f.base() >= i.file.base()
+		}
+		return f.latest > i.modified()
 	})
 	if n < 0 {
 		return len(sorted)

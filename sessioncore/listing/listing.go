@@ -140,8 +140,10 @@ func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info
 	defer l.mu.Unlock()
 	files, err := l.scan(ctx, everyFile)
 	if err == nil {
-		isEarlier := func(f *sessionFile) bool { return f.token.Modified < since }
-		err = l.readPrefixes(ctx, slices.DeleteFunc(files, isEarlier))
+		recent := slices.DeleteFunc(files, func(f *sessionFile) bool {
+			return f.token.Modified < since
+		})
+		err = l.readPrefixes(ctx, recent)
 		l.reportStrangers()
 	}
 	for f := range l.listedFiles {
@@ -158,6 +160,7 @@ func (s *Sessions) Newest(n int) []*Info {
 	return infos[:min(n, len(infos))]
 }
 
+// withoutSubagents returns the sessions without those of subagents; infos itself if there are none.
 func withoutSubagents(infos []*Info) []*Info {
 	if !slices.ContainsFunc(infos, (*Info).IsSubagent) {
 		return infos

@@ -56,7 +56,7 @@ type Child struct {
 	Name string
 }
 
-// Children returns the sessions whose parent is m, sorted by name. It reads the directories of all
+// Children returns the sessions with the parent m, sorted by name. It reads the directories of all
 // sessions, and the files of possible children.
 func (f Listings) Children(ctx context.Context, m ListedSession) ([]Child, error) {
 	return f.children(ctx, m, func(string) bool { return true })
@@ -80,8 +80,8 @@ func (f Listings) Child(ctx context.Context, m ListedSession, name string) (Chil
 	return Child{}, fmt.Errorf("%w: no child is called %q", sessioncore.ErrNotFound, name)
 }
 
-// children is Children for the sessions for which want returns true. base is the name of a session's file
-// without its directory and ending.
+// children is Children for the sessions that want accepts. base is the name of a session's file without its
+// directory and ending.
 func (f Listings) children(
 	ctx context.Context, m ListedSession, want func(base string) bool,
 ) (found []Child, err error) {
@@ -169,8 +169,8 @@ func (l *Listing) artifactSessions(name string) (found []string) {
 	return found
 }
 
-// childCandidates returns the files of the known sessions whose parentSession may mean an id or a
-// file name.
+// childCandidates returns the files of the known sessions with a parentSession that may mean an id or
+// a file name.
 func (l *Listing) childCandidates(ctx context.Context, id, name string) (found []string, err error) {
 	err = l.lock(ctx, false)
 	if err != nil {

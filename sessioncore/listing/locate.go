@@ -19,15 +19,11 @@ import (
 func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session, error) {
 	text := file
 	file, _, isAbs := names.AbsPath(text)
-	if len(text) > sessioncore.MaxPath || !isAbs || !strings.HasSuffix(file, sessioncore.FileEnding) {
+	isFile := isAbs && strings.HasSuffix(file, sessioncore.FileEnding)
+	if !isFile || len(text) > sessioncore.MaxPath {
 		return nil, fmt.Errorf("%w: %.100q is no path of a session", sessioncore.ErrNotFound, text)
 	}
-	name := ""
-	if l.nameOf != nil {
-		name = l.nameOf(file)
-	} else if rest, isBelow := strings.CutPrefix(file, l.root+"/"); isBelow {
-		name = rest
-	}
+	name := l.nameAt(file)
 	if name != "" {
 		return l.session(ctx, name)
 	}
@@ -41,6 +37,18 @@ func (l *Listing) Locate(ctx context.Context, file string) (*sessioncore.Session
 		_, rest, found = strings.Cut("/"+rest, mark)
 	}
 	return nil, fmt.Errorf("%w: %.100q is not here", sessioncore.ErrNotFound, file)
+}
+
+// nameAt returns the name of a file at an absolute path, "" if it is not in the storage.
+func (l *Listing) nameAt(file string) string {
+	if l.nameOf != nil {
+		return l.nameOf(file)
+	}
+	name, isBelow := strings.CutPrefix(file, l.root+"/")
+	if !isBelow {
+		return ""
+	}
+	return name
 }
 
 // session returns the session in the file name, or an error that wraps ErrNotFound.
@@ -73,13 +81,17 @@ func (l *Listing) sessionNamed(ctx context.Context, text, except string) (*sessi
 	}
 	s, err := l.Locate(ctx, text)
 	isFile := strings.HasSuffix(text, sessioncore.FileEnding) && len(text) <= sessioncore.MaxPath
-	if errors.Is(err, sessioncore.ErrNotFound) && isFile {
+	isMissing := errors.Is(err, sessioncore.ErrNotFound)
+	if isMissing && isFile {
 		s, err = l.locateMoved(ctx, text)
 	}
-	if err == nil && s.Name() == except {
+	if err != nil {
+		return s, err
+	}
+	if s.Name() == except {
 		return nil, fmt.Errorf("%w: %s is its own parent", sessioncore.ErrNotFound, s.Name())
 	}
-	return s, err
+	return s, nil
 }
 
 // isPath reports whether a parentSession is a path and no id.
@@ -123,12 +135,12 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 // Moved returns the current session of a file that has moved to another directory since it was read
 // or written last. The error wraps ErrNotFound if it has not.
 func (l *Listing) Moved(ctx context.Context, s *sessioncore.Session) (*sessioncore.Session, error) {
-	base := strings.TrimSuffix(path.Base(s.Name()), sessioncore.FileEnding)
-	dir, err := l.dirOf(ctx, base)
+	file := path.Base(s.Name())
+	dir, err := l.dirOf(ctx, strings.TrimSuffix(file, sessioncore.FileEnding))
 	if err != nil {
 		return nil, err
 	}
-	now, err := l.session(ctx, path.Join(dir, path.Base(s.Name())))
+	now, err := l.session(ctx, path.Join(dir, file))
 	if err != nil {
 		return nil, err
 	}

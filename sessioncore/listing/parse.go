@@ -81,7 +81,8 @@ func (p *infoParser) header() bool {
 	}
 	at := header.Member("timestamp")
 	ms, _, isTime := d.Time(at)
-	if isTime && (at.IsString() || d == sessioncore.Operator) {
+	isOwnForm := at.IsString() || d == sessioncore.Operator
+	if isTime && isOwnForm {
 		p.created = ms
 	}
 	p.ID, _ = header.Member("id").Text()
@@ -99,7 +100,11 @@ func (p *infoParser) header() bool {
 // hasSlot reports whether the first line is a title slot. Client 18.2.3 also lists files with a
 // partial slot, but no client loads them.
 func (p *infoParser) hasSlot() bool {
-	return len(p.values) > 0 && sessioncore.IsTitleSlot(p.values[0]) && bytes.HasPrefix(p.content, p.values[0])
+	if len(p.values) == 0 {
+		return false
+	}
+	first := p.values[0]
+	return sessioncore.IsTitleSlot(first) && bytes.HasPrefix(p.content, first)
 }
 
 // entries parses all values; a header or title slot has no effect.
@@ -227,10 +232,20 @@ func unescapeFragment(raw []byte) string {
 		return string(rawjson.AppendDecoded(nil, raw))
 	}
 	text := string(raw)
-	for _, escape := range [...][2]string{{`\n`, "\n"}, {`\r`, "\r"}, {`\t`, "\t"}, {`\"`, `"`}, {`\\`, `\`}} {
-		text = strings.ReplaceAll(text, escape[0], escape[1])
+	for _, escape := range clientEscapes {
+		text = strings.ReplaceAll(text, escape.sequence, escape.char)
 	}
 	return text
+}
+
+// clientEscapes are the escapes that the client replaces in a malformed string, in its order, one after
+// the other.
+var clientEscapes = []struct{ sequence, char string }{
+	{`\n`, "\n"},
+	{`\r`, "\r"},
+	{`\t`, "\t"},
+	{`\"`, `"`},
+	{`\\`, `\`},
 }
 
 // countMessageMarkers counts message types in a text, at any depth.
@@ -240,7 +255,8 @@ func countMessageMarkers(text []byte) (n int) {
 		if !found {
 			return n
 		}
-		if bytes.HasPrefix(bytes.TrimPrefix(value, []byte(" ")), []byte(`"message"`)) {
+		unspaced := bytes.TrimPrefix(value, []byte(" "))
+		if bytes.HasPrefix(unspaced, []byte(`"message"`)) {
 			n++
 		}
 		text = value
@@ -254,17 +270,17 @@ func firstMessageText(text []byte, newer bool) string {
 	fallback := ""
 	for _, at := range rolePattern.FindAllSubmatchIndex(text, -1) {
 		role := string(text[at[2]:at[3]])
-		isUser := role == "user"
-		isFallback := newer && fallback == "" && (role == "developer" || role == "assistant")
-		if !isUser && !isFallback {
-			continue
-		}
-		content := contentBehind(text[at[1]:])
-		if isUser && (content != "" || !newer) {
-			return content
-		}
-		if isFallback {
-			fallback = content
+		rest := text[at[1]:]
+		switch role {
+		case "user":
+			content := contentBehind(rest)
+			if content != "" || !newer {
+				return content
+			}
+		case "developer", "assistant":
+			if newer && fallback == "" {
+				fallback = contentBehind(rest)
+			}
 		}
 	}
 	return fallback

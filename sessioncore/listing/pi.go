@@ -42,8 +42,11 @@ func isPi(root sessioncore.Program, prefix []byte) bool {
 func isSystem(line []byte) bool {
 	line, _, _ = bytes.Cut(line, []byte("\n"))
 	role := rolePattern.FindSubmatch(line)
-	return role != nil && string(role[1]) == "system" &&
-		(bytes.Contains(line, []byte(`"sections":{`)) || bytes.Contains(line, []byte(`"toolsAdded":[`)))
+	if role == nil || string(role[1]) != "system" {
+		return false
+	}
+	hasSections := bytes.Contains(line, []byte(`"sections":{`))
+	return hasSections || bytes.Contains(line, []byte(`"toolsAdded":[`))
 }
 
 // piParser parses entries like pi's list.
@@ -154,8 +157,11 @@ func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) e
 // since, by at most piGrowth.
 func (i *Info) isNamedAt(st storage.Stat) bool {
 	isNamed := i.flags&infoPi != 0 && i.flags&infoNamed != 0
+	if !isNamed || !i.Stat.SameObject(st.Token) {
+		return false
+	}
 	growth := st.Size - i.Stat.Size
-	return isNamed && i.Stat.SameObject(st.Token) && growth >= 0 && growth <= piGrowth
+	return growth >= 0 && growth <= piGrowth
 }
 
 // readPart reads size bytes from an offset on.

@@ -79,7 +79,13 @@ const (
 
 // isOf reports whether a scan to this extent looks at a file.
 func (x extent) isOf(f *sessionFile) bool {
-	return x == everyFile || x == unread && (f.stale || f.info == nil)
+	switch x {
+	case everyFile:
+		return true
+	case unread:
+		return f.stale || f.info == nil
+	}
+	return false
 }
 
 // lock locks l, and refreshes it by the names in the directories unless known is set.
@@ -254,8 +260,12 @@ func (l *Listing) refreshFiles(ctx context.Context, files []*sessionFile) error 
 
 // unreachable reports whether a file does not exist or cannot be read. The client skips it, too.
 func unreachable(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
-		errors.Is(err, storage.ErrNotRegular) || errors.Is(err, unix.ENAMETOOLONG)
+	for _, skipped := range []error{fs.ErrNotExist, fs.ErrPermission, storage.ErrNotRegular, unix.ENAMETOOLONG} {
+		if errors.Is(err, skipped) {
+			return true
+		}
+	}
+	return false
 }
 
 // dirChanges are the changes in a directory since its last scan.
@@ -287,7 +297,10 @@ func (d *sessionDir) scan(files storage.Files, x extent, isTop bool) dirChanges 
 		return d.scanFiles(files, x)
 	}
 	items, err := storage.ListStat(files, d.name, func(item storage.Item) bool {
-		return sessioncore.IsSession(item) || isTop && isScope(item)
+		if sessioncore.IsSession(item) {
+			return true
+		}
+		return isTop && isScope(item)
 	})
 	if err != nil {
 		return dirChanges{err: err}
@@ -414,7 +427,9 @@ func (l *Listing) readPrefixBatch(ctx context.Context, batch []*sessionFile, res
 		}
 		f := batch[i]
 		before := f.info
-		read := func() (readResult, error) { return l.readPrefix(f, before), nil }
+		read := func() (readResult, error) {
+			return l.readPrefix(f, before), nil
+		}
 		result, err := storage.Await(ctx, read, func(readResult) {})
 		if err != nil {
 			return err
@@ -435,7 +450,7 @@ func (l *Listing) readAhead(files []*sessionFile) {
 	l.store.Storage().ReadAhead(names)
 }
 
-// readPrefix reads the prefix of a file, whose last Info is before. It uses nothing that l.mu guards.
+// readPrefix reads the prefix of a file with the last Info before. It uses nothing that l.mu guards.
 func (l *Listing) readPrefix(f *sessionFile, before *Info) readResult {
 	at := time.Now().UnixNano()
 	info, st, err := l.readInfo(f, before)
@@ -454,7 +469,7 @@ func (l *Listing) readPrefix(f *sessionFile, before *Info) readResult {
 	}
 }
 
-// setInfo stores the result for a file, and forgets the lists and tables in which it makes a difference.
+// setInfo stores the result for a file, and forgets the lists and tables that it changes.
 func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	old := f.info
 	f.readAt = r.at

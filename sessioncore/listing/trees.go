@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -60,11 +59,17 @@ func (v KeyTable) linkName(i *Info) string {
 	if i.Parent != "" {
 		name += " (fork)"
 	}
-	start, ok := i.startTime()
-	if ok {
-		name = start.Format([...]string{ByCwd: "2006-01-02T15-04-", ByDate: "15-04-"}[v]) + name
+	start, hasStart := i.startTime()
+	if hasStart {
+		name = start.Format(linkTimes[v]) + name
 	}
 	return names.FileName(name)
+}
+
+// linkTimes are the forms of starts in names of links: by-date/ has the date as a directory.
+var linkTimes = [...]string{
+	ByCwd:  "2006-01-02T15-04-",
+	ByDate: "15-04-",
 }
 
 // startTime returns the session's start in local time.
@@ -102,11 +107,9 @@ func (x rows) distinguish() {
 		if r.name == "" { // a row of refreshTree
 			continue
 		}
-		isLike := func(at int) bool {
-			return at >= 0 && at < len(x) && x[at].key == r.key && x[at].name == r.name
-		}
 		isDirectory := x.has(r.key + "\x00" + r.name)
-		if isLike(i-1) || isLike(i+1) || r.name == latestName || isDirectory {
+		isLink := r.name == latestName || x.hasName(i-1, r) || x.hasName(i+1, r)
+		if isDirectory || isLink {
 			shared = append(shared, i)
 		}
 	}
@@ -150,6 +153,14 @@ func dirName(child string) string {
 		return names.EscapeFirst(child)
 	}
 	return child
+}
+
+// hasName reports whether the row at an index, if there is one, is a link of r's name in r's directory.
+func (x rows) hasName(at int, r keyRow) bool {
+	if at < 0 || at >= len(x) {
+		return false
+	}
+	return x[at].key == r.key && x[at].name == r.name
 }
 
 // child returns the subdirectory of a name in a tree. In the root that may be a path of Windows.
@@ -199,15 +210,17 @@ func (x rows) find(dir, name string) (TreeEntry, bool) {
 	if name == latestName && len(own) > 0 {
 		return TreeEntry{Name: name}, true
 	}
-	child, ok := x.child(key, name)
-	if ok {
+	child, isDir := x.child(key, name)
+	if isDir {
 		return TreeEntry{Name: name, Dir: path.Join(dir, child)}, true
 	}
-	at := sort.Search(len(own), func(i int) bool { return own[i].name >= name })
-	if at < len(own) && own[at].name == name {
-		return TreeEntry{Name: name, file: own[at].file}, true
+	at, isLink := slices.BinarySearchFunc(own, name, func(r keyRow, name string) int {
+		return strings.Compare(r.name, name)
+	})
+	if !isLink {
+		return TreeEntry{}, false
 	}
-	return TreeEntry{}, false
+	return TreeEntry{Name: name, file: own[at].file}, true
 }
 
 // TreeList returns the entries of a directory of a tree, unsorted.
