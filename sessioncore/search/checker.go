@@ -70,7 +70,8 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 
 // Title implements Checker. A title has no role, tool or model.
 func (c *checker) Title(title rawjson.Value, at time.Time) (line string, ok bool) {
-	if !title.IsString() || !c.inTime(at) || c.q.role != "" || c.q.model != nil {
+	isOfEntries := c.q.role != "" || c.q.model != nil
+	if isOfEntries || !title.IsString() || !c.inTime(at) {
 		return "", false
 	}
 	c.reset()
@@ -177,13 +178,19 @@ const beginning = 1 << 10
 // foundInBeginning checks the beginning of the text of a string. It reports whether the only word of the
 // query is there, with all of the line that is shown, so that the rest does not matter.
 func (c *checker) foundInBeginning(body []byte) bool {
-	isOneWord := len(c.q.words) == 1 && len(c.q.without) == 0 && c.q.words[0].plain != nil
-	if !isOneWord || c.isWhole || c.found[0] || len(body) < 2*beginning {
+	isOneWord := len(c.q.words) == 1 && len(c.q.without) == 0
+	if !isOneWord || c.isWhole || c.found[0] {
 		return false
 	}
-	c.decoded = rawjson.AppendDecoded(c.decoded[:0], body[:rawjson.CutPoint(body, beginning)])
-	at, _ := c.q.words[0].find(c.decoded)
-	if at < 0 || at+lineAfter+utf8.UTFMax > len(c.decoded) {
+	only := c.q.words[0]
+	if only.plain == nil || len(body) < 2*beginning {
+		return false
+	}
+	cut := rawjson.CutPoint(body, beginning)
+	c.decoded = rawjson.AppendDecoded(c.decoded[:0], body[:cut])
+	at, _ := only.find(c.decoded)
+	lineEnd := at + lineAfter + utf8.UTFMax
+	if at < 0 || lineEnd > len(c.decoded) {
 		return false
 	}
 	c.find(c.decoded)
@@ -335,7 +342,10 @@ func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 		c.message(&m)
 		c.content(s.Request(e, text), 0) // the words that called a skill
 	case sessioncore.TypeTitleChange, sessioncore.TypeSessionInfo:
-		_ = c.string(text.Member("title")) && c.string(text.Member("name"))
+		mayGoOn := c.string(text.Member("title"))
+		if mayGoOn {
+			c.string(text.Member("name"))
+		}
 	case sessioncore.TypeLabel:
 		c.string(text.Member("label"))
 	}
@@ -411,8 +421,14 @@ func (c *checker) block(v rawjson.Value, depth int) bool {
 	if depth == message.MaxDepth {
 		return true
 	}
-	return c.content(b[message.Content], depth+1) &&
-		(!b[message.Block].IsObject() || c.block(b[message.Block], depth+1))
+	if !c.content(b[message.Content], depth+1) {
+		return false
+	}
+	inner := b[message.Block]
+	if !inner.IsObject() {
+		return true
+	}
+	return c.block(inner, depth+1)
 }
 
 // document checks the text or the blocks of a document.
@@ -428,16 +444,15 @@ func (c *checker) scalars(v rawjson.Value) bool {
 	var s rawjson.Scanner
 	for i := 0; i < len(v); {
 		end := i + 1
-		b := v[i]
-		switch {
-		case b == '"':
+		switch v[i] {
+		case '"':
 			end, _ = s.SkipString(v, i+1)
 			after := rawjson.SkipSpace(v, end)
 			isKey := after < len(v) && v[after] == ':'
 			if !isKey && !c.piece(v[i:end]) {
 				return false
 			}
-		case b == '-' || b >= '0' && b <= '9':
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			end, _ = s.SkipNumber(v, i)
 			if !c.piece(v[i:end]) {
 				return false

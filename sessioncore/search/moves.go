@@ -120,14 +120,23 @@ func beginsName(b []byte, at int) bool {
 		return true
 	}
 	before := b[at-1]
-	isEscape := at > 1 && b[at-2] == '\\' && (before == 'n' || before == 't' || before == 'r')
-	if isEscape {
-		return true // behind a newline or a tab
+	isEscaped := at > 1 && b[at-2] == '\\'
+	if isEscaped {
+		switch before {
+		case 'n', 't', 'r': // a newline or a tab
+			return true
+		}
 	}
-	isLetter := before >= 'a' && before <= 'z' || before >= 'A' && before <= 'Z'
+	isLetter := isASCIILetter(before)
 	isDigit := before >= '0' && before <= '9'
 	isSign := before == '_' || before == '-' || before == '.'
 	return !isLetter && !isDigit && !isSign
+}
+
+// isASCIILetter reports whether a byte is a letter of ASCII.
+func isASCIILetter(b byte) bool {
+	lower := b | 0x20
+	return lower >= 'a' && lower <= 'z'
 }
 
 // stringEnd returns the offset of the quote that ends a string of JSON, for a text from within the string on.
@@ -172,7 +181,11 @@ func (c *moveChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text r
 	found := ""
 	check := func(call *message.Members) {
 		shell, isShell := message.Shell(call)
-		if isShell && len(c.earlier(c.paths, shell, shell.Start(renames.WorkingDirectory{}))) > 0 {
+		if !isShell {
+			return
+		}
+		start := shell.Start(renames.WorkingDirectory{})
+		if len(c.earlier(c.paths, shell, start)) > 0 {
 			found = shell.Command
 		}
 	}

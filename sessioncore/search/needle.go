@@ -41,8 +41,8 @@ type Needle struct {
 // longestRune is the maximum size of a character in JSON: a surrogate pair of two escapes.
 const longestRune = 12
 
-// newNeedle returns the best needle of a word, or nil if there is none. A needle ends before a character whose
-// spellings differ in length, or that has other escapes than \uXXXX, and the next one begins behind it.
+// newNeedle returns the best needle of a word, or nil if there is none. A needle ends before a character with
+// spellings of several lengths, or with other escapes than \uXXXX, and the next one begins behind it.
 func newNeedle(w *word) *Needle {
 	var best *Needle
 	n := &Needle{}
@@ -137,7 +137,8 @@ func (n *Needle) choosePair() {
 			pairRarity += rarity(second, secondMask)
 		}
 		isWhole := secondMask != 0
-		if pairRarity > best && (isWhole || best == 0) {
+		isChosen := isWhole || best == 0
+		if isChosen && pairRarity > best {
 			best = pairRarity
 			n.at = i
 			n.pair = newPair(n.want[i], n.mask[i], second, secondMask)
@@ -211,7 +212,12 @@ func (n *Needle) inRaw() *Needle {
 
 // isIn reports whether decoded text has the needle.
 func (n *Needle) isIn(text []byte) bool {
-	return n.index(text) >= 0 || n.or != nil && n.or.isIn(text)
+	for alternative := n; alternative != nil; alternative = alternative.or {
+		if alternative.index(text) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // index returns the offset of the first occurrence in decoded text, or -1.
@@ -304,11 +310,13 @@ func (p *pair) at(b []byte, i int) bool {
 		return isFirst || isBackslash
 	}
 	next := b[i+1]
-	return isFirst && next&p.secondMask == p.second || isBackslash && next == p.u
+	isPair := isFirst && next&p.secondMask == p.second
+	isEscape := isBackslash && next == p.u
+	return isPair || isEscape
 }
 
-// next returns the first offset from i on at which the bytes or an escape may be, or len(b). This is the
-// hot loop: it looks at 32 offsets at once, then at 8, then at each.
+// next returns the first offset of the bytes or an escape from i on, or len(b). This is the hot loop: it
+// looks at 32 offsets at once, then at 8, then at each.
 func (p *pair) next(b []byte, i int) int {
 	n := (len(b) - i - 1) &^ 31
 	if n > 0 && cpu.X86.HasAVX2 {

@@ -94,12 +94,14 @@ func outputName(text rawjson.Value) (string, rawjson.Value) {
 
 // output returns the long results of an entry, one after the other, each once where its name is repeated.
 func (w *worker) output(file string, text rawjson.Value) (output []byte) {
+	dir := outputsOf(file)
 	before := ""
 	for len(text) > 0 && len(output) < maxOutput {
 		name, rest := outputName(text)
 		text = rest
 		if name != "" && name != before {
-			more, err := storage.ReadFile(w.s.Files, path.Join(outputsOf(file), name), int64(maxOutput-len(output)))
+			left := int64(maxOutput - len(output))
+			more, err := storage.ReadFile(w.s.Files, path.Join(dir, name), left)
 			if err == nil {
 				output = append(output, more...)
 			}

@@ -107,23 +107,19 @@ func (p *paths) below(name string) string {
 // resolve returns the clean absolute paths that a path in a call may mean.
 func (p *paths) resolve(name string) []string {
 	referred, hasAt := strings.CutPrefix(name, "@")
-	if hasAt && (strings.HasPrefix(referred, "~") || path.IsAbs(referred)) {
+	isReference := strings.HasPrefix(referred, "~") || path.IsAbs(referred)
+	if hasAt && isReference {
 		name = referred // models refer to files in this way
 	}
-	var all []string
-	inHome, hasTilde := strings.CutPrefix(name, "~")
-	if hasTilde && (inHome == "" || inHome[0] == '/' || inHome[0] == '\\') {
-		for _, home := range p.homes {
-			all = append(all, path.Join(home, strings.ReplaceAll(inHome, `\`, "/")))
-		}
-	}
 	clean, _, isAbs := names.AbsPath(name)
-	switch {
-	case isAbs:
+	if isAbs {
 		return []string{clean}
-	case p.cwd == "" || name == "":
+	}
+	all := p.inHomes(name)
+	if p.cwd == "" || name == "" {
 		return all
-	case p.windows:
+	}
+	if p.windows {
 		name = strings.ReplaceAll(name, `\`, "/")
 		drive, _, _ := strings.Cut(p.cwd[1:], "/")
 		if path.IsAbs(name) && strings.HasSuffix(drive, ":") {
@@ -131,6 +127,23 @@ func (p *paths) resolve(name string) []string {
 		}
 	}
 	return append(all, path.Join(p.cwd, name))
+}
+
+// inHomes returns a path such as ~/a/b in each home directory, none for other paths.
+func (p *paths) inHomes(name string) (all []string) {
+	inHome, hasTilde := strings.CutPrefix(name, "~")
+	if !hasTilde {
+		return nil
+	}
+	inHome = strings.ReplaceAll(inHome, `\`, "/")
+	isOfOther := inHome != "" && inHome[0] != '/' // as ~user
+	if isOfOther {
+		return nil
+	}
+	for _, home := range p.homes {
+		all = append(all, path.Join(home, inHome))
+	}
+	return all
 }
 
 // isBelow reports whether a clean path is the file or below it.

@@ -109,12 +109,14 @@ func (p *Printer) hit(h *Hit, ids map[string]string, isAround bool) {
 	between := "  "
 	behind := between
 	indent := p.widest + uniseg.StringWidth(about) + 2*len(between)
-	if p.Width > 0 && p.Width-indent < leastText {
+	isNarrow := p.Width > 0 && p.Width-indent < leastText
+	if isNarrow { // id, facts and text have a line each
 		between = "\n  "
 		behind = between
 		indent = len("  ")
 	} else {
-		between = strings.Repeat(" ", max(0, p.widest-uniseg.StringWidth(id))) + between
+		missing := max(0, p.widest-uniseg.StringWidth(id))
+		between = strings.Repeat(" ", missing) + between
 	}
 	colour := view.ColourPath
 	if isAround {
@@ -158,8 +160,12 @@ func fitCalls(calls []string, width int) string {
 	text := names.VisibleLine(calls[0])
 	for i, call := range calls[1:] {
 		more := text + callsBetween + names.VisibleLine(call)
+		needed := uniseg.StringWidth(more)
 		isLast := i == len(calls)-2
-		if uniseg.StringWidth(more) > width || !isLast && uniseg.StringWidth(more) >= width {
+		if !isLast {
+			needed++ // the ellipsis
+		}
+		if needed > width {
 			return text + ellipsis
 		}
 		text = more

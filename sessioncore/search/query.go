@@ -69,12 +69,17 @@ func (p Parser) Regexp(pattern, text string) (*Query, error) {
 		return nil, q.wrong("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	pattern = "(?m)" + pattern
-	w := &word{text: pattern, pattern: pattern, regex: regexp.MustCompile(pattern), exact: true, isPattern: true}
-	q.words = append(q.words, w)
+	q.words = append(q.words, &word{
+		text:      pattern,
+		pattern:   pattern,
+		regex:     regexp.MustCompile(pattern),
+		exact:     true,
+		isPattern: true,
+	})
 	return q.parse(text)
 }
 
-// parse parses the text of the query, whose words are there already for a regular expression.
+// parse parses the text of the query. Regexp has added the word of its regular expression before.
 func (q *Query) parse(text string) (*Query, error) {
 	if len(text) > maxQuery {
 		return nil, q.wrong("it has more than %d bytes", maxQuery)
@@ -83,27 +88,9 @@ func (q *Query) parse(text string) (*Query, error) {
 		return nil, q.wrong("it is not UTF-8")
 	}
 	used := map[string]bool{} // the keys so far
-	isFirst := true
-	rest := strings.TrimSpace(text)
-	for rest != "" {
-		isPhrase := rest[0] == '"'
-		t, behind, err := q.cut(rest)
-		if err != nil {
-			return nil, err
-		}
-		mayBeOperator := !isFirst && t.key == "" && !t.not && !isPhrase
-		if mayBeOperator {
-			err = q.checkOperator(t.text, behind)
-			if err != nil {
-				return nil, err
-			}
-		}
-		err = q.add(t, used)
-		if err != nil {
-			return nil, err
-		}
-		isFirst = false
-		rest = strings.TrimSpace(behind)
+	err := q.addTerms(strings.TrimSpace(text), used)
+	if err != nil {
+		return nil, err
 	}
 	if len(q.words) == 0 && len(used) == 0 {
 		if len(q.without) > 0 {
@@ -111,11 +98,38 @@ func (q *Query) parse(text string) (*Query, error) {
 		}
 		return nil, q.wrong("it is empty")
 	}
-	if !q.after.IsZero() && !q.before.IsZero() && !q.after.Before(q.before) {
+	hasSpan := !q.after.IsZero() && !q.before.IsZero()
+	if hasSpan && !q.after.Before(q.before) {
 		return nil, q.wrong("no time is after: and before: these dates")
 	}
 	q.needle = q.chooseNeedle()
 	return q, nil
+}
+
+// addTerms adds the terms of a text, and their keys to used.
+func (q *Query) addTerms(text string, used map[string]bool) error {
+	isFirst := true
+	for text != "" {
+		isPhrase := text[0] == '"'
+		t, behind, err := q.cut(text)
+		if err != nil {
+			return err
+		}
+		isWord := t.key == "" && !t.not && !isPhrase
+		if isWord && !isFirst {
+			err = q.checkOperator(t.text, behind)
+			if err != nil {
+				return err
+			}
+		}
+		err = q.add(t, used)
+		if err != nil {
+			return err
+		}
+		isFirst = false
+		text = strings.TrimSpace(behind)
+	}
+	return nil
 }
 
 // wrong returns an error that wraps ErrQuery.
@@ -155,14 +169,19 @@ var keys = []string{"role", "tool", "model", "title", "cwd", "agent", "after", "
 // of in: are common in text, as in id:7.
 func meantKey(word, value string) string {
 	for _, key := range keys {
-		if word == key || isSlip(word, key) && (key != "in" || value == "archive") {
+		if word == key {
+			return key
+		}
+		isLikely := key != "in" || value == "archive"
+		if isLikely && isSlip(word, key) {
 			return key
 		}
 	}
 	return ""
 }
 
-// isSlip reports whether two words differ in one letter, or in two neighbours that changed places.
+// isSlip reports whether two words differ in one letter, or in two neighbours that changed places: rol and
+// role, rloe and role. It compares the parts between the common beginning and the common end.
 func isSlip(a, b string) bool {
 	for a != "" && b != "" && a[0] == b[0] {
 		a = a[1:]
@@ -175,7 +194,10 @@ func isSlip(a, b string) bool {
 	if max(len(a), len(b)) == 1 {
 		return true
 	}
-	return len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
+	if len(a) != 2 || len(b) != 2 {
+		return false
+	}
+	return a[0] == b[1] && a[1] == b[0]
 }
 
 // cut cuts the first term off a query, which does not begin with a blank.
@@ -194,24 +216,28 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 	word, value, hasColon := strings.Cut(text[:end], ":")
 	if hasColon && text[0] != '"' {
 		t.key = meantKey(word, value)
-		if t.key != "" && t.key != word {
+	}
+	if t.key != "" {
+		if t.key != word {
 			const why = "%q is not a key; these are: %s:. Put a word into quotes that is to be found as it is"
 			return t, "", q.wrong(why, word+":", strings.Join(keys, ": "))
 		}
-		if t.key != "" {
-			text = value + text[end:]
-			end = len(value)
-		}
+		text = value + text[end:]
+		end = len(value)
 	}
-	if strings.HasPrefix(text, `"`) {
-		t.text, rest, err = q.cutPhrase(text)
-		if err == nil && t.text == "" && t.key == "" {
-			err = q.wrong("a phrase is empty")
-		}
+	isPhrase := strings.HasPrefix(text, `"`)
+	if !isPhrase {
+		t.text = text[:end]
+		return t, text[end:], nil
+	}
+	t.text, rest, err = q.cutPhrase(text)
+	if err != nil {
 		return t, rest, err
 	}
-	t.text = text[:end]
-	return t, text[end:], nil
+	if t.text == "" && t.key == "" {
+		return t, rest, q.wrong("a phrase is empty")
+	}
+	return t, rest, nil
 }
 
 // cutPhrase cuts a phrase in quotes off a text.
@@ -284,10 +310,11 @@ func (q *Query) restrict(t term) (err error) {
 // absolute returns a path below the directory of the parser, if it is relative, or below its home.
 func (p Parser) absolute(path string) string {
 	_, _, isAbs := names.AbsPath(path)
+	isInHome := path == "~" || strings.HasPrefix(path, "~/")
 	switch {
 	case isAbs:
 		return path
-	case p.Home != "" && (path == "~" || strings.HasPrefix(path, "~/")):
+	case isInHome && p.Home != "":
 		return p.Home + path[1:]
 	case p.Dir != "":
 		return filepath.Join(p.Dir, path)
@@ -343,16 +370,24 @@ func (q *Query) Checker(_ rawjson.Value, title string) Checker {
 	if q.title != nil && !q.title.isIn([]byte(title)) {
 		return nil
 	}
+	return &checker{
+		q:       q,
+		found:   make([]bool, len(q.words)),
+		overlap: q.overlap(),
+	}
+}
+
+// overlap returns the overlap of a checker's windows: the longest match of a word, -1 for a regular
+// expression, which may match any length.
+func (q *Query) overlap() int {
 	overlap := 0
 	for _, w := range slices.Concat(q.words, q.without) {
+		if w.isPattern {
+			return -1
+		}
 		overlap = max(overlap, longestFold*len(w.text))
 	}
-	for _, w := range q.words {
-		if w.isPattern {
-			overlap = -1
-		}
-	}
-	return &checker{q: q, found: make([]bool, len(q.words)), overlap: overlap}
+	return overlap
 }
 
 // chooseNeedle returns the needle of the rarest word or tool; if none has a needle, the title's, which may be on

@@ -20,9 +20,9 @@ const maxEscapes = 3
 // is searched for.
 const breaks = "\"<>;\r\n"
 
-// inRaw returns a needle in the bytes of each session that may have a call with the file, or whose
-// directory is at or below the path. It is nil if any session may. cwd is the session's directory if
-// the bytes do not have it, and header reads the header.
+// inRaw returns a needle in the bytes of each session that may have a call with the file, or that has its
+// directory at or below the path. It is nil if any session may. cwd is the session's directory if the bytes
+// do not have it, and header reads the header.
 func (t *Touched) inRaw(cwd string, header func() (rawjson.Value, error)) (n *Needle) {
 	for _, at := range t.paths() {
 		own := at.pathInRaw(cwd, header)
@@ -36,8 +36,9 @@ func (t *Touched) inRaw(cwd string, header func() (rawjson.Value, error)) (n *Ne
 
 // pathInRaw is inRaw for the path alone.
 func (t *Touched) pathInRaw(cwd string, header func() (rawjson.Value, error)) *Needle {
-	known := t.pathsIn(cwd)
-	if known.isEverywhere() || !t.needle.isInRaw() || strings.ContainsAny(t.path, breaks+`\`) {
+	mayBeAnywhere := t.pathsIn(cwd).isEverywhere()
+	hasBreak := strings.ContainsAny(t.path, breaks+`\`)
+	if mayBeAnywhere || hasBreak || !t.needle.isInRaw() {
 		return nil
 	}
 	n := t.needle.inRaw()
@@ -97,10 +98,14 @@ func (r *rawPaths) isIn(text string) bool {
 	if r.mayName(text) {
 		return true
 	}
-	for part := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(breaks, c) }) {
+	isBreak := func(c rune) bool {
+		return strings.ContainsRune(breaks, c)
+	}
+	for part := range strings.FieldsFuncSeq(text, isBreak) {
 		part = strings.TrimSpace(part)
-		_, behind, _ := strings.Cut(part, ": ")
-		if r.mayName(part) || r.mayName(behind) || r.mayName(strings.TrimPrefix(part, "- ")) {
+		_, behindColon, _ := strings.Cut(part, ": ")
+		behindBullet := strings.TrimPrefix(part, "- ")
+		if r.mayName(part) || r.mayName(behindColon) || r.mayName(behindBullet) {
 			return true
 		}
 	}
@@ -117,12 +122,16 @@ func (r *rawPaths) mayName(name string) bool {
 	if isAbs {
 		return r.pathsIn("").isNamed(name)
 	}
+	if name == "" {
+		return false
+	}
 	first := strings.TrimLeft(rest, "@~./\\")
 	end := strings.IndexAny(first, `/\:`)
 	if end >= 0 {
 		first = first[:end]
 	}
-	if name == "" || !strings.Contains(rest, "..") && !r.hasPart(first) {
+	goesUp := strings.Contains(rest, "..")
+	if !goesUp && !r.hasPart(first) {
 		return false
 	}
 	if r.session == nil {

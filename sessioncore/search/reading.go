@@ -30,19 +30,23 @@ type reading struct {
 
 // startReading starts the search of files by unused workers like w.
 func startReading(ctx context.Context, w worker, files []searchedFile) *reading {
-	r := &reading{found: make([]chan *FileHits, min(maxAhead, len(files)))}
-	r.ahead = make(chan struct{}, len(r.found))
+	slots := min(maxAhead, len(files))
+	r := &reading{
+		found: make([]chan *FileHits, slots),
+		ahead: make(chan struct{}, slots),
+	}
 	for i := range r.found {
 		r.found[i] = make(chan *FileHits, 1)
 	}
 	ctx, r.cancel = context.WithCancel(ctx)
 	r.workers, r.ctx = errgroup.WithContext(ctx)
+	work := func() (err error) {
+		defer storage.RecoverTo(&err)
+		own := w
+		return r.work(&own, files)
+	}
 	for range min(runtime.GOMAXPROCS(0), maxWorkers, len(files)) {
-		r.workers.Go(func() (err error) {
-			defer storage.RecoverTo(&err)
-			own := w
-			return r.work(&own, files)
-		})
+		r.workers.Go(work)
 	}
 	return r
 }

@@ -67,12 +67,47 @@ type Result struct {
 	Modified int64
 }
 
-// row returns the fields of a line of the table in their order. A call's prompt stands before it.
-func (r *Result) row(time, session, what, path, text, copies, prompt string) []string {
+// tableRow is a line of the table.
+type tableRow struct {
+	time    string
+	session string
+	kind    string // of the entry, or of another match
+	path    string
+	text    string
+	copies  string
+	prompt  string
+}
+
+// titles is the first line of the table.
+var titles = tableRow{
+	time:    "time",
+	session: "session",
+	kind:    "what",
+	path:    "path",
+	text:    "text",
+	copies:  "copies",
+	prompt:  "prompt",
+}
+
+// fields returns the fields of a line in their order. A call's prompt stands before it.
+func (r *Result) fields(row tableRow) []string {
 	if r.calls {
-		return []string{time, session, what, path, prompt, text, copies}
+		return []string{row.time, row.session, row.kind, row.path, row.prompt, row.text, row.copies}
 	}
-	return []string{time, session, what, path, text, copies, prompt}
+	return []string{row.time, row.session, row.kind, row.path, row.text, row.copies, row.prompt}
+}
+
+// tableRow returns the hit's line of the table.
+func (h *Hit) tableRow() tableRow {
+	return tableRow{
+		time:    h.When(),
+		session: h.Session,
+		kind:    h.What,
+		path:    h.Path(),
+		text:    h.Line,
+		copies:  strconv.Itoa(h.Copies),
+		prompt:  names.OrDash(h.Prompt),
+	}
 }
 
 // maxUnread bounds the names in a table of files that could not be searched.
@@ -81,14 +116,24 @@ const maxUnread = 100
 // Table returns results.tsv: a line for each hit, then remarks. Fields are escaped like labels
 // (docs/design.md section 2).
 func (r *Result) Table() []byte {
-	out := names.AppendLabelFields(nil, r.row("time", "session", "what", "path", "text", "copies", "prompt")...)
-	for i := range r.Hits {
-		h := &r.Hits[i]
-		fields := r.row(h.When(), h.Session, h.What, h.Path(), h.Line, strconv.Itoa(h.Copies), names.OrDash(h.Prompt))
-		out = names.AppendLabelFields(out, fields...)
+	var out []byte
+	add := func(row tableRow) {
+		out = names.AppendLabelFields(out, r.fields(row)...)
 	}
 	say := func(path, text string) {
-		out = names.AppendLabelFields(out, r.row("-", "-", "-", path, text, "-", "-")...)
+		add(tableRow{
+			time:    "-",
+			session: "-",
+			kind:    "-",
+			path:    path,
+			text:    text,
+			copies:  "-",
+			prompt:  "-",
+		})
+	}
+	add(titles)
+	for i := range r.Hits {
+		add(r.Hits[i].tableRow())
 	}
 	for i, f := range r.Unread {
 		if i == maxUnread {

@@ -154,7 +154,12 @@ func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*FileHits, 
 	}
 	g := hitCollector{count: true}
 	_, isQuery := m.(*Query)
-	w := worker{s: s, m: m, counts: true, buffer: sessioncore.ConversionBuffer{Words: isQuery}}
+	w := worker{
+		s:      s,
+		m:      m,
+		counts: true,
+		buffer: sessioncore.ConversionBuffer{Words: isQuery},
+	}
 	err = s.each(ctx, w, files, nil, g.add)
 	if err != nil {
 		return nil, nil, err
@@ -166,7 +171,11 @@ func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*FileHits, 
 // result. After an error the cache has the files that were searched.
 func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files []searchedFile) (*Result, error) {
 	known := s.memo(key)
-	now := &memo{key: key, found: make(map[string]*FileHits, len(files)), result: known.result}
+	now := &memo{
+		key:    key,
+		found:  make(map[string]*FileHits, len(files)),
+		result: known.result,
+	}
 	q, isQuery := m.(*Query)
 	isLasting := !isQuery || !q.relative // the query means the same today
 	for _, f := range files {
@@ -285,7 +294,10 @@ func (s *Searcher) size() (n int64) {
 
 // isOf reports whether it is the result of a file in a state.
 func (f *FileHits) isOf(st storage.Stat) bool {
-	return f != nil && f.Err == nil && f.token == st.Token && !st.Racy(f.readAt)
+	if f == nil || f.Err != nil {
+		return false
+	}
+	return f.token == st.Token && !st.Racy(f.readAt)
 }
 
 // hitSize is the size of a Hit without its texts, in bytes.

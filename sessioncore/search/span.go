@@ -61,19 +61,23 @@ func relativeSpan(text string, now time.Time) (Span, bool) {
 		return days(now, -1, 1, now.Location()), true
 	}
 	for ago := range 7 {
-		name := strings.ToLower(now.AddDate(0, 0, -ago).Weekday().String())
+		day := now.AddDate(0, 0, -ago)
+		name := strings.ToLower(day.Weekday().String())
 		if text == name || text == name[:3] {
 			return days(now, -ago, 1, now.Location()), true
 		}
 	}
-	number := strings.TrimSuffix(text, "d")
 	long := 1
-	if number == text {
-		number = strings.TrimSuffix(text, "w")
+	number, isSpan := strings.CutSuffix(text, "d")
+	if !isSpan {
 		long = 7
+		number, isSpan = strings.CutSuffix(text, "w")
 	}
 	n, err := strconv.ParseUint(number, 10, 16)
-	return days(now, -int(n)*long, long, now.Location()), err == nil && number != text
+	if err != nil || !isSpan {
+		return Span{}, false
+	}
+	return days(now, -int(n)*long, long, now.Location()), true
 }
 
 // days returns the span of so many days that begins some days after the day of at.

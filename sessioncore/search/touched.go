@@ -70,8 +70,8 @@ func commonEnd(a, b string) (count int) {
 	return count
 }
 
-// Elsewhere returns a matcher of the calls that name a file of the same name anywhere, and what they
-// name.
+// Elsewhere returns a matcher of the calls that name a file of the same name anywhere, and the names in
+// them.
 func (t *Touched) Elsewhere() (*Touched, *Others) {
 	others := &Others{count: map[string]int{}}
 	elsewhere := *t
@@ -96,14 +96,19 @@ func (t *Touched) With(earlier []*Touched) *Touched {
 
 // NewTouched returns the Touched of an absolute path, of POSIX or Windows.
 func NewTouched(name string) (*Touched, error) {
-	_, windows, ok := names.AbsPath(name)
-	if !ok || strings.ContainsRune(name, 0) {
+	_, windows, isAbs := names.AbsPath(name)
+	if !isAbs || strings.ContainsRune(name, 0) {
 		return nil, fmt.Errorf("not an absolute path: %q", name)
 	}
-	t := &Touched{path: foldedPath(name), windows: windows, occurs: &atomic.Bool{}}
+	t := &Touched{
+		path:    foldedPath(name),
+		windows: windows,
+		occurs:  &atomic.Bool{},
+	}
 	t.home, _ = os.UserHomeDir()
 	base := path.Base(t.path)
-	if base != "/" && !strings.HasSuffix(base, ":") {
+	isRoot := base == "/" || strings.HasSuffix(base, ":")
+	if !isRoot {
 		t.needle = newNeedle(&word{text: plainest(base), exact: !windows})
 	}
 	return t, nil
@@ -144,8 +149,8 @@ func (t *Touched) Key() string {
 }
 
 // Needle implements Matcher. The needle is the file's name, in a string with its path or one below
-// it, so that mere mentions cause no indexing. In a session whose directory is at or below the
-// path, a call need not have the name.
+// it, so that mere mentions cause no indexing. In a session of a directory at or below the path, a call
+// need not have the name.
 func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Needle, ok bool, err error) {
 	h, err := header()
 	if err != nil {
@@ -204,9 +209,15 @@ func (t *Touched) begunInTime(header func() (rawjson.Value, error)) (bool, error
 		return true, nil
 	}
 	h, err := header()
-	begin, _, ok := rawjson.ReadTimestamp(h.Member("timestamp"))
 	isFork := h.AnyOf("parentSession", "parent_session") != nil
-	return !ok || isFork || begin <= t.until.UnixMilli(), err
+	if isFork {
+		return true, err
+	}
+	begin, _, isKnown := rawjson.ReadTimestamp(h.Member("timestamp"))
+	if !isKnown {
+		return true, err
+	}
+	return begin <= t.until.UnixMilli(), err
 }
 
 // Checker implements Matcher.

@@ -33,8 +33,8 @@ func (s *Searcher) Whole(ctx context.Context, m Matcher, h *Hit) (Hit, error) {
 		defer snap.Release()
 		err = s.readWhole(m, snap, &whole)
 	}
-	isGone := errors.Is(err, sessioncore.ErrNotFound) || errors.Is(err, sessioncore.ErrNotSession) || storage.IsMissing(err)
-	if isGone {
+	switch {
+	case errors.Is(err, sessioncore.ErrNotFound), errors.Is(err, sessioncore.ErrNotSession), storage.IsMissing(err):
 		return *h, ctx.Err()
 	}
 	return whole, err

@@ -33,7 +33,7 @@ func (s *Searcher) isWithin(header func() (rawjson.Value, error)) (bool, error) 
 	return IsWithin(cwd, s.Within), nil
 }
 
-// WithID returns the sessions whose ids begin with key in any case, also those of subagents, the latest
+// WithID returns the sessions with ids that begin with key in any case, also the subagents', the latest
 // modified first. It reads the header of each session; a session without a readable one is left out.
 func (s *Searcher) WithID(ctx context.Context, key string) ([]*FileHits, error) {
 	files, err := sessionFiles(ctx, s.Files)
@@ -66,9 +66,16 @@ func (s *Searcher) foundWithID(ctx context.Context, name, key string) *FileHits 
 		return nil
 	}
 	id, _ := header.Member("id").Text()
-	begins := strings.HasPrefix(strings.ToLower(id), key) || strings.HasPrefix(strings.ToLower(names.FileName(id)), key)
-	isWithin, err := s.isWithin(func() (rawjson.Value, error) { return header, nil })
-	if err != nil || !isWithin || !begins {
+	asName := names.FileName(id)
+	hasKey := strings.HasPrefix(strings.ToLower(id), key) || strings.HasPrefix(strings.ToLower(asName), key)
+	if !hasKey {
+		return nil
+	}
+	known := func() (rawjson.Value, error) {
+		return header, nil
+	}
+	isWithin, err := s.isWithin(known)
+	if err != nil || !isWithin {
 		return nil
 	}
 	return &FileHits{Tree: s.Tree, File: name, ID: id}

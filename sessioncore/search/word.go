@@ -107,8 +107,7 @@ func needleOf(re *syntax.Regexp) (best *Needle) {
 func needleOfLiteral(re *syntax.Regexp) (best *Needle) {
 	isAnyCase := re.Flags&syntax.FoldCase != 0
 	isBreak := func(r rune) bool {
-		const lowerCase = 0x20
-		return isAnyCase && (r|lowerCase == 'k' || r|lowerCase == 's')
+		return isAnyCase && strings.ContainsRune("kKsS", r)
 	}
 	for _, text := range strings.FieldsFunc(string(re.Rune), isBreak) {
 		if isAnyCase {
@@ -135,7 +134,7 @@ func (n *Needle) rarity() int {
 	return min(n.score, n.or.rarity())
 }
 
-// better returns the rarer of two needles, of which one or both may be nil. Alternatives make a needle less rare.
+// better returns the rarer of two needles; one or both may be nil. Alternatives make a needle less rare.
 func better(a, b *Needle) *Needle {
 	if a == nil {
 		return b

@@ -20,7 +20,7 @@ import (
 )
 
 // worker searches files in one goroutine. It reads as little of each as the answer needs. A search for
-// "mutex" in a session of another agent, of which most have no such word:
+// "mutex" in a session of another agent:
 //
 //	isWithin      the header has the right directory                         a few bytes
 //	scanRaw       "mutex" is in the agent's own file                         a scan; most sessions end here
@@ -44,16 +44,20 @@ const fileTries = 3
 // file searches a file. A removed one, or one that is no session, has no hits; another error is in Err.
 func (w *worker) file(ctx context.Context, f searchedFile) *FileHits {
 	found := &FileHits{File: f.name, Tree: w.s.Tree, token: f.Token}
-	err := storage.ErrStale
-	for try := 0; try < fileTries && errors.Is(err, storage.ErrStale); try++ {
+	var err error
+	for range fileTries {
 		err = w.search(ctx, f, found)
+		if !errors.Is(err, storage.ErrStale) {
+			break
+		}
 	}
-	isSession := !errors.Is(err, sessioncore.ErrNotSession) && !errors.Is(err, storage.ErrNotRegular)
-	if err != nil && !storage.IsMissing(err) && isSession {
-		found.Err = err
-		found.Hits = nil
-		found.counted = nil
+	isNoSession := errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular)
+	if err == nil || isNoSession || storage.IsMissing(err) {
+		return found
 	}
+	found.Err = err
+	found.Hits = nil
+	found.counted = nil
 	return found
 }
 
@@ -148,7 +152,8 @@ func (w *worker) searchOnce(ctx context.Context, found *FileHits, session storag
 // that name hides the directory (docs/design.md section 1).
 func (w *worker) checkShown(ctx context.Context, found *FileHits, snap *sessioncore.Snapshot, lines []candidate) error {
 	st, err := w.s.Files.Stat(strings.TrimSuffix(found.File, sessioncore.FileEnding))
-	if err == nil && (st.Kind == storage.KindFile || st.Kind == storage.KindLink) {
+	hides := st.Kind == storage.KindFile || st.Kind == storage.KindLink
+	if err == nil && hides {
 		return nil
 	}
 	return w.check(ctx, found, snap, lines)
@@ -195,9 +200,9 @@ func (w *worker) mayHaveCall(
 	return w.scanner.has(ctx, raw, st.Size, needle)
 }
 
-// scanRaw searches the bytes of the file from which a session is converted, if it is, and the long results
-// beside it. It returns the needle with which to search the session, and whether that may have it. A session
-// that is not converted is searched by scan alone.
+// scanRaw searches the agent's own file of a converted session, and the long results beside it. It returns
+// the needle for the session, and whether that may have it. A session that is not converted is searched by
+// scan alone.
 func (w *worker) scanRaw(ctx context.Context, f searchedFile, obj storage.Object, needle *Needle) (_ *Needle, mayHave bool, err error) {
 	w.mayOutput = true
 	c, isConverted := obj.(converted)
@@ -497,10 +502,10 @@ func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *
 		step = chunkSize
 		got, err := file.ReadAt(b[have:], at)
 		isShort := have+got < len(b)
-		if isShort && (err == nil || err == io.EOF) {
-			return everywhere, nil // the file was cut meanwhile, as a read of the session will detect
-		}
 		if isShort {
+			if err == nil || err == io.EOF {
+				return everywhere, nil // the file was cut meanwhile, as a read of the session will detect
+			}
 			return nil, err
 		}
 		limit := size
