@@ -227,8 +227,8 @@ func files(patch string, is func(string) bool) (list []Change) {
 // lines before line 3, "PUT >3:" behind it, "PUT $:" at the end, and "CUT 3" removes line 3.
 var operation = regexp.MustCompile(`^(?:PUT|CUT) ([<>]?)(\d+|\$)(?:\.=(\d+))?:?$`)
 
-// anchored returns a change of which nothing is known if a patch of omp's edit in 14.9 has the file:
-// its anchors do not tell lines, and the result of the call does.
+// anchored returns a change of unknown lines if a patch of omp's edit in 14.9 has the file: its anchors
+// do not tell lines, and the result of the call does.
 func anchored(text string, is func(string) bool) []Change {
 	for line := range strings.Lines(text) {
 		path := message.AnchoredPath(line)
@@ -318,21 +318,23 @@ func (r *sectionReader) endBody() {
 // endSection adds the changes of a section of the file, those of the last lines first.
 func (r *sectionReader) endSection() {
 	r.endBody()
-	if r.isFile {
-		slices.SortStableFunc(r.section, func(a, b Change) int {
-			if a.From != b.From {
-				return a.From - b.From
-			}
-			return a.To - b.To
-		})
-		slices.Reverse(r.section)
-		r.changes = append(r.changes, r.section...)
-	}
+	section := r.section
 	r.section = nil
+	if !r.isFile {
+		return
+	}
+	slices.SortStableFunc(section, func(a, b Change) int {
+		if a.From != b.From {
+			return a.From - b.From
+		}
+		return a.To - b.To
+	})
+	slices.Reverse(section)
+	r.changes = append(r.changes, section...)
 }
 
 // operationOf returns the change of a line that operation matches, without its text. For another line it
-// returns a change of which nothing is known.
+// returns a change of unknown lines.
 func operationOf(line string) Change {
 	m := operation.FindStringSubmatch(line)
 	if m == nil {
@@ -379,7 +381,8 @@ func hunks(lines []string) (list []Change) {
 	var h hunk
 	isBehindNames := false
 	for _, line := range lines {
-		if !isBehindNames && (strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")) {
+		isName := strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")
+		if isName && !isBehindNames {
 			continue
 		}
 		if line != "" {
@@ -439,12 +442,21 @@ func (h *hunk) trimEnd() {
 // appendTo appends the change to a list, none for a hunk without lines. Lines that are only added have no
 // place: they count as added at the end of the file.
 func (h *hunk) appendTo(list []Change) []Change {
+	before := strings.Join(h.before, "\n")
 	after := strings.Join(h.after, "\n")
-	if len(h.before) > 0 {
-		return append(list, Change{Old: strings.Join(h.before, "\n"), New: after, Lines: true})
-	}
-	if len(h.after) > 0 {
-		return append(list, Change{New: after + "\n", Lines: true, From: atEnd})
+	switch {
+	case len(h.before) > 0:
+		return append(list, Change{
+			Old:   before,
+			New:   after,
+			Lines: true,
+		})
+	case len(h.after) > 0:
+		return append(list, Change{
+			New:   after + "\n",
+			Lines: true,
+			From:  atEnd,
+		})
 	}
 	return list
 }

@@ -74,8 +74,8 @@ func (m *fileMove) isBefore(other *fileMove) bool {
 // Earlier returns the paths where the file was before, the last one first, up to the first one that calls
 // name. It follows moves back from path to path: if a command moved a.go to b.go, and a later one b.go to
 // c.go, it returns b.go and a.go for c.go. It ends where a file was moved in a circle, or where no call tells
-// the path before. A file whose first call wrote all of it was moved from nowhere, and no session is searched
-// for a move.
+// the path before. If the first call wrote all of a file, it was moved from nowhere, and no session is
+// searched for a move.
 func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, error) {
 	t.left = map[string]sessioncore.Entry{}
 	hits := t.Known
@@ -177,11 +177,14 @@ func (t *Tracer) choose(ctx context.Context, file *search.Touched, m *fileMove) 
 		if err != nil {
 			return nil, err
 		}
+		isKnown := len(found.Hits) > 0
 		switch {
-		case chosen == nil || len(chosen.Hits) == 0 && len(found.Hits) > 0:
+		case chosen == nil:
 			chosen = found
-		case len(found.Hits) > 0:
+		case isKnown && len(chosen.Hits) > 0:
 			return nil, nil
+		case isKnown:
+			chosen = found
 		}
 	}
 	return chosen, nil
@@ -190,15 +193,18 @@ func (t *Tracer) choose(ctx context.Context, file *search.Touched, m *fileMove) 
 // isMoved reports whether a move may have moved the file. If its target was a directory before, the
 // move went into that directory.
 func (t *Tracer) isMoved(ctx context.Context, file *search.Touched, m *fileMove, p search.EarlierPath) (bool, error) {
-	if p.Above == "" || p.Above == file.Path() && !t.IsDirectory {
+	isFileItself := p.Above == file.Path() && !t.IsDirectory
+	if p.Above == "" || isFileItself {
 		return true, nil
 	}
 	above, err := search.NewTouched(p.Above)
 	if err != nil {
-		return false, nil
+		return false, nil // no call can name such a path
 	}
-	named, err := t.hits(ctx, above.Until(m.by.Time.Add(-time.Nanosecond)))
-	return len(named) == 0, err
+	beforeMove := m.by.Time.Add(-time.Nanosecond)
+	named, err := t.hits(ctx, above.Until(beforeMove))
+	wasDirectory := len(named) > 0
+	return !wasDirectory, err
 }
 
 // hits returns the calls that name a file.

@@ -56,7 +56,8 @@ func (p *EditPrinter) layOut() {
 		said = max(said, uniseg.StringWidth(saidOf(e)))
 	}
 	c.said = min(said, mostSaid)
-	fixed := len("~2006-01-02") + c.agent + c.entry + c.number + 3*len(" ") + 2*len("  ")
+	blanks := 3*len(" ") + 2*len("  ")
+	fixed := len("~2006-01-02") + c.agent + c.entry + c.number + blanks
 	left := p.Width/2 - fixed
 	if p.Width > 0 && left < c.said {
 		c.said = left
@@ -93,17 +94,17 @@ func (p *EditPrinter) Line(number int, text string, line Line) {
 	case p.Out.People:
 		p.forPeople(number, names.VisibleExcept(text, "\t"), line)
 	default:
-		columns := []any{"", "-", "", "", "", ""}
+		columns := []string{"", "-", "", "", "", ""}
 		if line.Edit != Nobody {
 			e := &p.Edits[line.Edit]
-			columns = []any{mark(line), e.When(), p.Agent(e), e.Title, e.Entry, e.Prompt}
+			columns = []string{mark(line), e.When(), p.Agent(e), e.Title, e.Entry, e.Prompt}
 		}
-		said := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", columns...)
+		said := strings.Join(columns, "\t")
 		fmt.Fprintf(p.Out, "%d\t%s\t%s\n", number, names.VisibleExcept(said, "\t"), text)
 	}
 }
 
-// mark returns ~ for a line whose edit was found by its text alone, else "".
+// mark returns ~ for a line if only its text tells the edit, else "".
 func mark(line Line) string {
 	if line.Edit == Nobody || line.Exact {
 		return ""
@@ -171,14 +172,23 @@ func (p *EditPrinter) Ranges(from int, lines []Line) {
 		said := "-"
 		line := lines[begin]
 		if line.Edit != Nobody {
-			e := &p.Edits[line.Edit]
-			at := mark(line) + e.Time.Local().Format("2006-01-02 15:04")
-			id := names.VisibleLine(names.ShortID(e.ID)) + "#" + entryOf(e)
-			said = strings.Join([]string{at, p.Agent(e), id, view.CutAt(saidOf(e), rangeSaid)}, "\t")
+			said = p.rangeColumns(line)
 		}
 		fmt.Fprintf(p.Out, "%s\t%s\n", numbers, said)
 		begin = end
 	}
+}
+
+// rangeColumns returns the columns about the edit of a range of lines.
+func (p *EditPrinter) rangeColumns(line Line) string {
+	e := &p.Edits[line.Edit]
+	columns := []string{
+		mark(line) + e.Time.Local().Format("2006-01-02 15:04"),
+		p.Agent(e),
+		names.VisibleLine(names.ShortID(e.ID)) + "#" + entryOf(e),
+		view.CutAt(saidOf(e), rangeSaid),
+	}
+	return strings.Join(columns, "\t")
 }
 
 // editJSON has the members of a line's object that are about its edit.

@@ -11,8 +11,8 @@ import (
 )
 
 // Read returns the changes of a file that the calls in an entry have made; is knows the file by its
-// path. A call whose result is an error has made none. Of lines that a call names by their numbers
-// the result has the texts. The error is one of the storage.
+// path. A call that failed has made none. For lines that a call names by their numbers, the result has the
+// texts. The error is one of the storage.
 func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) bool) (list []Change, err error) {
 	return callIDs{}.read(snap, e, is)
 }
@@ -103,8 +103,11 @@ func (c callIDs) readResults(
 
 // isFailed reports whether a result says that its call failed.
 func isFailed(m *message.Members) bool {
+	if m[message.IsError].Truthy() {
+		return true
+	}
 	succeeded := m[message.Details].Member("success")
-	return m[message.IsError].Truthy() || !succeeded.Missing() && !succeeded.Truthy()
+	return !succeeded.Missing() && !succeeded.Truthy()
 }
 
 // eachResult calls f for the results of calls of entry e by their ids, until it has found count results with
@@ -169,7 +172,8 @@ func writes(tool string, arguments rawjson.Value, is func(path string) bool) boo
 		}
 		return isFile
 	})
-	return isNamed && (tool == "edit" || message.WritesWhole(tool, nil))
+	changesFiles := tool == "edit" || message.WritesWhole(tool, nil)
+	return isNamed && changesFiles
 }
 
 // changesShown returns the changes of the file in the details of a result, which have one of these forms:
@@ -194,11 +198,14 @@ func changesShown(details rawjson.Value, is func(path string) bool) (list []Chan
 	return numberedHunks(textOf(diff))
 }
 
-// changesByPath returns the changes in a member whose key is a path, none if that is not the file's.
+// changesByPath returns the changes in a member with a path as its key, none if that is not the file's.
 func changesByPath(m rawjson.Member, is func(path string) bool) []Change {
 	path, _ := m.Key.Text()
 	newPath, _ := m.Value.Member("move_path").Text()
-	isFile := is(path) || newPath != "" && is(newPath)
+	isFile := is(path)
+	if !isFile && newPath != "" {
+		isFile = is(newPath)
+	}
 	if !isFile {
 		return nil
 	}
@@ -210,7 +217,7 @@ func changesByPath(m rawjson.Member, is func(path string) bool) []Change {
 	return hunks(strings.Split(diff, "\n"))
 }
 
-// numberedHunks returns the changes in a diff whose lines have numbers.
+// numberedHunks returns the changes in a diff with numbers before its lines.
 func numberedHunks(diff string) []Change {
 	var lines []string
 	for line := range strings.Lines(diff) {

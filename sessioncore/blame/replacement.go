@@ -53,7 +53,8 @@ func newReplacement(p *fragment, c Change, edit int) *replacement {
 // replaceAt replaces Old at an offset of text, which is not below rest.
 func (r *replacement) replaceAt(at int) {
 	isSameLine := at <= r.end
-	if r.isOpen && (!isSameLine || r.eachAlone) {
+	goesOn := isSameLine && !r.eachAlone
+	if r.isOpen && !goesOn {
 		r.close(isSameLine)
 	}
 	if !r.isOpen {
@@ -75,11 +76,12 @@ func (r *replacement) replaceAt(at int) {
 // skipTo copies the lines before the one with an offset of text, and opens that line.
 func (r *replacement) skipTo(at int) {
 	start := r.from + strings.LastIndexByte(r.text[r.from:at], '\n') + 1
-	count := strings.Count(r.text[r.from:start], "\n")
-	r.newText = append(r.newText, r.text[r.from:start]...)
-	r.newMarks = append(r.newMarks, r.marks[r.line:r.line+count]...)
+	skipped := r.text[r.from:start]
+	line := r.line + strings.Count(skipped, "\n")
+	r.newText = append(r.newText, skipped...)
+	r.newMarks = append(r.newMarks, r.marks[r.line:line]...)
 	r.from = start
-	r.line += count
+	r.line = line
 	r.rest = start
 	r.isOpen = true
 	r.open = append(r.open[:0], r.carried...)

@@ -45,7 +45,7 @@ const maxPlaces = 64
 //
 // Lines then looks for the fragment in the file. In "a\nB\nc\n" it stands once, as whole lines. So the
 // edits of the lines are Nobody, 0 and 1, all exact. In "B\nx\nc\n" a person has put a line in between. Then
-// the texts of single lines decide: 0, Nobody and 1, of which none is exact.
+// the texts of single lines decide: 0, Nobody and 1, all inexact.
 type replay struct {
 	parts []*fragment // the newest last
 	// replaced has the lines that gave way to a change by line numbers, and those that a change did not
@@ -144,7 +144,7 @@ func (r *replay) applyToLikest(recent []*fragment, c Change, edit int) bool {
 	return true
 }
 
-// addPart adds a fragment with the new text of a change of which nothing was known.
+// addPart adds a fragment with the new text of a change of unknown lines.
 func (r *replay) addPart(c Change, edit int) {
 	if c.Old == "" && c.New == "" {
 		return
@@ -175,7 +175,7 @@ func (r *replay) recent() []*fragment {
 	return recent
 }
 
-// marksOf returns the marks of a text of which all lines have one edit.
+// marksOf returns the marks of a text, one edit for all lines.
 func marksOf(text string, edit int) []int {
 	return repeated(edit, strings.Count(text, "\n")+1)
 }
@@ -261,7 +261,8 @@ func indexOf(text string, c Change) int {
 		end := at + len(c.Old)
 		isLineStart := at == 0 || text[at-1] == '\n'
 		isLineEnd := end == len(text) || text[end] == '\n'
-		if !c.Lines || isLineStart && isLineEnd {
+		areLines := isLineStart && isLineEnd
+		if areLines || !c.Lines {
 			return at
 		}
 		from = at + 1
@@ -442,8 +443,15 @@ func (p *fragment) align(file []string, lines []Line, ambiguous map[int]int) {
 // locate marks the lines of the fragment in the file if it stands there exactly once, and reports whether
 // it does.
 func (p *fragment) locate(text string, lines []Line) bool {
+	if strings.TrimSpace(p.text) == "" {
+		return false
+	}
 	at := strings.Index(text, p.text)
-	if at < 0 || strings.TrimSpace(p.text) == "" || strings.Contains(text[at+1:], p.text) {
+	if at < 0 {
+		return false
+	}
+	isRepeated := strings.Contains(text[at+1:], p.text)
+	if isRepeated {
 		return false
 	}
 	end := at + len(p.text)
@@ -455,12 +463,14 @@ func (p *fragment) locate(text string, lines []Line) bool {
 	// line has no whole line, and counts nevertheless.
 	isLastOwn := isLineEnd || isInLine
 	first := strings.Count(text[:at], "\n")
-	for i, mark := range p.marks {
-		isLast := i == len(p.marks)-1
-		if mark == Nobody || isLast && !isLastOwn {
-			continue
+	marks := p.marks
+	if !isLastOwn {
+		marks = marks[:len(marks)-1]
+	}
+	for i, mark := range marks {
+		if mark != Nobody {
+			lines[first+i] = Line{Edit: mark, Exact: true}
 		}
-		lines[first+i] = Line{Edit: mark, Exact: true}
 	}
 	return true
 }
@@ -573,9 +583,12 @@ func lineAt(lines []string, i int) string {
 // markBetween gives lines without a letter or digit the edit that both lines around them have.
 func markBetween(file []string, lines []Line) {
 	for i := 1; i+1 < len(lines); i++ {
+		if lines[i].Edit != Nobody || hasWord(file[i]) {
+			continue
+		}
 		before := lines[i-1].Edit
 		after := lines[i+1].Edit
-		if lines[i].Edit == Nobody && !hasWord(file[i]) && before == after {
+		if before == after {
 			lines[i] = Line{Edit: before}
 		}
 	}

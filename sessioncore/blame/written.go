@@ -17,8 +17,8 @@ import (
 // the first.
 
 const (
-	// leastText and leastLines bound the texts of which an equal one is no accident, in bytes and in lines
-	// with a word.
+	// leastText and leastLines are the least size of a text that equals another by no accident, in bytes and
+	// in lines with a word.
 	leastText  = 64
 	leastLines = 3
 	// leastPhrase and mostPhrase bound the part of a text that is searched for, in bytes.
@@ -64,11 +64,16 @@ func (t *Tracer) firstWrite(ctx context.Context, hits []search.Hit, file *search
 	if t.IsDirectory || len(hits) == 0 {
 		return nil, nil
 	}
-	edits, err := Edits(ctx, hits[len(hits)-1:], file, t.Acquire)
-	if err != nil || len(edits) == 0 || !edits[0].Changes[0].Whole {
+	oldest := hits[len(hits)-1:]
+	edits, err := Edits(ctx, oldest, file, t.Acquire)
+	if err != nil || len(edits) == 0 {
 		return nil, err
 	}
-	return &edits[0], nil
+	first := &edits[0]
+	if !first.Changes[0].Whole {
+		return nil, nil
+	}
+	return first, nil
 }
 
 // isTelling reports whether a text equals another one hardly by accident.
@@ -85,7 +90,8 @@ func isTelling(text string) bool {
 // phrasesIn returns the longest parts of lines that a query can have as phrases, the longest first.
 func phrasesIn(text string) (phrases []string) {
 	isBreak := func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" _-.,()=", r)
+		isOfWord := unicode.IsLetter(r) || unicode.IsDigit(r)
+		return !isOfWord && !strings.ContainsRune(" _-.,()=", r)
 	}
 	for part := range strings.FieldsFuncSeq(text, isBreak) {
 		part = strings.TrimSpace(part)

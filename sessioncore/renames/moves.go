@@ -17,7 +17,7 @@ type Move struct {
 	Into, Onto bool
 }
 
-// WorkingDirectory is the working directory of a shell. The zero value is that in which a script begins.
+// WorkingDirectory is the working directory of a shell. The zero value is the one where a script begins.
 type WorkingDirectory struct {
 	path      string
 	isUnknown bool
@@ -35,17 +35,29 @@ var Unknown = WorkingDirectory{isUnknown: true}
 // join returns a name behind the directory.
 func (d WorkingDirectory) join(name string) (joined string, ok bool) {
 	base := d.path
-	if path.IsAbs(name) || name == "~" || strings.HasPrefix(name, "~/") {
+	if path.IsAbs(name) || isInHome(name) {
 		base = ""
 	} else if d.isUnknown {
 		return "", false
 	}
 	joined = path.Join(base, name)
-	isOfHome := strings.HasPrefix(base, "~") || base == "" && strings.HasPrefix(name, "~")
-	return joined, joined != "" && isOfHome == (joined == "~" || strings.HasPrefix(joined, "~/"))
+	if joined == "" {
+		return joined, false
+	}
+	begin := base
+	if base == "" {
+		begin = name
+	}
+	wasOfHome := strings.HasPrefix(begin, "~")
+	return joined, wasOfHome == isInHome(joined) // not so for ~/../b
 }
 
-// script is what is known of a script up to a command.
+// isInHome reports whether a name is ~ or below it.
+func isInHome(name string) bool {
+	return name == "~" || strings.HasPrefix(name, "~/")
+}
+
+// script is the knowledge about a script up to a command.
 type script struct {
 	dir    WorkingDirectory
 	made   []string // directories
@@ -53,15 +65,20 @@ type script struct {
 	isOver bool // no further command can be understood
 }
 
-// Find returns the moves of a script whose shell begins in a directory, if all commands succeed, and the
-// directory of the shell behind it.
+// Find returns the moves of a script that a shell begins in a directory, if all commands succeed, and the
+// directory of the shell behind it. In the directory /a:
+//
+//	cd b && mv x.go y.go    /a/b/x.go to /a/b/y.go, or into it; the shell is in /a/b
+//	mv x.go $DIR            none: a variable is not plain text
+//	mv x.go y.go || true    none: nothing tells whether the move succeeded
 func Find(text string, dir WorkingDirectory) ([]Move, WorkingDirectory) {
 	s := script{dir: dir}
 	scan := wordScanner{rest: text}
 	for !s.isOver && !scan.isOver && scan.rest != "" {
 		s.list(&scan)
 	}
-	if (s.isOver || scan.isOver) && changer.MatchString(text) {
+	isCut := s.isOver || scan.isOver
+	if isCut && changer.MatchString(text) {
 		s.dir = Unknown
 	}
 	return s.moves, s.dir
@@ -74,11 +91,16 @@ var changer = regexp.MustCompile(`\b(cd|pushd|popd|eval|source)\b`)
 func (s *script) list(scan *wordScanner) {
 	before := *s
 	isSure := true
-	for end := endAnd; end == endAnd || end == endOr || end == endPipe; {
-		var words []shellWord
-		words, end = scan.command()
-		isSure = isSure && end != endOr && end != endPipe && end != endForParent && !isTest(words)
+	for {
+		words, end := scan.command()
+		if isTest(words) || end == endOr || end == endPipe || end == endForParent {
+			isSure = false
+		}
 		s.run(words)
+		goesOn := end == endAnd || end == endOr || end == endPipe
+		if !goesOn {
+			break
+		}
 	}
 	if isSure {
 		return
@@ -92,7 +114,11 @@ func (s *script) list(scan *wordScanner) {
 
 // isTest reports whether a command decides whether others run.
 func isTest(words []shellWord) bool {
-	return len(words) > 0 && (words[0].text == "test" || words[0].text == "[")
+	if len(words) == 0 {
+		return false
+	}
+	name := words[0].text
+	return name == "test" || name == "["
 }
 
 var (
@@ -121,15 +147,21 @@ func (s *script) run(words []shellWord) {
 	case name == "cd":
 		s.changeDirectory(words[1:])
 	case name == "mkdir":
-		for _, w := range words[1:] {
-			if made, ok := s.dir.join(w.text); ok && w.isPlain {
-				s.made = append(s.made, made)
-			}
-		}
+		s.makeDirectories(words[1:])
 	case name == "mv" || name == "/bin/mv" || name == "/usr/bin/mv":
 		s.move(s.dir, words[1:])
 	case name == "git":
 		s.git(words[1:])
+	}
+}
+
+// makeDirectories notes the directories of a mkdir.
+func (s *script) makeDirectories(args []shellWord) {
+	for _, w := range args {
+		made, isKnown := s.dir.join(w.text)
+		if isKnown && w.isPlain {
+			s.made = append(s.made, made)
+		}
 	}
 }
 
@@ -163,51 +195,74 @@ func (s *script) git(args []shellWord) {
 	}
 }
 
-// move notes the files that a mv moves, unless it has an option with which it may move none.
-func (s *script) move(dir WorkingDirectory, args []shellWord) {
-	move := Move{Into: true, Onto: true}
-	var operands []shellWord
-	isIn := false // a directory that an option names
+// mvOperands are the operands of a mv, the target as the last one.
+type mvOperands struct {
+	words []shellWord
+	isIn  bool // an option says that the target is a directory
+	isOn  bool // an option says that it is none
+}
+
+// parseMv parses the arguments of a mv. isKnown is false with an option that may keep it from moving.
+func parseMv(args []shellWord) (o mvOperands, isKnown bool) {
 	areOptions := true
 	for n := 0; n < len(args); n++ {
 		option := args[n].text
+		isOperand := !areOptions || !strings.HasPrefix(option, "-") || option == "-"
 		switch {
-		case !areOptions || !strings.HasPrefix(option, "-") || option == "-":
-			operands = append(operands, args[n])
+		case isOperand:
+			o.words = append(o.words, args[n])
 		case option == "--":
 			areOptions = false
 		case option == "-t" && n+1 < len(args):
 			n++
-			operands = append([]shellWord{args[n]}, operands...)
-			isIn = true
-		case option == "-T" || option == "--no-target-directory":
-			move.Into = false
-		case option != "--force" && option != "--verbose" && strings.Trim(option, "-fv") != "":
-			return
+			o.words = append([]shellWord{args[n]}, o.words...)
+			o.isIn = true
+		case option == "-T", option == "--no-target-directory":
+			o.isOn = true
+		case option == "--force", option == "--verbose":
+		case strings.Trim(option, "-fv") != "":
+			return mvOperands{}, false
 		}
 	}
-	if isIn {
-		operands = append(operands[1:], operands[0])
+	if o.isIn {
+		o.words = append(o.words[1:], o.words[0])
 	}
-	if len(operands) < 2 {
+	return o, true
+}
+
+// move notes the files that a mv moves, unless it has an option with which it may move none.
+func (s *script) move(dir WorkingDirectory, args []shellWord) {
+	operands, isKnown := parseMv(args)
+	if !isKnown || len(operands.words) < 2 {
 		return
 	}
-	last := len(operands) - 1
-	for i, w := range operands {
-		name, ok := dir.join(w.text)
-		if !ok || !w.isPlain || w.text == "" {
+	var paths []string
+	for _, w := range operands.words {
+		name, isJoined := dir.join(w.text)
+		if !isJoined || !w.isPlain || w.text == "" {
 			return
 		}
-		if i < last {
-			move.From = append(move.From, name)
-		} else {
-			move.To = name
-		}
+		paths = append(paths, name)
 	}
-	base := path.Base(operands[last].text)
-	isDirectory := base == "." || base == ".." || base == "~" || slices.Contains(s.made, move.To)
-	if isIn || last > 1 || isDirectory {
+	last := len(paths) - 1
+	move := Move{
+		From: paths[:last:last],
+		To:   paths[last],
+		Into: !operands.isOn,
+		Onto: true,
+	}
+	severalFiles := last > 1
+	if severalFiles || operands.isIn || s.isDirectory(operands.words[last].text, move.To) {
 		move.Onto = false
 	}
 	s.moves = append(s.moves, move)
+}
+
+// isDirectory reports whether a target is certainly a directory, by its text and its path.
+func (s *script) isDirectory(text, target string) bool {
+	switch path.Base(text) {
+	case ".", "..", "~":
+		return true
+	}
+	return slices.Contains(s.made, target)
 }

@@ -105,27 +105,42 @@ func (s *wordScanner) redirect() {
 	}
 	s.rest = strings.TrimLeft(s.rest, "<>&|")
 	s.skipBlanks()
-	if s.rest != "" && !strings.ContainsAny(s.rest[:1], "\n;&|()") {
+	if s.rest != "" && !s.isAt("\n;&|()") {
 		s.word()
 	}
 }
 
 // word reads a word. The number of a descriptor before a redirection is none.
 func (s *wordScanner) word() (w shellWord, isDescriptor bool) {
-	isQuoted := strings.ContainsAny(s.rest[:1], `'"\`)
-	isOfUser := s.rest[0] == '~' && len(s.rest) > 1 && strings.IndexByte("/\n;&|"+blanks, s.rest[1]) < 0
-	w.isPlain = !isOfUser
+	isQuoted := s.isAt(`'"\`)
+	w.isPlain = !isOfUser(s.rest)
 	var text strings.Builder
-	for s.rest != "" && !s.isOver && strings.IndexByte("\n;&|()<>"+blanks, s.rest[0]) < 0 {
+	for s.rest != "" && !s.isOver && !s.isAt("\n;&|()<>"+blanks) {
 		isPlain := s.part(&text)
-		w.isPlain = w.isPlain && isPlain
+		if !isPlain {
+			w.isPlain = false
+		}
 	}
 	w.text = text.String()
 	if isQuoted && strings.HasPrefix(w.text, "~") { // the name of a file, which would be taken for the home directory
 		w.isPlain = false
 	}
-	isBeforeRedirection := s.rest != "" && strings.IndexByte("<>", s.rest[0]) >= 0
-	return w, isBeforeRedirection && w.text != "" && strings.Trim(w.text, "0123456789") == ""
+	isNumber := w.text != "" && strings.Trim(w.text, "0123456789") == ""
+	return w, isNumber && s.isAt("<>")
+}
+
+// isAt reports whether the rest begins with one of some characters.
+func (s *wordScanner) isAt(chars string) bool {
+	return s.rest != "" && strings.IndexByte(chars, s.rest[0]) >= 0
+}
+
+// isOfUser reports whether a text begins with the home directory of a user, such as ~user.
+func isOfUser(text string) bool {
+	name, hasTilde := strings.CutPrefix(text, "~")
+	if !hasTilde || name == "" {
+		return false
+	}
+	return strings.IndexByte("/\n;&|"+blanks, name[0]) < 0
 }
 
 // part reads a quoted text or a character of a word, and reports whether it is plain.
@@ -171,7 +186,7 @@ func (s *wordScanner) doubleQuoted(to *strings.Builder) (isPlain bool) {
 			s.expansion(c)
 			isPlain = false
 		case '\\':
-			if s.rest != "" && strings.IndexByte("\"\\$`\n", s.rest[0]) >= 0 {
+			if s.isAt("\"\\$`\n") {
 				c = s.rest[0]
 				s.rest = s.rest[1:]
 			}
@@ -189,5 +204,7 @@ func (s *wordScanner) doubleQuoted(to *strings.Builder) (isPlain bool) {
 // expansion looks behind a sign that a shell expands. Only the name of a variable needs no shell to find
 // its end.
 func (s *wordScanner) expansion(sign byte) {
-	s.isOver = s.isOver || sign == '`' || s.rest != "" && strings.IndexByte("({'\"", s.rest[0]) >= 0
+	if sign == '`' || s.isAt("({'\"") {
+		s.isOver = true
+	}
 }
