@@ -59,17 +59,21 @@ func Around(
 	return p, nil
 }
 
-// BranchThrough returns the end of a branch on which an entry is: the leaf if that is below it, else
-// the newest tip below it.
+// BranchThrough returns the end of a branch with an entry: the leaf if that is below it, else the
+// newest tip below it.
 func BranchThrough(s *sessioncore.Snapshot, at sessioncore.Entry) sessioncore.Entry {
 	end := s.BranchBelow(at)
-	if end != at || !s.Tree().Has(at) {
+	tree := s.Tree()
+	if end != at || !tree.Has(at) {
 		return end
 	}
-	for children := s.Tree().Children(end); len(children) > 0; children = s.Tree().Children(end) {
+	for {
+		children := tree.Children(end)
+		if len(children) == 0 {
+			return end
+		}
 		end = children[len(children)-1] // the newest
 	}
-	return end
 }
 
 // Lines returns in how many lines a document begins before an offset.

@@ -192,11 +192,14 @@ func (b *builder) trimProse() {
 	b.blocks.body = body
 }
 
-// trimBlankLines removes leading blank lines and trailing white space.
+// trimBlankLines removes leading blank lines and trailing white space. The first line keeps its
+// indentation: of "\n \n  a\n" it returns "  a".
 func trimBlankLines(text []byte) []byte {
 	text = bytes.TrimRight(text, " \t\n")
-	begin := len(text) - len(bytes.TrimLeft(text, " \t\n"))
-	return text[bytes.LastIndexByte(text[:begin], '\n')+1:]
+	unindented := bytes.TrimLeft(text, " \t\n")
+	blanks := text[:len(text)-len(unindented)]
+	lineStart := bytes.LastIndexByte(blanks, '\n') + 1
+	return text[lineStart:]
 }
 
 // output adds a text without Markdown. A long one is shown as head and tail, with a link to the

@@ -58,22 +58,26 @@ type commonRun struct {
 // lists that differ too much it returns the common beginning and end.
 func common[T comparable](a, b []T) []commonRun {
 	begin := 0
-	end := 0
 	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
 		begin++
 	}
-	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
+	endA := len(a)
+	endB := len(b)
+	for min(endA, endB) > begin && a[endA-1] == b[endB-1] {
+		endA--
+		endB--
 	}
-	list := []commonRun{{a: 0, b: 0, n: begin}}
-	for _, r := range shared(a[begin:len(a)-end], b[begin:len(b)-end]) {
-		list = append(list, commonRun{a: begin + r.a, b: begin + r.b, n: r.n})
+	list := []commonRun{{n: begin}}
+	for _, r := range shared(a[begin:endA], b[begin:endB]) {
+		r.a += begin
+		r.b += begin
+		list = append(list, r)
 	}
-	list = append(list, commonRun{a: len(a) - end, b: len(b) - end, n: end})
+	list = append(list, commonRun{a: endA, b: endB, n: len(a) - endA})
 	list = slices.DeleteFunc(list, func(r commonRun) bool {
 		return r.n == 0
 	})
-	return append(list, commonRun{a: len(a), b: len(b), n: 0})
+	return append(list, commonRun{a: len(a), b: len(b)})
 }
 
 // shared is common for lists that neither begin nor end alike. Some runs may be empty.
@@ -104,14 +108,19 @@ func shared[T comparable](a, b []T) []commonRun {
 	return nil
 }
 
-// step returns the x on diagonal k after the d-th edit, and the diagonal from which that comes: the neighbour
-// that has reached more. Diagonal 0 is at middle of reach.
+// step returns the x on diagonal k after the d-th edit, and the diagonal before that edit: the neighbour that
+// has reached more. Diagonal 0 is at middle of reach.
 func step(reach []int32, middle, d, k int) (x, from int) {
 	below := int(reach[middle+k-1])
 	above := int(reach[middle+k+1])
-	isFirst := k == -d
-	isLast := k == d
-	if isFirst || !isLast && below < above {
+	isFromAbove := below < above
+	switch k {
+	case -d: // the first diagonal has no neighbour below
+		isFromAbove = true
+	case d: // the last one has none above
+		isFromAbove = false
+	}
+	if isFromAbove {
 		return above, k + 1 // an element of b
 	}
 	return below + 1, k - 1 // an element of a

@@ -7,6 +7,19 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
+// comparedBranches is the first object of a difference as JSON.
+type comparedBranches struct {
+	A      string `json:"a"`
+	B      string `json:"b"`
+	Differ bool   `json:"differ"`
+}
+
+// diffLine is a line of a difference as JSON.
+type diffLine struct {
+	Sign string `json:"sign"`
+	Text string `json:"text"`
+}
+
 // WriteDiff writes the difference of two branches, which a person calls by these names, as diff -u
 // does; nothing if there is none. As JSON it writes an object that has both names, and tells whether
 // there is a difference, then one for each line. It returns whether there is one.
@@ -15,21 +28,18 @@ func (s *Screen) WriteDiff(ctx context.Context, called [2]string, of [2]ShownBra
 		if !asJSON {
 			return "--- " + names.Visible(called[0]) + "\n+++ " + names.Visible(called[1]) + "\n"
 		}
-		return string(rawjson.AppendLine(nil, struct {
-			A      string `json:"a"`
-			B      string `json:"b"`
-			Differ bool   `json:"differ"`
-		}{called[0], called[1], differs}))
+		return string(rawjson.AppendLine(nil, comparedBranches{
+			A:      called[0],
+			B:      called[1],
+			Differ: differs,
+		}))
 	}
 	before := head(true)
 	differs, err = diff(ctx, of, func(sign, text string) error {
 		line := ""
 		switch {
 		case asJSON:
-			line = string(rawjson.AppendLine(nil, struct {
-				Sign string `json:"sign"`
-				Text string `json:"text"`
-			}{sign, text}))
+			line = string(rawjson.AppendLine(nil, diffLine{Sign: sign, Text: text}))
 		case sign == "@@":
 			line = s.Coloured(diffColours['@'], "@@ "+text+" @@") + "\n"
 		default:

@@ -74,21 +74,24 @@ type diffText struct {
 // edit appends an edit: the name of its file, and its lines with signs.
 func (d *diffText) edit(e *edit) {
 	path := shownLine(e[message.FileRole], maxProblem)
+	diff := e[message.DiffRole]
+	after := e[message.NewRole]
+	content := e[message.ContentRole]
 	if path != "" {
-		if e[message.ContentRole] == nil {
+		if content == nil {
 			d.lines("--- ", path)
 		}
 		d.lines("+++ ", path)
 	}
 	switch {
-	case e[message.DiffRole].IsString():
-		d.lines("", d.text(e[message.DiffRole]))
-	case e[message.NewRole].IsString():
+	case diff.IsString():
+		d.lines("", d.text(diff))
+	case after.IsString():
 		d.lines("@@", "")
 		before := d.text(e[message.OldRole])
-		d.out = AppendDiff(d.out, before, d.text(e[message.NewRole]))
-	case e[message.ContentRole].IsString():
-		d.lines("+", linesOf(d.text(e[message.ContentRole]))...)
+		d.out = AppendDiff(d.out, before, d.text(after))
+	case content.IsString():
+		d.lines("+", linesOf(d.text(content))...)
 	}
 }
 

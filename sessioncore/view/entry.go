@@ -159,13 +159,15 @@ func (b *builder) compaction(text rawjson.Value) {
 // branchSummary adds the summary of an abandoned branch.
 func (b *builder) branchSummary(text rawjson.Value) {
 	kind := text.Member("details").Member("kind")
-	if !text.Member("summary").Truthy() && kind.IsString() {
-		b.note("Without a summary was left entry", b.word(text.AnyOf("fromId", "from_id")))
+	summary := text.Member("summary")
+	leftAt := b.word(text.AnyOf("fromId", "from_id"))
+	if !summary.Truthy() && kind.IsString() {
+		b.note("Without a summary was left entry", leftAt)
 		return
 	}
 	b.turn(beginsTurn, "branch", "Branch summary", "")
-	b.note("What happened on the branch that was left at entry", b.word(text.AnyOf("fromId", "from_id")))
-	b.prose(text.Member("summary"))
+	b.note("What happened on the branch that was left at entry", leftAt)
+	b.prose(summary)
 }
 
 // userHeading is the heading of a prompt.
@@ -276,13 +278,21 @@ func (b *builder) assistant(m *message.Members) {
 	model := modelName(m[message.Provider], m[message.Model])
 	b.turn(fromAssistant, "assistant "+model, "Assistant", model)
 	b.each(m[message.Content], b.block)
-	stop, _ := m[message.StopReason].Text()
 	problem := shownLine(m[message.ErrorMessage], maxProblem)
-	if problem == "" && (stop == "" || stop == "stop" || stop == "toolUse" || stop == "tool_use") {
+	if problem == "" && isUsualStop(m[message.StopReason]) {
 		return
 	}
 	b.note("Stopped:", b.word(m[message.StopReason]))
 	b.more(span{text: problem})
+}
+
+// isUsualStop reports whether a reason to stop is the end of an answer or a call of tools, or none.
+func isUsualStop(reason rawjson.Value) bool {
+	switch text, _ := reason.Text(); text {
+	case "", "stop", "toolUse", "tool_use":
+		return true
+	}
+	return false
 }
 
 // maxProblem is how many characters of an error message are shown.

@@ -65,14 +65,18 @@ func (p *pageWriter) link(_ util.BufWriter, _ []byte, n ast.Node, entering bool)
 
 // autoLink renders an address in angle brackets as a link.
 func (p *pageWriter) autoLink(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		l := n.(*ast.AutoLink)
-		destination := l.URL(source)
-		if l.AutoLinkType == ast.AutoLinkEmail && !bytes.HasPrefix(bytes.ToLower(destination), []byte("mailto:")) {
-			destination = append([]byte("mailto:"), destination...)
-		}
-		p.write(anchored(destination, escaped(string(l.Label(source)))))
+	if !entering {
+		return ast.WalkContinue, nil
 	}
+	const mail = "mailto:"
+	link := n.(*ast.AutoLink)
+	destination := link.URL(source)
+	hasScheme := bytes.HasPrefix(bytes.ToLower(destination), []byte(mail))
+	if link.AutoLinkType == ast.AutoLinkEmail && !hasScheme {
+		destination = append([]byte(mail), destination...)
+	}
+	label := string(link.Label(source))
+	p.write(anchored(destination, escaped(label)))
 	return ast.WalkContinue, nil
 }
 
@@ -176,7 +180,8 @@ func (p *pageWriter) fenced(_ util.BufWriter, source []byte, n ast.Node, enterin
 func (p *pageWriter) code(isDiff bool, text []byte) {
 	p.write("<pre><code>")
 	for line := range bytes.Lines(text) {
-		shown := escaped(string(bytes.TrimSuffix(line, []byte("\n"))))
+		text := bytes.TrimSuffix(line, []byte("\n"))
+		shown := escaped(string(text))
 		class := diffClasses[line[0]]
 		if isDiff && class != "" {
 			shown = `<span class="` + class + `">` + shown + "</span>"

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -133,7 +132,8 @@ func (x htmlWriter) byDay(days []*sessionGroup) {
 	for _, g := range days {
 		name := escaped(g.name)
 		day, _ := time.Parse(time.DateOnly, g.name)
-		x.write(`<div class="group"><h3 id="/`, name, `">`, name, ", ", escaped(day.Weekday().String()))
+		weekday := escaped(day.Weekday().String())
+		x.write(`<div class="group"><h3 id="/`, name, `">`, name, ", ", weekday)
 		x.write(" <i>", g.about(), "</i></h3>\n")
 		x.rows(g)
 		x.write("</div>\n")
@@ -161,10 +161,12 @@ func (x htmlWriter) rows(g *sessionGroup) {
 		if title == "" {
 			title = "Session"
 		}
-		x.write(`<li class="row"><a href="`, escaped(url.PathEscape(l.File)), `">`,
-			escaped(title), "</a><span>", escaped(l.Project),
-			"</span><span>", escaped(l.Agent), "</span><time>",
-			escaped(l.Began.Local().Format("2006-01-02 15:04")), "</time><b>", escaped(l.Cost), "</b></li>\n")
+		began := l.Began.Local().Format("2006-01-02 15:04")
+		x.write(`<li class="row"><a href="`, escaped(url.PathEscape(l.File)), `">`, escaped(title), "</a>")
+		x.write("<span>", escaped(l.Project), "</span>")
+		x.write("<span>", escaped(l.Agent), "</span>")
+		x.write("<time>", escaped(began), "</time>")
+		x.write("<b>", escaped(l.Cost), "</b></li>\n")
 	}
 	x.write("</ul>\n")
 }
@@ -182,52 +184,106 @@ const (
 // plot draws the year up to the last day as a calendar: a column for each week, darker where a day
 // cost more, or, where nobody knows a cost, had more sessions.
 func (x htmlWriter) plot(days []*sessionGroup, dollars map[string]float64) {
-	number := map[string]int{}
-	last := ""
-	for _, g := range days {
-		number[g.name] = len(g.sessions)
-		last = max(last, g.name)
+	p, hasDays := newYearPlot(days, dollars)
+	if !hasDays {
+		return
 	}
-	for day := range dollars {
-		last = max(last, day)
-	}
-	end, err := time.Parse(time.DateOnly, last)
-	if err != nil {
-		return // there are no days
-	}
-	what := markup("Cost")
-	value := func(day string) float64 { return dollars[day] }
-	begin := end.AddDate(0, 0, -7*(weeks-1)-(int(end.Weekday())+6)%7)
-	hasCost := slices.ContainsFunc(slices.Collect(maps.Values(dollars)), func(d float64) bool {
-		return d > 0
-	})
-	if !hasCost {
-		what = "Sessions"
-		value = func(day string) float64 { return float64(number[day]) }
-	}
-	most := 0.0
-	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
-		most = max(most, value(day.Format(time.DateOnly)))
-	}
-	x.write(`<figure tabindex="0"><svg viewBox="0 0 `, escaped(strconv.Itoa(margin+weeks*cell)), " ",
-		escaped(strconv.Itoa(margin+7*cell)),
-		`" role="img" aria-label="`, what, " of each day in the year to ", escaped(last), "\">\n")
+	width := strconv.Itoa(margin + weeks*cell)
+	height := strconv.Itoa(margin + 7*cell)
+	last := escaped(p.last)
+	x.write(`<figure tabindex="0"><svg viewBox="0 0 `, escaped(width), " ", escaped(height),
+		`" role="img" aria-label="`, p.caption(), " of each day in the year to ", last, "\">\n")
 	for i, name := range []string{"Mon", "Wed", "Fri"} {
 		fmt.Fprintf(x.out, `<text x="0" y="%d">%s</text>`, margin+2*i*cell+10, name)
 	}
-	for day := begin; !day.After(end); day = day.AddDate(0, 0, 1) {
-		n := int(day.Sub(begin).Hours() / 24)
-		name := day.Format(time.DateOnly)
-		if day.Day() == 1 {
-			fmt.Fprintf(x.out, `<text x="%d" y="%d">%s</text>`, margin+n/7*cell, margin-8, day.Format("Jan"))
-		}
-		level := 0
-		v := value(name)
-		if v > 0 {
-			level = min(levels, 1+int(levels*math.Sqrt(v/most)))
-		}
-		fmt.Fprintf(x.out, `<rect x="%d" y="%d" class="l%d"><title>%s: %s</title></rect>`+"\n",
-			margin+n/7*cell, margin+n%7*cell, level, name, aboutSessions(number[name], dollars[name]))
+	for day := range p.eachDay {
+		x.plotDay(p, day)
 	}
-	x.write("</svg>\n<figcaption>", what, " by day, the year to ", escaped(last), "</figcaption></figure>\n")
+	x.write("</svg>\n<figcaption>", p.caption(), " by day, the year to ", last, "</figcaption></figure>\n")
+}
+
+// plotDay draws a day, and the name of a month above its first day.
+func (x htmlWriter) plotDay(p *yearPlot, day time.Time) {
+	n := int(day.Sub(p.begin).Hours() / 24)
+	column := margin + n/7*cell
+	row := margin + n%7*cell
+	if day.Day() == 1 {
+		fmt.Fprintf(x.out, `<text x="%d" y="%d">%s</text>`, column, margin-8, day.Format("Jan"))
+	}
+	name := day.Format(time.DateOnly)
+	about := aboutSessions(p.sessions[name], p.dollars[name])
+	fmt.Fprintf(x.out, `<rect x="%d" y="%d" class="l%d"><title>%s: %s</title></rect>`+"\n",
+		column, row, p.level(name), name, about)
+}
+
+// yearPlot has the values of the days of a year: costs, or numbers of sessions where nobody knows a cost.
+type yearPlot struct {
+	begin    time.Time // a Monday
+	end      time.Time
+	last     string // the name of the last day
+	sessions map[string]int
+	dollars  map[string]float64
+	hasCost  bool
+	most     float64 // the largest value
+}
+
+// newYearPlot returns the plot of the year up to the last day, false if there are no days.
+func newYearPlot(days []*sessionGroup, dollars map[string]float64) (*yearPlot, bool) {
+	p := &yearPlot{sessions: map[string]int{}, dollars: dollars}
+	for _, g := range days {
+		p.sessions[g.name] = len(g.sessions)
+		p.last = max(p.last, g.name)
+	}
+	for day, cost := range dollars {
+		p.last = max(p.last, day)
+		if cost > 0 {
+			p.hasCost = true
+		}
+	}
+	end, err := time.Parse(time.DateOnly, p.last)
+	if err != nil {
+		return nil, false
+	}
+	p.end = end
+	sinceMonday := (int(end.Weekday()) + 6) % 7
+	p.begin = end.AddDate(0, 0, -7*(weeks-1)-sinceMonday)
+	for day := range p.eachDay {
+		p.most = max(p.most, p.value(day.Format(time.DateOnly)))
+	}
+	return p, true
+}
+
+// eachDay calls yield for the days of the year in their order.
+func (p *yearPlot) eachDay(yield func(time.Time) bool) {
+	for day := p.begin; !day.After(p.end); day = day.AddDate(0, 0, 1) {
+		if !yield(day) {
+			return
+		}
+	}
+}
+
+// caption returns the name of the values.
+func (p *yearPlot) caption() markup {
+	if p.hasCost {
+		return "Cost"
+	}
+	return "Sessions"
+}
+
+// value returns the value of a day.
+func (p *yearPlot) value(day string) float64 {
+	if p.hasCost {
+		return p.dollars[day]
+	}
+	return float64(p.sessions[day])
+}
+
+// level returns how dark a day is, from 0 to levels.
+func (p *yearPlot) level(day string) int {
+	v := p.value(day)
+	if v <= 0 {
+		return 0
+	}
+	share := math.Sqrt(v / p.most)
+	return min(levels, 1+int(levels*share))
 }

@@ -92,28 +92,36 @@ const narrowLog = 60
 // cut.
 func (l *Log) WriteText(ctx context.Context, out *Screen, width int) error {
 	return l.lines(ctx, func(line *report.LogLine) error {
-		if line.Entry == sessioncore.NoEntry {
-			return l.writeRow(out, width, line.Graph)
-		}
-		id := names.Visible(line.ID)
-		marks := ""
-		if len(line.Marks) > 0 {
-			marks = names.Visible("(" + strings.Join(line.Marks, ", ") + ")")
-		}
-		at := l.Session.Time(line.Entry).Local().Format("2006-01-02 15:04:05")
-		said := names.Visible(line.What + ": " + line.Said)
-		if width <= 0 || width >= narrowLog {
-			return l.writeRow(out, width, line.Graph, id, marks, at+" "+said)
-		}
-		err := l.writeRow(out, width, line.Graph, id, "", at)
-		if err == nil && marks != "" {
-			err = l.writeRow(out, width, below(line), "", marks)
-		}
+		return l.writeLine(out, width, line)
+	})
+}
+
+// writeLine writes a line of the log: one row, or in a narrow terminal one for each part of an entry.
+func (l *Log) writeLine(out *Screen, width int, line *report.LogLine) error {
+	if line.Entry == sessioncore.NoEntry {
+		return l.writeRow(out, width, line.Graph)
+	}
+	id := names.Visible(line.ID)
+	marks := ""
+	if len(line.Marks) > 0 {
+		marks = names.Visible("(" + strings.Join(line.Marks, ", ") + ")")
+	}
+	at := l.Session.Time(line.Entry).Local().Format("2006-01-02 15:04:05")
+	said := names.Visible(line.What + ": " + line.Said)
+	if width <= 0 || width >= narrowLog {
+		return l.writeRow(out, width, line.Graph, id, marks, at+" "+said)
+	}
+	err := l.writeRow(out, width, line.Graph, id, "", at)
+	if err != nil {
+		return err
+	}
+	if marks != "" {
+		err = l.writeRow(out, width, below(line), "", marks)
 		if err != nil {
 			return err
 		}
-		return l.writeRow(out, width, below(line), "", "", said)
-	})
+	}
+	return l.writeRow(out, width, below(line), "", "", said)
 }
 
 // below returns the drawing below the drawing of an entry.

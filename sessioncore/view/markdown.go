@@ -47,7 +47,8 @@ func (w *markdownWriter) block(dst []byte, b *block) []byte {
 	}
 	dst = append(dst, lineMarks[b.kind][0]...)
 	for i, s := range b.line {
-		if w.bare && (s.style == timeStyle || s.style == nameStyle || s.style == linkStyle) {
+		isOfEntry := s.style == timeStyle || s.style == nameStyle || s.style == linkStyle
+		if w.bare && isOfEntry {
 			continue
 		}
 		if i > 0 {
@@ -106,6 +107,15 @@ func visibleName(name string) []byte {
 // isPlainName reports whether a name has letters, digits and hyphens alone.
 func isPlainName(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool {
-		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+		return !isPlainRune(r)
 	})
+}
+
+// isPlainRune reports whether a character is a letter or a digit of ASCII, or a hyphen.
+func isPlainRune(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return true
+	}
+	return r == '-'
 }

@@ -120,20 +120,26 @@ func (p *pageWriter) copy(w io.Writer) *pageWriter {
 	return &other
 }
 
-// newMarkdown returns a renderer of Markdown in which raw HTML is text.
+// newMarkdown returns a renderer of Markdown that shows raw HTML as text.
 func newMarkdown(p *pageWriter) goldmark.Markdown {
 	isHTML := func(v util.PrioritizedValue) bool {
 		return v.Value == parser.NewHTMLBlockParser() || v.Value == parser.NewRawHTMLParser()
 	}
 	blocks := slices.DeleteFunc(parser.DefaultBlockParsers(), isHTML)
 	inline := slices.DeleteFunc(parser.DefaultInlineParsers(), isHTML)
+	parsers := parser.NewParser(
+		parser.WithBlockParsers(blocks...),
+		parser.WithInlineParsers(inline...),
+		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+	)
 	table := extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))
 	return goldmark.New(
-		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(inline...),
-			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))),
+		goldmark.WithParser(parsers),
 		goldmark.WithExtensions(table, extension.Strikethrough),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(p, firstPriority)),
-			goldmarkhtml.WithWriter(markdownText{})),
+		goldmark.WithRendererOptions(
+			renderer.WithNodeRenderers(util.Prioritized(p, firstPriority)),
+			goldmarkhtml.WithWriter(markdownText{}),
+		),
 	)
 }
 
@@ -163,8 +169,14 @@ func (p *pageWriter) header(of *Subject, path []sessioncore.Entry) error {
 		p.block(&head[i+1])
 	}
 	length, turns := extent(of, path)
-	p.facts([2]string{"Agent", of.Agent}, [2]string{"Model", of.Model}, [2]string{"Duration", length},
-		[2]string{"Turns", strconv.Itoa(turns)}, [2]string{"Tokens", of.Tokens}, [2]string{"Cost", of.Cost})
+	p.facts(
+		[2]string{"Agent", of.Agent},
+		[2]string{"Model", of.Model},
+		[2]string{"Duration", length},
+		[2]string{"Turns", strconv.Itoa(turns)},
+		[2]string{"Tokens", of.Tokens},
+		[2]string{"Cost", of.Cost},
+	)
 	p.write("</header>\n", markup(pageTools))
 	return nil
 }
@@ -191,40 +203,46 @@ func (p *pageWriter) outline(ctx context.Context, path []sessioncore.Entry) erro
 		case p.alone:
 			l.Graph = "*"
 		}
-		graph := `<span class="g" aria-hidden="true">` + escaped(l.Graph) + "</span>"
-		if l.Entry == sessioncore.NoEntry {
-			p.write("<li class=\"join\">", graph, "</li>\n")
-			return nil
-		}
-		_, href := p.nameOf(l.Entry)
-		var classes []string
-		for i, mark := range l.Marks {
-			l.Marks[i] = names.FirstWords(mark, maxWord)
-		}
-		marks := strings.Join(l.Marks, ", ")
-		if p.s.IsRequest(l.Entry) {
-			classes = append(classes, "user")
-		}
-		if l.Call {
-			classes = append(classes, "tool")
-		}
-		id, _ := p.s.ID(l.Entry)
-		if p.s.LabelOf(id) != "" {
-			classes = append(classes, "labelled")
-		} else if marks != "" {
-			p.marks[l.Entry] = marks
-		}
-		p.write(`<li class="`, escaped(strings.Join(classes, " ")), `">`, graph, "<a href=",
-			href, ` title="`, escaped(l.ID),
-			`"><b>`, escaped(l.What), "</b> ")
-		if marks != "" {
-			p.write("<i>", escaped(marks), "</i> ")
-		}
-		p.write(escaped(names.FirstWords(l.Said, maxFirstWords)), "</a></li>\n")
+		p.outlineLine(l)
 		return nil
 	})
 	p.write("</ul>\n</nav>\n</div>\n<main id=\"/main\">\n")
 	return err
+}
+
+// outlineLine writes a line of the tree.
+func (p *pageWriter) outlineLine(l *report.LogLine) {
+	graph := `<span class="g" aria-hidden="true">` + escaped(l.Graph) + "</span>"
+	if l.Entry == sessioncore.NoEntry {
+		p.write("<li class=\"join\">", graph, "</li>\n")
+		return
+	}
+	for i, mark := range l.Marks {
+		l.Marks[i] = names.FirstWords(mark, maxWord)
+	}
+	marks := strings.Join(l.Marks, ", ")
+	var classes []string
+	if p.s.IsRequest(l.Entry) {
+		classes = append(classes, "user")
+	}
+	if l.Call {
+		classes = append(classes, "tool")
+	}
+	id, _ := p.s.ID(l.Entry)
+	if p.s.LabelOf(id) != "" {
+		classes = append(classes, "labelled")
+	} else if marks != "" {
+		p.marks[l.Entry] = marks
+	}
+	_, href := p.nameOf(l.Entry)
+	p.write(`<li class="`, escaped(strings.Join(classes, " ")), `">`, graph)
+	p.write("<a href=", href, ` title="`, escaped(l.ID), `">`)
+	p.write("<b>", escaped(l.What), "</b> ")
+	if marks != "" {
+		p.write("<i>", escaped(marks), "</i> ")
+	}
+	said := names.FirstWords(l.Said, maxFirstWords)
+	p.write(escaped(said), "</a></li>\n")
 }
 
 // callOutcome is the result of a call, as it stands within the call.
@@ -234,7 +252,7 @@ type callOutcome struct {
 	body  []block
 }
 
-// outcomesIn returns the results of tools with which a path begins, at most maxCalls.
+// outcomesIn returns the results of tools at the beginning of a path, at most maxCalls.
 func (p *pageWriter) outcomesIn(path []sessioncore.Entry) (list []callOutcome, err error) {
 	room := maxHeldPictures
 	for _, e := range path {
@@ -253,13 +271,18 @@ func (p *pageWriter) outcomesIn(path []sessioncore.Entry) (list []callOutcome, e
 			return nil, err
 		}
 		body := blocks.body
-		if len(body) > 0 {
-			isOfCall := func(s span) bool { return s.style == codeStyle } // its tool and argument
-			body[0].line = slices.DeleteFunc(body[0].line, isOfCall)
-			m := message.Read(p.s.Message(e, p.results.text))
-			call, _ := m[message.CallID].Text()
-			list = append(list, callOutcome{e, call, body})
+		if len(body) == 0 {
+			continue
 		}
+		isOfCall := func(s span) bool { return s.style == codeStyle } // its tool and argument
+		body[0].line = slices.DeleteFunc(body[0].line, isOfCall)
+		m := message.Read(p.s.Message(e, p.results.text))
+		call, _ := m[message.CallID].Text()
+		list = append(list, callOutcome{
+			entry: e,
+			call:  call,
+			body:  body,
+		})
 	}
 	return list, nil
 }
@@ -306,7 +329,7 @@ func (p *pageWriter) anchor(e sessioncore.Entry) {
 	p.write(`<div id="`, id, "\"></div>\n")
 }
 
-// classesOf returns the classes of an entry, by which it is coloured and filtered.
+// classesOf returns the classes of an entry, for its colours and for filters.
 func classesOf(blocks *entryBlocks, begins bool, label string) markup {
 	classes := markup("entry")
 	has := func(kinds ...kind) bool {
@@ -347,7 +370,8 @@ func (p *pageWriter) links(e sessioncore.Entry) {
 			break
 		}
 		_, href := p.nameOf(kid)
-		p.write(" <a href=", href, ">", escaped(names.FirstWords(p.s.Name(kid), maxWord)), "</a>")
+		name := names.FirstWords(p.s.Name(kid), maxWord)
+		p.write(" <a href=", href, ">", escaped(name), "</a>")
 	}
 	p.write("</p>\n")
 }
@@ -390,8 +414,9 @@ func (p *pageWriter) call(b *block, parts []block, outcomes []callOutcome) {
 // fold writes a line that unfolds blocks. The link in it stands below the line, a button itself.
 func (p *pageWriter) fold(class markup, line *block, parts []block) {
 	isName := func(s span) bool { return s.style == nameStyle }
+	withoutName := slices.DeleteFunc(slices.Clone(line.line), isName)
 	p.write(`<details class="`, class, "\">\n<summary>")
-	p.line(&block{kind: line.kind, line: slices.DeleteFunc(slices.Clone(line.line), isName)})
+	p.line(&block{kind: line.kind, line: withoutName})
 	p.write("</summary>\n")
 	at := slices.IndexFunc(line.line, isName)
 	if at >= 0 {

@@ -114,8 +114,11 @@ func (p *pageWriter) branchHeading(ctx context.Context, tip sessioncore.Entry, p
 func (p *pageWriter) firstWords(ctx context.Context, path []sessioncore.Entry) (string, error) {
 	for _, e := range path {
 		said, _, err := report.Said(ctx, p.s, p.entries.reader.Read, e)
-		if err != nil || said != "" {
-			return names.FirstWords(said, maxFirstWords), err
+		if err != nil {
+			return "", err
+		}
+		if said != "" {
+			return names.FirstWords(said, maxFirstWords), nil
 		}
 	}
 	return names.FirstWords(p.s.Name(path[0]), maxWord), nil
@@ -132,7 +135,7 @@ func (p *pageWriter) parts(ctx context.Context, parts []partWriter) error {
 	free := make(chan *pageCopy, maxCopies)
 	for range min(len(parts), runtime.GOMAXPROCS(0), maxCopies) {
 		to := &turnWriter{out: p.out}
-		free <- &pageCopy{p.copy(to), to}
+		free <- &pageCopy{pageWriter: p.copy(to), to: to}
 	}
 	turn := make(chan struct{})
 	close(turn)
@@ -178,18 +181,9 @@ func (p *pageWriter) branch(ctx context.Context, path []sessioncore.Entry, from 
 		if err != nil {
 			return err
 		}
-		var outcomes []callOutcome
-		if p.s.IsMessage(e, sessioncore.RoleAssistant) {
-			p.results.builder.answered(e, p.entries.text)
-			hasCalls := slices.ContainsFunc(blocks.body, func(b block) bool {
-				return b.call != ""
-			})
-			if hasCalls {
-				outcomes, err = p.outcomesIn(path[i+1:])
-				if err != nil {
-					return err
-				}
-			}
+		outcomes, err := p.outcomesOf(e, blocks, path[i+1:])
+		if err != nil {
+			return err
 		}
 		p.entry(e, turn.begins(blocks.flags, blocks.speaker), blocks, outcomes)
 		if p.err != nil {
@@ -199,17 +193,34 @@ func (p *pageWriter) branch(ctx context.Context, path []sessioncore.Entry, from 
 	return nil
 }
 
-// turnBefore returns the turn with which entries end, none if it began too far above. It depends on
-// those from the last one that is part of a turn and no result of a tool.
+// outcomesOf returns the results of an entry's calls among the entries behind it.
+func (p *pageWriter) outcomesOf(e sessioncore.Entry, blocks *entryBlocks, behind []sessioncore.Entry) ([]callOutcome, error) {
+	if !p.s.IsMessage(e, sessioncore.RoleAssistant) {
+		return nil, nil
+	}
+	p.results.builder.answered(e, p.entries.text)
+	hasCalls := slices.ContainsFunc(blocks.body, func(b block) bool {
+		return b.call != ""
+	})
+	if !hasCalls {
+		return nil, nil
+	}
+	return p.outcomesIn(behind)
+}
+
+// turnBefore returns the turn at the end of entries, none if it began too far above. It depends on the
+// entries from the last one that is part of a turn and no result of a tool.
 func (p *pageWriter) turnBefore(path []sessioncore.Entry) (turn turnStart, err error) {
 	var ends []turnStart
-	for _, e := range slices.Backward(path[max(0, len(path)-maxUp):]) {
+	near := path[max(0, len(path)-maxUp):]
+	for _, e := range slices.Backward(near) {
 		blocks, err := p.entries.blocksOf(e)
 		if err != nil {
 			return turn, err
 		}
-		ends = append(ends, turnStart{blocks.flags, blocks.speaker})
-		if blocks.flags&inTurn != 0 && blocks.flags&joinsTurn == 0 {
+		ends = append(ends, turnStart{flags: blocks.flags, speaker: blocks.speaker})
+		isResult := blocks.flags&joinsTurn != 0
+		if blocks.flags&inTurn != 0 && !isResult {
 			break
 		}
 	}

@@ -41,8 +41,8 @@ func held(blocks []block, room *int) []block {
 func (p *pageWriter) picture(b *block) {
 	data := base64Of(b.text)
 	kind := pictureType(data)
-	isShown := p.blobs != nil && kind != "" && base64.StdEncoding.DecodedLen(len(data)) <= maxImage
-	if !isShown || !isBase64(data) {
+	isPicture := kind != "" && base64.StdEncoding.DecodedLen(len(data)) <= maxImage
+	if p.blobs == nil || !isPicture || !isBase64(data) {
 		p.block(&block{kind: noteLine, line: b.line})
 		return
 	}

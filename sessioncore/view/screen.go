@@ -64,7 +64,7 @@ func (s *Screen) WriteTranscript(in io.Reader) error {
 	}
 }
 
-// fence is the code block in which a line is.
+// fence is the code block around a line.
 type fence struct {
 	marks  []byte // its first line's, nil outside
 	isDiff bool

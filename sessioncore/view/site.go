@@ -109,32 +109,43 @@ func isInterrupted(items []fs.DirEntry) bool {
 
 // open locks the directory and reads SiteFile.
 func (s *SiteDir) open(path string, masked bool) (err error) {
-	var items []fs.DirEntry
 	s.lock, err = s.dir.Open(".")
-	if err == nil {
-		if unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-			return fmt.Errorf("another run writes into %s; wait for its end", path)
-		}
-		items, err = s.lock.ReadDir(-1)
+	if err != nil {
+		return unusable(path+"/"+SiteFile, err)
 	}
+	if unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return fmt.Errorf("another run writes into %s; wait for its end", path)
+	}
+	items, err := s.lock.ReadDir(-1)
+	if err != nil {
+		return unusable(path+"/"+SiteFile, err)
+	}
+	isNew := len(items) == 0 || isInterrupted(items)
 	switch {
-	case err == nil && (len(items) == 0 || isInterrupted(items)):
+	case isNew:
 		s.state = siteState{Format: SiteFormat, Masked: masked}
 		err = s.dir.Chmod(".", 0o700)
-	case err == nil && !s.has(SiteFile):
+	case !s.has(SiteFile):
 		return fmt.Errorf("%s is not empty, and not a site of this program; choose an empty directory", path)
-	case err == nil:
+	default:
 		err = s.readState()
 	}
 	if err != nil {
 		return unusable(path+"/"+SiteFile, err)
 	}
 	if s.state.Masked != masked {
-		word := map[bool]string{true: "masked", false: "not masked"}
 		return fmt.Errorf("the pages in %s are %s; choose another directory for pages that are %s",
-			path, word[s.state.Masked], word[masked])
+			path, maskWord(s.state.Masked), maskWord(masked))
 	}
 	return nil
+}
+
+// maskWord returns the words for pages with or without masked secrets.
+func maskWord(masked bool) string {
+	if masked {
+		return "masked"
+	}
+	return "not masked"
 }
 
 // maxState bounds the size of SiteFile, in bytes: a million pages take less.
@@ -203,7 +214,7 @@ type stalePage struct {
 	state string // of the session now
 }
 
-// Write writes the pages of sessions that changed, and removes those whose sessions are gone. All
+// Write writes the pages of sessions that changed, and removes those of sessions that are gone. All
 // pages are written when key changes, which has all that they depend on beside their sessions.
 func (s *SiteDir) Write(ctx context.Context, sessions []*listing.Info, key string) error {
 	stale, err := s.plan(sessions, key)
@@ -211,15 +222,16 @@ func (s *SiteDir) Write(ctx context.Context, sessions []*listing.Info, key strin
 		return err
 	}
 	s.Unchanged = len(s.state.Pages) - len(stale)
-	if len(stale)+s.Removed > 0 || !s.has(SiteIndex) {
+	isChanged := len(stale)+s.Removed > 0
+	if isChanged || !s.has(SiteIndex) {
 		err = s.write(ctx, stale)
 	}
 	s.Written = len(stale) - s.Failed
 	return err
 }
 
-// plan brings the list of pages up to date, removes those whose sessions are gone, and returns
-// those to be written.
+// plan brings the list of pages up to date, removes the pages of sessions that are gone, and returns
+// the pages to be written.
 func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage, err error) {
 	if s.state.Key != key {
 		s.state.Key = key
@@ -244,7 +256,11 @@ func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage,
 		pages[name] = page
 		if page.State != state || !s.has(name) {
 			page.State = ""
-			stale = append(stale, stalePage{page, info, state})
+			stale = append(stale, stalePage{
+				sitePage: page,
+				info:     info,
+				state:    state,
+			})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.state.Pages)) {
@@ -270,13 +286,14 @@ const maxPageName = 80
 // nameOfPage returns the name of the page of a session: the session's, and a hash of its path.
 func nameOfPage(info *listing.Info) string {
 	plain := strings.Map(func(r rune) rune {
-		if r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+		if isPlainRune(r) {
 			return r
 		}
 		return '_'
 	}, info.BaseName())
+	plain = plain[:min(len(plain), maxPageName)]
 	sum := sha256.Sum256([]byte(info.Path()))
-	return fmt.Sprintf("%s-%x.html", plain[:min(len(plain), maxPageName)], sum[:8])
+	return fmt.Sprintf("%s-%x.html", plain, sum[:8])
 }
 
 // write writes pages, the index, and SiteFile before and after them: a run that is ended early goes

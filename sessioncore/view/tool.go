@@ -41,7 +41,8 @@ type argument struct {
 // argumentsOf returns the arguments of a call of a tool, with their roles.
 func argumentsOf(tool string, v rawjson.Value) (list []argument) {
 	for m := range v.EachMember {
-		list = append(list, argument{m, message.ArgumentOf(tool, m.Name()).Role})
+		role := message.ArgumentOf(tool, m.Name()).Role
+		list = append(list, argument{Member: m, role: role})
 	}
 	return list
 }
@@ -52,13 +53,16 @@ func (b *builder) toolCall(call *message.Members) {
 	list := argumentsOf(tool, call[message.Arguments])
 	command := commandOf(list)
 	intent := shownLine(call[message.Intent], maxProblem)
-	list = slices.DeleteFunc(list, func(a argument) bool {
-		isIntent := a.KeyIs(intentKey) || len(command) > 0 && a.role == message.IntentRole
-		if isIntent && intent == "" {
+	isIntent := func(a argument) bool {
+		isOfCommand := len(command) > 0 && a.role == message.IntentRole
+		return isOfCommand || a.KeyIs(intentKey)
+	}
+	for _, a := range list {
+		if intent == "" && isIntent(a) {
 			intent = shownLine(a.Value, maxProblem)
 		}
-		return isIntent
-	})
+	}
+	list = slices.DeleteFunc(list, isIntent)
 	b.line(callLine, span{style: strongCodeStyle, text: tool}, span{text: intent})
 	at := len(b.blocks.body)
 	if !b.edit(tool, list) {
@@ -97,11 +101,21 @@ func (b *builder) parameters(v rawjson.Value, list []argument, command rawjson.V
 	case v.IsString():
 		b.output(languageOf(v, ""), v)
 	case v.IsObject() && len(list) == 0:
-	case len(list) == 1 && list[0].Value.IsString() && len(list[0].Value) > len(`""`):
-		b.output(languageOf(list[0].Value, ""), list[0].Value)
+	case isOneText(list):
+		text := list[0].Value
+		b.output(languageOf(text, ""), text)
 	default:
 		b.data(v)
 	}
+}
+
+// isOneText reports whether there is one argument alone, a text that is not empty.
+func isOneText(list []argument) bool {
+	if len(list) != 1 {
+		return false
+	}
+	only := list[0].Value
+	return only.IsString() && len(only) > len(`""`)
 }
 
 // named adds a note for each argument that has none of the roles.
@@ -210,8 +224,7 @@ func (b *builder) nestedCall(call *message.Members) {
 	}
 }
 
-// isFailed reports whether a tool's result is an error, or that of a command with another exit
-// status than 0.
+// isFailed reports whether a tool's result is an error, or a command's with another exit status than 0.
 func isFailed(m *message.Members) bool {
 	if m[message.IsError].Truthy() {
 		return true
@@ -258,10 +271,14 @@ func outputOf(text rawjson.Value) (output, exit rawjson.Value) {
 	}
 	decoded, _ := text.Text()
 	object := rawjson.Value(decoded)
-	if !rawjson.IsValidObject(object) || !object.Member("output").IsString() {
+	if !rawjson.IsValidObject(object) {
 		return text, nil
 	}
-	return object.Member("output"), object.Member("metadata").Member("exit_code")
+	output = object.Member("output")
+	if !output.IsString() {
+		return text, nil
+	}
+	return output, object.Member("metadata").Member("exit_code")
 }
 
 // about returns the first argument of the call id, if the message called more than one tool.
@@ -306,7 +323,7 @@ func callsIn(content rawjson.Value) (calls []toolCall) {
 			continue
 		}
 		id, _ := m[message.ID].Text()
-		calls = append(calls, toolCall{id, m[message.Arguments]})
+		calls = append(calls, toolCall{id: id, arguments: m[message.Arguments]})
 	}
 	return calls
 }

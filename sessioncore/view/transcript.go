@@ -363,8 +363,10 @@ func (t *transcript) Continues(earlier document.Maker) bool {
 	for i, before := range old.entries {
 		now := t.entries[i]
 		// The size covers the entry's name, which changes if a later entry has the same id.
-		looksSame := now.begins == before.begins && now.size == before.size
-		if !looksSame || !sessioncore.SameText(t.builder.s, now.entry, old.builder.s, before.entry) {
+		if now.begins != before.begins || now.size != before.size {
+			return false
+		}
+		if !sessioncore.SameText(t.builder.s, now.entry, old.builder.s, before.entry) {
 			return false
 		}
 	}

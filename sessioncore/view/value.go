@@ -67,8 +67,11 @@ func (t *valueText) members(v rawjson.Value, first, indent string) {
 
 // isSealed reports whether a member is ciphertext of a provider, which is no text.
 func isSealed(m rawjson.Member) bool {
+	if !m.Value.IsString() {
+		return false
+	}
 	name := m.Name()
-	return m.Value.IsString() && (name == "encryptedContent" || name == "encryptedIndex")
+	return name == "encryptedContent" || name == "encryptedIndex"
 }
 
 // member writes a member's value after its key.
@@ -146,14 +149,21 @@ func (b *builder) shortened(v rawjson.Value) []byte {
 
 // compact writes a value as JSON on one line.
 func (t *valueText) compact(v rawjson.Value) {
-	text := rawjson.AppendUTF8(nil, compactJSON(v[:min(len(v), maxCompact)]))
-	t.b.cut = t.b.cut || len(v) > maxCompact
-	t.out = markdown.AppendLine(t.out, markdown.Visible(text), maxCompact)
-	t.out = append(t.out, '\n')
-	if len(v) > maxCompact {
-		t.out = append(bytes.TrimSuffix(t.out, []byte("\n")), "…\n"...)
+	isCut := len(v) > maxCompact
+	if isCut {
+		v = v[:maxCompact]
+		t.b.cut = true
 	}
+	text := rawjson.AppendUTF8(nil, compactJSON(v))
+	t.out = markdown.AppendLine(t.out, markdown.Visible(text), maxCompact)
+	if isCut {
+		t.out = append(t.out, "…"...)
+	}
+	t.out = append(t.out, '\n')
 }
+
+// isBlank reports whether a byte is white space of JSON.
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // compactJSON returns JSON, which may be cut off anywhere, without white space between tokens.
 func compactJSON(text []byte) []byte {
@@ -168,7 +178,7 @@ func compactJSON(text []byte) []byte {
 			escaped = true
 		case c == '"':
 			inString = !inString
-		case !inString && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
+		case !inString && isBlank(c):
 			continue
 		}
 		compact = append(compact, c)
