@@ -29,7 +29,8 @@ func (w *Writer) Append(ctx context.Context, s *sessioncore.Session, lines ...[]
 	}
 	a := &appending{w: w, ctx: ctx, s: s}
 	for range staleTries {
-		if err := a.parse(lines); err != nil {
+		err = a.parse(lines)
+		if err != nil {
 			return nil, err
 		}
 		ids, err = a.write()
@@ -50,7 +51,7 @@ type appending struct {
 	ctx context.Context
 	s   *sessioncore.Session
 
-	format sessioncore.Format // for which the lines are checked
+	format sessioncore.Format // of the session when the lines were checked
 	drafts []*draft           // the lines before the first bad one
 	bad    error              // of the line after them
 
@@ -65,7 +66,10 @@ func (a *appending) parse(lines [][]byte) (err error) {
 	if err != nil {
 		return err
 	}
-	rules := PersistRules{Blobs: a.w.opts.Blobs != nil && a.format.Blobs, Newer: a.format.Slot}
+	rules := PersistRules{
+		Blobs: a.w.opts.Blobs != nil && a.format.Blobs,
+		Newer: a.format.Slot,
+	}
 	a.drafts = make([]*draft, 0, len(lines))
 	a.bad = nil
 	for _, line := range lines {
@@ -191,14 +195,17 @@ func (a *appending) withBlobs() ([]*draft, error) {
 
 // putBlob stores an image. The error says so if the store gives it another name.
 func (w *Writer) putBlob(b BlobReference) error {
-	hash, err := w.opts.Blobs.Put(b.Data, b.Ending)
-	if err == nil && hash != BlobName(b.Data) {
-		err = fmt.Errorf("the blob store says %q of a blob whose name is %s", hash, BlobName(b.Data))
+	name := BlobName(b.Data)
+	given, err := w.opts.Blobs.Put(b.Data, b.Ending)
+	switch {
+	case storage.IsMissing(err): // it would mean that the session is missing
+		return fmt.Errorf("images have no place: %v", err)
+	case err != nil:
+		return err
+	case given != name:
+		return fmt.Errorf("the blob store says %q of a blob whose name is %s", given, name)
 	}
-	if storage.IsMissing(err) { // it would mean that the session is missing
-		err = fmt.Errorf("images have no place: %v", err)
-	}
-	return err
+	return nil
 }
 
 // survivingIDs returns the ids of the first lines that are in the session although writing them

@@ -78,14 +78,25 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 // is completed first, as else they would stay behind. Otherwise it returns cwd.
 func (c *change) nextCWD(cwd string) (string, error) {
 	old, err := cwdOf(c.snap)
-	if err != nil || old == "" || old == cwd || c.checkFree(artifactsOf(c.s.Name())) != nil {
+	if err != nil {
 		return cwd, err
 	}
-	place, err := c.placeFor(old)
-	if err == nil && c.checkFree(place) == nil && errors.Is(c.checkFree(artifactsOf(place)), fs.ErrExist) {
-		cwd = old
+	if old == "" || old == cwd {
+		return cwd, nil
 	}
-	return cwd, err
+	hasArtifacts := c.checkFree(artifactsOf(c.s.Name())) != nil
+	if hasArtifacts {
+		return cwd, nil
+	}
+	place, err := c.placeFor(old)
+	if err != nil {
+		return cwd, err
+	}
+	isFree := c.checkFree(place) == nil
+	if isFree && errors.Is(c.checkFree(artifactsOf(place)), fs.ErrExist) {
+		return old, nil
+	}
+	return cwd, nil
 }
 
 // checkFree returns an error unless a name is free, which wraps fs.ErrExist if it is not.
@@ -137,10 +148,10 @@ func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string
 }
 
 // checkPath returns an error unless a text can be a working directory. excluded describes the
-// characters for which isExcluded returns true.
+// characters that isExcluded reports.
 func checkPath(cwd, excluded string, isExcluded func(rune) bool) error {
-	if path.IsAbs(cwd) && len(cwd) <= sessioncore.MaxPath && utf8.ValidString(cwd) &&
-		!strings.ContainsFunc(cwd, isExcluded) {
+	isPath := path.IsAbs(cwd) && len(cwd) <= sessioncore.MaxPath && utf8.ValidString(cwd)
+	if isPath && !strings.ContainsFunc(cwd, isExcluded) {
 		return nil
 	}
 	want := fmt.Sprintf("an absolute path in UTF-8, without %s, of at most %d bytes", excluded, sessioncore.MaxPath)
@@ -242,8 +253,8 @@ func (c *change) placeFor(cwd string) (string, error) {
 	return path.Join(dir, path.Base(name)), err
 }
 
-// makePlace makes the directory for a file's new name, and checks that its names are free. The
-// header of a file whose move was killed has the new cwd already; then its artifacts may be there.
+// makePlace makes the directory for a file's new name, and checks that its names are free. If an
+// earlier move was killed, the header has the new cwd already; then the artifacts may be there.
 func (c *change) makePlace(disk mover, to string, killed bool) error {
 	if disk == nil {
 		return fmt.Errorf("%w: sessions stay where they are", storage.ErrUnsupported)
@@ -312,10 +323,11 @@ func withoutDirectory(header rawjson.Value, cwd string) (rawjson.Field, bool) {
 		return dir == cwd
 	})
 	m := rawjson.Field{Key: directoriesKey}
-	if len(rest) > 0 {
-		m.JSON = quotedList(rest)
+	if len(rest) == 0 {
+		return m, true // no JSON: the member goes
 	}
-	return m, len(rest) == 0 || len(rest) < len(all)
+	m.JSON = quotedList(rest)
+	return m, len(rest) < len(all)
 }
 
 // texts returns the strings in an array, "" for other elements.

@@ -79,7 +79,7 @@ type batch struct {
 	lines   []byte
 }
 
-// emptyBatch returns a batch whose first line has no parent.
+// emptyBatch returns a batch that begins with a line without a parent.
 func (w *Writer) emptyBatch(snap *sessioncore.Snapshot) *batch {
 	return &batch{
 		w:       w,
@@ -206,7 +206,7 @@ func (b *batch) add(d *draft, madeID string) (id string, err error) {
 		fill = b.appendNow(append(fill, `,"timestamp":`...))
 	}
 	b.lines = append(b.complete(d, fill), '\n')
-	b.ids[id] = batchLine{parent, d.isEditable()}
+	b.ids[id] = batchLine{parent: parent, editable: d.isEditable()}
 	b.leaf = b.leafAfter(d, id)
 	return id, nil
 }
@@ -215,9 +215,9 @@ func (b *batch) add(d *draft, madeID string) (id string, err error) {
 func (b *batch) parentOf(d *draft) (*string, error) {
 	field := b.dialect.ParentKey
 	v := d.parent
+	isSummary := d.kind == sessioncore.TypeBranchSummary && b.dialect != sessioncore.Pi // pi's fromId is the previous leaf
 	switch {
-	case v == nil && (d.kind != sessioncore.TypeBranchSummary || b.dialect == sessioncore.Pi):
-		// pi's fromId is the previous leaf
+	case v == nil && !isSummary:
 		return b.leaf, nil
 	case v == nil: // as the client's branchWithSummary does (docs/design.md section 2)
 		field = b.dialect.FromKey
@@ -277,14 +277,20 @@ func appendReference(dst []byte, id *string) []byte {
 // complete returns b.lines and the line with the missing members in the client's place: after the
 // type, or at the end in omp's custom entries and messages.
 func (b *batch) complete(d *draft, fill []byte) []byte {
-	atEnd := b.dialect.DataFirst && (d.kind == sessioncore.TypeCustom || d.kind == sessioncore.TypeCustomMessage)
+	isCustom := d.kind == sessioncore.TypeCustom || d.kind == sessioncore.TypeCustomMessage
+	atEnd := isCustom && b.dialect.DataFirst
 	at := 0
 	for m := range d.text.EachMember {
 		if atEnd || m.KeyIs("type") {
 			at = m.End
 		}
 	}
-	return rawjson.Edits{{Start: at, End: at, Text: string(fill)}}.AppendTo(b.lines, d.text)
+	insertion := rawjson.Edits{{
+		Start: at,
+		End:   at,
+		Text:  string(fill),
+	}}
+	return insertion.AppendTo(b.lines, d.text)
 }
 
 // Unfinished reports whether text is a proper prefix of a JSON value.

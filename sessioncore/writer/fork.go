@@ -19,8 +19,8 @@ import (
 // name in the storage (docs/design.md section 2, fork). Like the client's createBranchedSession, it
 // omits label entries, appends new ones for the labels in effect, and names the parent session.
 // Unlike that, it leaves no reference to an omitted entry (forkPath), so that the context at the
-// fork's leaf is that at the entry. It also omits operator's leaf entries, whose targets would be
-// missing. The title, its source and additional working directories are copied, as newer clients
+// fork's leaf equals the context at the entry. It also omits operator's leaf entries, as their targets
+// would be missing. The title, its source and additional working directories are copied, as newer clients
 // do; a title that is not "" replaces the title. ErrNotFound: no entry has that id.
 //
 // It only reads s: it takes no lock, and a live client does not matter.
@@ -58,13 +58,13 @@ func (w *Writer) forkOnce(ctx context.Context, s *sessioncore.Session, id, title
 	return w.create(ctx, path.Dir(s.Name()), content)
 }
 
-// fork returns a fork of the session, whose file is parent.
+// fork returns a fork of the session in the file parent.
 func (w *Writer) fork(snap *sessioncore.Snapshot, parent string, leaf sessioncore.Entry) (newFile, error) {
 	header, slot, err := snap.ReadHeader()
 	if err != nil {
 		return newFile{}, err
 	}
-	route := &forkPath{snap, snap.Path(leaf)}
+	route := &forkPath{snap: snap, entries: snap.Path(leaf)}
 	labels, err := w.forkedLabels(route)
 	if err != nil {
 		return newFile{}, err
@@ -104,17 +104,19 @@ func (w *Writer) forkedLabels(route *forkPath) ([]byte, error) {
 	byPlace := func(a, b sessioncore.Label) int {
 		return cmp.Compare(a.Place, b.Place)
 	}
-	for _, l := range slices.SortedFunc(slices.Values(b.snap.Labels()), byPlace) {
-		if onPath[l.Target] {
-			label, err := b.snap.WholeLabelOf(l.Target)
-			if err != nil {
-				return nil, err
-			}
-			id := b.newID()
-			b.lines = append(b.lines, b.labelLine(b.leaf, id, l.Target, label)...)
-			b.ids[id] = batchLine{}
-			b.leaf = &id
+	inOrder := slices.SortedFunc(slices.Values(b.snap.Labels()), byPlace)
+	for _, l := range inOrder {
+		if !onPath[l.Target] {
+			continue
 		}
+		label, err := b.snap.WholeLabelOf(l.Target)
+		if err != nil {
+			return nil, err
+		}
+		id := b.newID()
+		b.lines = append(b.lines, b.labelLine(b.leaf, id, l.Target, label)...)
+		b.ids[id] = batchLine{}
+		b.leaf = &id
 	}
 	return b.lines, nil
 }
@@ -255,28 +257,36 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 		return nil, err
 	}
 	var changed []rawjson.Field
+	dialect := s.Dialect()
 	before := p.keptEntry(i-1, -1)
 	parent := s.Parent(e)
 	isPointed := parent != sessioncore.NoEntry && isPointer(s, parent)
 	// pi's forks begin with null even where the parent was never written, as before 1.5.
-	isFirstOfPi := before == sessioncore.NoEntry && s.Dialect() == sessioncore.Pi
-	needsNull := isFirstOfPi && !text.Member(s.Dialect().ParentKey).IsNull()
+	isFirstOfPi := before == sessioncore.NoEntry && dialect == sessioncore.Pi
+	needsNull := isFirstOfPi && !text.Member(dialect.ParentKey).IsNull()
 	if isPointed || needsNull {
-		var above *string
-		if before != sessioncore.NoEntry {
-			id, _ := s.ID(before)
-			above = &id
-		}
-		changed = append(changed, rawjson.Field{Key: s.Dialect().ParentKey, JSON: string(appendReference(nil, above))})
+		changed = append(changed, rawjson.Field{
+			Key:  dialect.ParentKey,
+			JSON: p.reference(before),
+		})
 	}
 	if s.Kind(e) == sessioncore.TypeCompaction {
-		changed = p.redirect(changed, text, s.Dialect().KeptKey, 1)
+		changed = p.redirect(changed, text, dialect.KeptKey, 1)
 		changed = p.redirect(changed, text, replayedKey, -1)
 	}
 	if len(changed) > 0 {
 		text = rawjson.SetMembers(text, changed)
 	}
 	return text, nil
+}
+
+// reference returns a reference to an entry as JSON, null for NoEntry.
+func (p *forkPath) reference(e sessioncore.Entry) string {
+	if e == sessioncore.NoEntry {
+		return string(appendReference(nil, nil))
+	}
+	id, _ := p.snap.ID(e)
+	return string(appendReference(nil, &id))
 }
 
 // replayedKey is a compaction's member with the last entry that a provider's history replaces.

@@ -19,7 +19,7 @@ import (
 
 // This file imports copies of sessions into the store (docs/design.md section 2, Import).
 
-// Copy is a file from elsewhere, whose first Size bytes do not change.
+// Copy is a file from elsewhere. Its first Size bytes do not change.
 type Copy struct {
 	io.ReaderAt
 	Size     int64
@@ -133,7 +133,9 @@ func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
 		return 0, 0, false
 	}
 	header, _, _ := bytes.Cut(head, []byte{'\n'})
-	last := tail[bytes.LastIndexByte(bytes.TrimSuffix(tail, []byte{'\n'}), '\n')+1:]
+	withoutEnd := bytes.TrimSuffix(tail, []byte{'\n'})
+	lastStart := bytes.LastIndexByte(withoutEnd, '\n') + 1
+	last := tail[lastStart:]
 	if !rawjson.IsValidObject(header) || !rawjson.IsValidObject(bytes.TrimSpace(last)) {
 		return 0, 0, false
 	}
@@ -157,8 +159,12 @@ func (w *Writer) Import(ctx context.Context, name string, c Copy) (Outcome, erro
 	start := time.Now()
 	for {
 		outcome, err := w.importOnce(ctx, name, c)
-		waits := errors.Is(err, storage.ErrStale) || errors.Is(err, storage.ErrLocked)
-		if !waits || time.Since(start) > importLimit || !storage.Sleep(ctx, livePoll) {
+		mayPass := errors.Is(err, storage.ErrStale) || errors.Is(err, storage.ErrLocked)
+		if !mayPass || time.Since(start) > importLimit {
+			return outcome, err
+		}
+		isCancelled := !storage.Sleep(ctx, livePoll)
+		if isCancelled {
 			return outcome, err
 		}
 	}
@@ -221,7 +227,8 @@ func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err
 		return Unchanged, false, err
 	}
 	start := int64(0)
-	if !c.Artifact && slotIn(file, st.Size) != nil && slotIn(c, c.Size) != nil {
+	haveSlots := !c.Artifact && slotIn(file, st.Size) != nil && slotIn(c, c.Size) != nil
+	if haveSlots {
 		start = slotSize
 	}
 	begins, err = storage.SameBytes(file, start, c, start, min(st.Size, c.Size)-start)
@@ -279,8 +286,8 @@ func (c Copy) copyTo(out io.Writer) error {
 	return err
 }
 
-// grow extends the session to the copy's length. A title slot that differs becomes that of the
-// copy, which has all entries.
+// grow extends the session to the copy's length. A title slot that differs becomes the copy's, which
+// has all entries.
 func (c *change) grow(source Copy) (Outcome, error) {
 	outcome, begins, err := compareCopy(c.snap.File(), source)
 	if err != nil || outcome == Unchanged {

@@ -31,7 +31,8 @@ func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if old != "" && (label == old || label == shown) {
+	isSame := label == old || label == shown
+	if isSame && old != "" {
 		return false, nil
 	}
 	_, err = s.Verify(id)
@@ -91,8 +92,8 @@ func unescapeLabelField(field string) (string, error) {
 	return string(rawjson.AppendDecoded(nil, []byte(field))), nil
 }
 
-// labelEscape returns the length of an escape without its backslash: that of a backslash, a tab, a
-// line break, or as uXXXX of a surrogate or a control character; 0 for anything else.
+// labelEscape returns the length of an escape, the backslash aside: of a backslash, a tab or a line
+// break, or of a surrogate or a control character as uXXXX; 0 for anything else.
 func labelEscape(text string) int {
 	switch {
 	case text == "":
@@ -100,7 +101,8 @@ func labelEscape(text string) int {
 	case strings.IndexByte(`\tnr`, text[0]) >= 0:
 		return 1
 	}
-	n, st := rawjson.EscapeLen([]byte(`\` + text[:min(len(text), 5)]))
+	escape := `\` + text[:min(len(text), len(`uXXXX`))]
+	n, st := rawjson.EscapeLen([]byte(escape))
 	if st != rawjson.OK || n != len(`\uXXXX`) {
 		return 0
 	}

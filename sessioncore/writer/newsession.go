@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -35,24 +34,25 @@ type NewSession struct {
 // cwd, title, parentSession, agent and create.
 func ParseNewSession(line []byte) (NewSession, error) {
 	text := rawjson.Value(bytes.TrimSpace(line))
-	if len(text) > 0 && text[0] == '{' {
-		if !rawjson.IsValidObject(text) {
-			return NewSession{}, &FieldError{Want: "a working directory or one JSON object in one line, " +
-				"as jq -c prints it"}
-		}
-		err := shapes()["newSession"].check(text)
-		if err != nil {
-			return NewSession{}, err
-		}
-		var n NewSession
-		n.CWD, _ = text.Member("cwd").Text()
-		n.Title, _ = text.Member("title").Text()
-		n.Parent, _ = text.Member("parentSession").Text()
-		n.Agent, _ = text.Member("agent").Text()
-		n.Create = text.Member("create").IsTrue()
+	isObject := len(text) > 0 && text[0] == '{'
+	if !isObject {
+		n := NewSession{CWD: string(line)}
 		return n, n.check()
 	}
-	n := NewSession{CWD: string(line)}
+	if !rawjson.IsValidObject(text) {
+		return NewSession{}, &FieldError{Want: "a working directory or one JSON object in one line, " +
+			"as jq -c prints it"}
+	}
+	err := shapes()["newSession"].check(text)
+	if err != nil {
+		return NewSession{}, err
+	}
+	var n NewSession
+	n.CWD, _ = text.Member("cwd").Text()
+	n.Title, _ = text.Member("title").Text()
+	n.Parent, _ = text.Member("parentSession").Text()
+	n.Agent, _ = text.Member("agent").Text()
+	n.Create = text.Member("create").IsTrue()
 	return n, n.check()
 }
 
@@ -75,7 +75,7 @@ func (n *NewSession) check() error {
 }
 
 // NewSession creates a session, a file with only a header, and returns its name in the storage. Its
-// directory is that of sessions of the working directory, or the client's for it (docs/format.md,
+// directory has other sessions of the working directory, or is the client's for it (docs/format.md,
 // Files); in a store of the operator dialect, or where pi was given a directory, it is the root.
 // The error is ENAMETOOLONG if the directory's name is too long, as in the client, and
 // ErrNoDirectory if the working directory does not exist and n.Create is not set.
@@ -90,7 +90,8 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	}
 	n.CWD = path.Clean(n.CWD)
 	err = isDirectory(n.CWD)
-	if err != nil && !(n.Create && errors.Is(err, ErrNoDirectory)) {
+	isCreated := n.Create && errors.Is(err, ErrNoDirectory)
+	if err != nil && !isCreated {
 		return "", err
 	}
 	cwd := rawjson.AppendQuoted(nil, n.CWD)
@@ -112,7 +113,7 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 	return w.create(ctx, dir, file)
 }
 
-// hasSlots reports whether the newest session in a directory begins with a title slot, as those of
+// hasSlots reports whether the newest session in a directory begins with a title slot, as sessions of
 // newer omp clients do. An older client overwrites a file that begins with one.
 func (w *Writer) hasSlots(dir string) bool {
 	items, _ := storage.List(w.store.Storage(), dir) // a missing directory has none
@@ -175,13 +176,13 @@ func (w *Writer) createNamed(ctx context.Context, name string, write func(io.Wri
 	return storage.Replaced(w.opts.Journal.Replace(name, storage.Replacement{Write: write}))
 }
 
-// mover is a Journal whose files lie in directories, between which they can be moved.
+// mover is a Journal of files in directories, between which they can be moved.
 type mover interface {
 	// MkdirAll makes a directory with those above it.
 	MkdirAll(dir string) error
 	// CheckWritable returns an error if no file can be made in a directory, if that is known.
 	CheckWritable(dir string) error
-	// Move renames a file and the directory beside it, whose name is the file's without suffix.
+	// Move renames a file and the directory beside it, which has the file's name without suffix.
 	Move(name, to, suffix string) error
 }
 
@@ -197,10 +198,13 @@ func sessionIDOf(now time.Time, b [16]byte) string {
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
 	copy(b[:6], ms[2:])
-	b[6] = b[6]&0x0F | 0x70
-	b[8] = b[8]&0x3F | 0x80
-	h := hex.EncodeToString(b[:])
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+	const (
+		version = 0x70
+		variant = 0x80
+	)
+	b[6] = b[6]&0x0F | version
+	b[8] = b[8]&0x3F | variant
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // scopeDir returns the directory below the storage's root for a session of a working directory: the
@@ -276,7 +280,8 @@ func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form
 		}
 		return d, form, nil
 	}
-	if empty && slices.Contains(strings.Split(filepath.ToSlash(w.opts.Root), "/"), operatorDir) {
+	directories := strings.Split(filepath.ToSlash(w.opts.Root), "/")
+	if empty && slices.Contains(directories, operatorDir) {
 		return sessioncore.Operator, sessioncore.Operator.Form, nil
 	}
 	d = sessioncore.OMP.OfProgram(owner)

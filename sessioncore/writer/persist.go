@@ -40,7 +40,7 @@ type Persisted struct {
 	Blobs []BlobReference
 }
 
-// BlobReference is a blob to which a line refers.
+// BlobReference is a blob that a line refers to.
 type BlobReference struct {
 	Data   []byte
 	Ending string // of its second name, such as png; "" for none
@@ -64,7 +64,7 @@ func Persist(text rawjson.Value, rules PersistRules) (Persisted, error) {
 	if len(p.edits) > 0 {
 		text = p.edits.Apply(text)
 	}
-	return Persisted{text, p.blobs}, nil
+	return Persisted{Text: text, Blobs: p.blobs}, nil
 }
 
 // persister collects the changes of the size controls in one pass over the text.
@@ -86,7 +86,7 @@ func (p *persister) replace(part rawjson.Value, by string) {
 	})
 }
 
-// value visits the value at i and returns its end. key is that of its member or, as in the client,
+// value visits the value at i and returns its end. key is the key of its member or, as in the client,
 // of the array around it (listed). The status is Bad if it is nested too deeply.
 func (p *persister) value(i int, key string, listed bool, depth int) (end int, st rawjson.ScanStatus) {
 	switch p.text[i] {
@@ -120,24 +120,31 @@ func (p *persister) value(i int, key string, listed bool, depth int) (end int, s
 
 // str cuts a string that is too long.
 func (p *persister) str(v rawjson.Value, key string) {
-	if key == "image_url" {
-		text, _ := v.Bytes()
-		if bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,")) {
-			if p.rules.Blobs { // otherwise keep it: a truncated image is useless
-				p.replace(v, p.blob([]byte(names.TextUTF8(string(text))), ""))
-			}
-			return
+	if key == "image_url" && isImageURL(v) {
+		if p.rules.Blobs { // otherwise keep it: a truncated image is useless
+			text, _ := v.Text()
+			p.replace(v, p.blob([]byte(names.TextUTF8(text)), ""))
 		}
+		return
 	}
-	end, long := cutUnits(v[1 : len(v)-1])
-	signature := key == "thinkingSignature" || key == "thoughtSignature" || key == "textSignature"
-	switch {
-	case !long, p.rules.Whole, signature && p.rules.Newer:
-	case signature: // the client checks it against the content of its block
-		p.replace(v, `""`)
+	end, isLong := cutUnits(v[1 : len(v)-1])
+	if !isLong || p.rules.Whole {
+		return
+	}
+	switch key {
+	case "thinkingSignature", "thoughtSignature", "textSignature":
+		if !p.rules.Newer { // the client checks it against the content of its block
+			p.replace(v, `""`)
+		}
 	default:
 		p.replace(v[1+end:len(v)-1], truncationNotice)
 	}
+}
+
+// isImageURL reports whether a string is an image in base64, as a URL.
+func isImageURL(v rawjson.Value) bool {
+	text, _ := v.Bytes()
+	return bytes.HasPrefix(text, []byte("data:image/")) && bytes.Contains(text, []byte(";base64,"))
 }
 
 // objectSizes is the facts about an object for the size controls.
@@ -176,7 +183,13 @@ func (o *objectSizes) get(key string) (v rawjson.Value) {
 
 // drops reports whether a member is dropped.
 func (r PersistRules) drops(key []byte) bool {
-	return string(key) == "jsonlEvents" || string(key) == "partialJson" && !r.Newer
+	switch string(key) {
+	case "jsonlEvents":
+		return true
+	case "partialJson":
+		return !r.Newer
+	}
+	return false
 }
 
 // object visits the object at i and returns its end. Edits by several members come last.
@@ -197,7 +210,7 @@ func (p *persister) object(i int, key string, listed bool, depth int) (end int, 
 		key := keys[string(name)]
 		end, st := p.value(at, key, false, depth+1)
 		if key != "" {
-			o.members = append(o.members, member{key, p.text[at:end]})
+			o.members = append(o.members, member{key: key, value: p.text[at:end]})
 		}
 		return end, st
 	})
@@ -222,7 +235,8 @@ func (p *persister) object(i int, key string, listed bool, depth int) (end int, 
 func (p *persister) finish(o *objectSizes) {
 	data := o.get("data")
 	content := o.get("content")
-	if o.key == "content" && o.listed && o.get("type").Is("image") && isLongImage(data) {
+	isImage := o.key == "content" && o.listed && o.get("type").Is("image")
+	if isImage && isLongImage(data) {
 		by := string(data) // a truncated image is useless
 		if p.rules.Blobs {
 			by = p.image(data, "")
@@ -275,7 +289,7 @@ func (p *persister) finishNewer(o *objectSizes) {
 	}
 }
 
-// hasImage reports whether an object is an image in a place whose images go into blobs.
+// hasImage reports whether an object is an image in a place that keeps images in blobs.
 func (o *objectSizes) hasImage(mime string) bool {
 	switch isImage := o.get("type").Is("image"); o.key {
 	case "content":
@@ -288,12 +302,15 @@ func (o *objectSizes) hasImage(mime string) bool {
 
 // sealedBy maps the type of a block to the member that, if it is not empty, seals the block.
 var sealedBy = map[string]string{
-	"thinking": "thinkingSignature", "text": "textSignature", "toolCall": "thoughtSignature",
-	"redactedThinking": "data", "reasoning": "encrypted_content",
+	"thinking":         "thinkingSignature",
+	"text":             "textSignature",
+	"toolCall":         "thoughtSignature",
+	"redactedThinking": "data",
+	"reasoning":        "encrypted_content",
 }
 
-// isSealed reports whether an object must stay unchanged: a provider refuses a block whose content
-// does not match its signature, or whose encrypted part was cut.
+// isSealed reports whether an object must stay unchanged: a provider refuses a block with another
+// content than its signature's, or with an encrypted part that was cut.
 func (o *objectSizes) isSealed() bool {
 	if o.key == compaction && o.get("content").IsString() {
 		return true
@@ -344,8 +361,8 @@ func withoutReplayed(text rawjson.Value) rawjson.Value {
 	const key = "thinkingSignature"
 	message := text.Member("message")
 	payload := message.Member("providerPayload")
-	if !text.Member("type").Is("message") || !message.Member("role").Is("assistant") ||
-		!payload.Member("type").Is("openaiResponsesHistory") {
+	isAnswer := text.Member("type").Is("message") && message.Member("role").Is("assistant")
+	if !isAnswer || !payload.Member("type").Is("openaiResponsesHistory") {
 		return text
 	}
 	replayed := map[string]bool{}
@@ -357,9 +374,13 @@ func withoutReplayed(text rawjson.Value) rawjson.Value {
 	var edits rawjson.Edits
 	hasKey := func(m rawjson.Member) bool { return m.KeyIs(key) }
 	for block := range message.Member("content").EachElement {
+		if !block.Member("type").Is("thinking") {
+			continue
+		}
 		signature, _ := block.Member(key).Text()
-		names := namesOfItem(rawjson.Value(strings.Trim(signature, " \t\r\n")))
-		if block.Member("type").Is("thinking") && len(names) > 0 && replayed[names[0]] {
+		item := rawjson.Value(strings.Trim(signature, " \t\r\n"))
+		names := namesOfItem(item)
+		if len(names) > 0 && replayed[names[0]] {
 			edits = edits.Object(block, block.OffsetIn(text), "", hasKey)
 		}
 	}

@@ -56,8 +56,12 @@ func cutUnits(body []byte) (end int, long bool) {
 	}
 	left := maxPersist - noticeUnits
 	for {
-		size, units, high := nextUnits(body[end:])
-		if left < units || high && left == units {
+		size, units, isHigh := nextUnits(body[end:])
+		needed := units
+		if isHigh {
+			needed++ // it is not kept at the end
+		}
+		if left < needed {
 			return end, true
 		}
 		end += size
@@ -82,7 +86,7 @@ func (p *persister) image(v rawjson.Value, ending string) string {
 
 // blob records data to be stored and returns the reference to it, as JSON.
 func (p *persister) blob(data []byte, ending string) string {
-	p.blobs = append(p.blobs, BlobReference{data, ending})
+	p.blobs = append(p.blobs, BlobReference{Data: data, Ending: ending})
 	return `"` + rawjson.BlobPrefix + BlobName(data) + `"`
 }
 
@@ -104,12 +108,21 @@ func decodeBase64(text []byte) []byte {
 		case c == '_':
 			c = '/'
 		}
-		if c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' {
+		if isBase64(c) {
 			clean = append(clean, c)
 		}
 	}
 	data, _ := base64.RawStdEncoding.AppendDecode(nil, clean)
 	return data
+}
+
+// isBase64 reports whether a byte is of the alphabet of base64.
+func isBase64(c byte) bool {
+	switch {
+	case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		return true
+	}
+	return c == '+' || c == '/'
 }
 
 var plainEnding = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,31}$`)

@@ -24,9 +24,10 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	return c.replace(func(out io.Writer) error {
+	write := func(out io.Writer) error {
 		return copyEdited(c.snap, out, edits, lines)
-	}, len(lines) == 0)
+	}
+	return c.replace(write, len(lines) == 0)
 }
 
 // replace replaces the file by the output of write, unless a client opened the session meanwhile.
@@ -37,11 +38,15 @@ func (c *change) replace(write func(io.Writer) error, tail bool) error {
 		c.unlock()
 		c.unlock = func() {}
 	}
-	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), storage.Replacement{
+	ready := func(more io.Writer) (storage.Token, error) {
+		return c.relock(more, tail)
+	}
+	replacement := storage.Replacement{
 		Expect: c.snap.Stat().Token,
 		Write:  write,
-		Ready:  func(more io.Writer) (storage.Token, error) { return c.relock(more, tail) },
-	}))
+		Ready:  ready,
+	}
+	return storage.Replaced(c.w.opts.Journal.Replace(c.s.Name(), replacement))
 }
 
 // relock takes the lock and checks for live clients once more. If the session has only grown since
@@ -53,17 +58,20 @@ func (c *change) relock(more io.Writer, tail bool) (storage.Token, error) {
 		return storage.Token{}, err
 	}
 	defer now.Release()
-	switch {
-	case now.Stat().Token == before.Token:
-	case tail && now.GrewFrom(c.snap) && c.snap.Version() >= sessioncore.CurrentVersion:
-		err := copyRange(now, more, before.Size, now.Stat().Size)
-		if err != nil {
-			return storage.Token{}, err
-		}
-	default:
+	st := now.Stat()
+	if st.Token == before.Token {
+		return st.Token, nil
+	}
+	isCurrent := c.snap.Version() >= sessioncore.CurrentVersion
+	mayCopy := tail && isCurrent && now.GrewFrom(c.snap)
+	if !mayCopy {
 		return storage.Token{}, fmt.Errorf("%w: %s", storage.ErrStale, c.s.Name())
 	}
-	return now.Stat().Token, nil
+	err = copyRange(now, more, before.Size, st.Size)
+	if err != nil {
+		return storage.Token{}, err
+	}
+	return st.Token, nil
 }
 
 // reacquire acquires a snapshot of the session under the lock, which it takes if it is free.
@@ -122,10 +130,15 @@ func (c *change) migration() []fileEdit {
 	}
 	edits := []fileEdit{c.headerEdit()}
 	for e := range sessioncore.Entry(c.snap.Len()) {
-		r, ok := c.snap.MigratedRange(e)
-		if ok {
-			edits = append(edits, fileEdit{r.Offset, r.Size, func() ([]byte, error) { return c.snap.ShownText(e) }})
+		r, isMigrated := c.snap.MigratedRange(e)
+		if !isMigrated {
+			continue
 		}
+		edits = append(edits, fileEdit{
+			off:  r.Offset,
+			size: r.Size,
+			text: func() ([]byte, error) { return c.snap.ShownText(e) },
+		})
 	}
 	return edits
 }
@@ -142,8 +155,7 @@ func (c *change) withMigration(edits []fileEdit) []fileEdit {
 // headerEdit returns an edit that makes an older header one of version 3 and sets members. Existing
 // members keep their places.
 func (c *change) headerEdit(members ...rawjson.Field) fileEdit {
-	r := c.snap.HeaderRange()
-	return fileEdit{r.Offset, r.Size, func() ([]byte, error) {
+	text := func() ([]byte, error) {
 		header, _, err := c.snap.ReadHeader()
 		if err != nil {
 			return nil, err
@@ -153,17 +165,24 @@ func (c *change) headerEdit(members ...rawjson.Field) fileEdit {
 			set = append(set, rawjson.Field{Key: "version", JSON: "3"})
 		}
 		return rawjson.SetMembers(header, append(set, members...)), nil
-	}}
+	}
+	r := c.snap.HeaderRange()
+	return fileEdit{
+		off:  r.Offset,
+		size: r.Size,
+		text: text,
+	}
 }
 
 // titleFields returns the header's members for a title and its source, "" if unknown.
 func titleFields(title, source string) []rawjson.Field {
-	fields := []rawjson.Field{{Key: "title"}, {Key: "titleSource"}}
+	titled := rawjson.Field{Key: "title"}
+	sourced := rawjson.Field{Key: "titleSource"}
 	if title != "" {
-		fields[0].JSON = string(rawjson.AppendQuoted(nil, title))
+		titled.JSON = string(rawjson.AppendQuoted(nil, title))
 		if source != "" {
-			fields[1].JSON = string(rawjson.AppendQuoted(nil, source))
+			sourced.JSON = string(rawjson.AppendQuoted(nil, source))
 		}
 	}
-	return fields
+	return []rawjson.Field{titled, sourced}
 }

@@ -196,10 +196,11 @@ func joinPath(path, key string) string { return strings.TrimPrefix(path+"."+key,
 // member checks the value of a member, nil if it is missing.
 func (c *shapeChecker) member(r *memberRule, v rawjson.Value, path string) error {
 	kind := v.Kind()
+	isMissing := kind == 0
 	switch {
-	case kind == 0 && r.optional:
+	case isMissing && r.optional:
 		return nil
-	case kind == 0:
+	case isMissing:
 		return &FieldError{Field: path, Want: r.kinds.String(), Got: "none"}
 	case kind&r.kinds == 0:
 		return &FieldError{Field: path, Want: r.kinds.String(), Got: kind.String()}

@@ -71,16 +71,18 @@ func (c *change) setTitle(title, line string) error {
 		return err
 	}
 	text, source := titleOf(header, slot)
-	if text == title && (title == "" || source == titleByUser) {
+	isOfUser := title == "" || source == titleByUser
+	if isOfUser && text == title {
 		return nil
 	}
 	if slot != nil {
 		return c.setSlot(title, old)
 	}
-	return c.rewrite(c.withMigration([]fileEdit{c.headerEdit(titleFields(title, titleByUser)...)}), nil)
+	titled := c.headerEdit(titleFields(title, titleByUser)...)
+	return c.rewrite(c.withMigration([]fileEdit{titled}), nil)
 }
 
-// nameLine returns the entry session_info with a name, in which pi keeps the title.
+// nameLine returns the entry session_info with a name: pi keeps the title in it.
 func (b *batch) nameLine(id string, parent *string, title string) []byte {
 	line := append(b.entryPrefix(sessioncore.TypeSessionInfo, id, parent), `,"name":`...)
 	line = rawjson.AppendQuoted(line, title)
@@ -97,7 +99,9 @@ func cleanTitle(title string) string {
 		if r == utf8.RuneError && n == 1 {
 			n = rawjson.IllFormedLen(b)
 		}
-		if r < 0x20 || r >= 0x7F && r <= 0x9F {
+		isC0 := r < 0x20
+		isC1 := r >= 0x7F && r <= 0x9F
+		if isC0 || isC1 {
 			r = ' '
 		}
 		if r != ' ' || !bytes.HasSuffix(out, []byte{' '}) {
@@ -116,6 +120,26 @@ func (c *change) setSlot(title, old string) error {
 	if err != nil {
 		return err
 	}
+	line := b.titleChange(title, old)
+	slot := titleSlot(title, titleByUser, b.now.UTC().Format(rawjson.TimestampLayout))
+	hasSlot := slotIn(c.snap.File(), c.snap.Stat().Size) != nil
+	if hasSlot && c.snap.Version() >= sessioncore.CurrentVersion {
+		return c.overwriteSlot(slot, line)
+	}
+	at, _ := c.snap.SlotRange()
+	edits := []fileEdit{
+		{
+			off:  at.Offset,
+			size: at.Size,
+			text: func() ([]byte, error) { return slot[:slotSize-1], nil },
+		},
+		c.headerEdit(titleFields(title, titleByUser)...),
+	}
+	return c.rewrite(c.withMigration(edits), line)
+}
+
+// titleChange returns an entry about the change of the title from old.
+func (b *batch) titleChange(title, old string) []byte {
 	line := b.entryPrefix(sessioncore.TypeTitleChange, b.newID(), b.leaf)
 	line = append(line, `,"title":`...)
 	line = rawjson.AppendQuoted(line, title)
@@ -124,31 +148,33 @@ func (c *change) setSlot(title, old string) error {
 		line = append(line, `,"previousTitle":`...)
 		line = rawjson.AppendQuoted(line, old)
 	}
-	line = append(line, "}\n"...)
-	slot := titleSlot(title, titleByUser, b.now.UTC().Format(rawjson.TimestampLayout))
-	oldSlot := slotIn(c.snap.File(), c.snap.Stat().Size)
-	if c.snap.Version() >= sessioncore.CurrentVersion && oldSlot != nil {
-		line, err = c.afterTorn(line)
-		if err != nil {
-			return err
-		}
-		r := storage.Replacement{Expect: c.snap.Stat().Token, Head: slot, Tail: line}
-		_, err = c.w.opts.Journal.Replace(c.s.Name(), r)
+	return append(line, "}\n"...)
+}
+
+// overwriteSlot overwrites the title slot in place, and appends a line.
+func (c *change) overwriteSlot(slot, line []byte) error {
+	line, err := c.afterTorn(line)
+	if err != nil {
 		return err
 	}
-	at, _ := c.snap.SlotRange()
-	edits := []fileEdit{
-		{at.Offset, at.Size, func() ([]byte, error) { return slot[:slotSize-1], nil }},
-		c.headerEdit(titleFields(title, titleByUser)...),
+	r := storage.Replacement{
+		Expect: c.snap.Stat().Token,
+		Head:   slot,
+		Tail:   line,
 	}
-	return c.rewrite(c.withMigration(edits), line)
+	_, err = c.w.opts.Journal.Replace(c.s.Name(), r)
+	return err
 }
 
 // slotIn returns the title slot of a file of size bytes, with its newline, or nil if it has none
 // that can be overwritten.
 func slotIn(file io.ReaderAt, size int64) []byte {
+	if size < slotSize {
+		return nil
+	}
 	line := make([]byte, slotSize)
-	if size < slotSize || storage.ReadFull(file, line, 0) != nil || bytes.IndexByte(line, '\n') != slotSize-1 {
+	err := storage.ReadFull(file, line, 0)
+	if err != nil || bytes.IndexByte(line, '\n') != slotSize-1 {
 		return nil
 	}
 	v := rawjson.Value(bytes.TrimSpace(line))

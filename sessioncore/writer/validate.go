@@ -65,8 +65,9 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 			return kind, nil, &FieldError{Field: "timestamp", Want: want, Got: shortened(t)}
 		}
 	}
-	if d == sessioncore.OMP && kind == sessioncore.TypeModelChange && line.Member("model") == nil &&
-		line.Member("provider") != nil {
+	isModelChange := d == sessioncore.OMP && kind == sessioncore.TypeModelChange
+	isOldForm := line.Member("model") == nil && line.Member("provider") != nil
+	if isModelChange && isOldForm {
 		rules = shapes()["oldModel"]
 	}
 	c := &shapeChecker{text: line}
@@ -81,17 +82,26 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 // markZero marks a cost of 0 beside tokens as unrecorded: its author does not know the number.
 func (c *shapeChecker) markZero(usage rawjson.Value) {
 	cost := usage.Member("cost")
-	isZero := true
+	if !cost.IsObject() || !hasTokens(usage) {
+		return
+	}
 	for m := range cost.EachMember {
-		isZero = isZero && !m.KeyIs("unrecorded") && strings.Trim(string(m.Value), "-0.") == ""
+		isZero := strings.Trim(string(m.Value), "-0.") == ""
+		if !isZero || m.KeyIs("unrecorded") {
+			return
+		}
 	}
-	hasTokens := false
+	c.add(cost, `"unrecorded":true`)
+}
+
+// hasTokens reports whether a usage has a number that is not 0.
+func hasTokens(usage rawjson.Value) bool {
 	for m := range usage.EachMember {
-		hasTokens = hasTokens || m.Value.IsNumber() && string(m.Value) != "0"
+		if m.Value.IsNumber() && string(m.Value) != "0" {
+			return true
+		}
 	}
-	if cost.IsObject() && isZero && hasTokens {
-		c.add(cost, `"unrecorded":true`)
-	}
+	return false
 }
 
 // unknownType returns the error for an entry of a type that cannot be appended in dialect d.
@@ -190,7 +200,12 @@ func isEditable(kind sessioncore.EntryType, role sessioncore.Role) bool {
 
 // isEditable reports whether a context_edit can target the entry of a line.
 func (d *draft) isEditable() bool {
-	role, _ := d.text.Member("message").Member("role").Text()
-	return d.kind == sessioncore.TypeCustomMessage ||
-		d.kind == sessioncore.TypeMessage && (role == "user" || role == "assistant" || role == "toolResult")
+	switch d.kind {
+	case sessioncore.TypeCustomMessage:
+		return true
+	case sessioncore.TypeMessage:
+		role, _ := d.text.Member("message").Member("role").Text()
+		return role == "user" || role == "assistant" || role == "toolResult"
+	}
+	return false
 }

@@ -184,8 +184,13 @@ func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (*sessioncore
 			return snap, unlock, nil
 		}
 		live, isLive := errors.AsType[*clients.LiveError](err)
-		// Those that follow the lock have the file open for a moment.
-		if !isLive || live.Sign != clients.SignDescriptor || isLast || !storage.Sleep(ctx, livePoll) {
+		// Clients that follow the lock have the file open for a moment.
+		mayPass := isLive && live.Sign == clients.SignDescriptor
+		if !mayPass || isLast {
+			return nil, nil, err
+		}
+		isCancelled := !storage.Sleep(ctx, livePoll)
+		if isCancelled {
 			return nil, nil, err
 		}
 	}
@@ -253,8 +258,8 @@ func (c *change) commitLine(makeLine func(b *batch) []byte) error {
 	return c.commit(makeLine(b))
 }
 
-// addLineIf appends the line that makeLine makes if it is needed by the current file. A check
-// before the lock is taken spares the directory new times.
+// addLineIf appends the line that makeLine makes, if the current file needs it. It checks before it
+// takes the lock, too: the lock file gives the directory a new time.
 func (w *Writer) addLineIf(
 	ctx context.Context, s *sessioncore.Session, needed func(*sessioncore.Snapshot) (bool, error),
 	makeLine func(b *batch) []byte,
@@ -263,21 +268,28 @@ func (w *Writer) addLineIf(
 	if err != nil {
 		return err
 	}
-	snap, err := s.Acquire(ctx)
-	if err == nil {
-		isNeeded, err := needed(snap)
-		snap.Release()
-		if err == nil && !isNeeded {
-			return nil
-		}
+	if isDone(ctx, s, needed) {
+		return nil
 	}
-	return w.syncAfter(s, w.change(ctx, s, func(c *change) error {
+	err = w.change(ctx, s, func(c *change) error {
 		isNeeded, err := needed(c.snap)
 		if err != nil || !isNeeded {
 			return err
 		}
 		return c.commitLine(makeLine)
-	}))
+	})
+	return w.syncAfter(s, err)
+}
+
+// isDone reports whether the current file certainly needs no line.
+func isDone(ctx context.Context, s *sessioncore.Session, needed func(*sessioncore.Snapshot) (bool, error)) bool {
+	snap, err := s.Acquire(ctx)
+	if err != nil {
+		return false
+	}
+	defer snap.Release()
+	isNeeded, err := needed(snap)
+	return err == nil && !isNeeded
 }
 
 // Sync makes earlier writes to the session durable.
