@@ -145,7 +145,10 @@ func isEndBefore(context *document.Document, at int64) (bool, error) {
 	if err != nil && err != io.EOF {
 		return false, err
 	}
-	return n > 0 && (next[0] == ',' || next[0] == '}'), nil
+	if n == 0 {
+		return false, nil
+	}
+	return next[0] == ',' || next[0] == '}', nil
 }
 
 // compareTo compares both contexts byte by byte until want is behind an offset. isPast says that its list of
@@ -153,16 +156,19 @@ func isEndBefore(context *document.Document, at int64) (bool, error) {
 func (c *contextComparison) compareTo(at int64) (isPast bool, err error) {
 	for c.want.off <= at {
 		x, errWant := c.want.next()
-		y, errGot := c.got.next()
-		switch {
-		case errWant == io.EOF && (errGot == nil || errGot == io.EOF):
-			return true, nil
-		case errWant != nil && errWant != io.EOF:
+		if errWant != nil && errWant != io.EOF {
 			return false, errWant
-		case errGot != nil && errGot != io.EOF:
+		}
+		y, errGot := c.got.next()
+		if errGot != nil && errGot != io.EOF {
 			return false, errGot
-		case x != y || errWant != errGot:
-			return false, &forkRefusal{agents.NoFork("the new session would differ in message %d of the conversation", max(1, c.want.messages))}
+		}
+		if errWant == io.EOF { // got may go on
+			return true, nil
+		}
+		if errGot == io.EOF || x != y {
+			number := max(1, c.want.messages)
+			return false, &forkRefusal{agents.NoFork("the new session would differ in message %d of the conversation", number)}
 		}
 	}
 	return false, nil
@@ -215,7 +221,8 @@ func (r *messageReader) advance(to int64) (comma position, err error) {
 		if err != nil {
 			return comma, err
 		}
-		chunk, _ := r.in.Peek(int(min(int64(r.in.Buffered()), to-r.off)))
+		size := min(int64(r.in.Buffered()), to-r.off)
+		chunk, _ := r.in.Peek(int(size))
 		n := 0
 		switch {
 		case r.escaped:
@@ -308,7 +315,9 @@ func (r *messageReader) skipLater() (isSkipped bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if !r.inString && r.depth == outside && (end[0] == ',' || end[0] == '}') {
+		isOutside := !r.inString && r.depth == outside
+		isEnd := end[0] == ',' || end[0] == '}'
+		if isOutside && isEnd {
 			return true, nil
 		}
 		_, err = r.read()

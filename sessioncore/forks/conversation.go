@@ -23,7 +23,7 @@ type conversation struct {
 	results  map[int]int  // the call of a message that is its result
 	byID     map[string]int
 	ids      map[string]bool // of calls, as they are handed over
-	images   int             // the number of images in whose place a text was read
+	images   int             // the number of images that a text stands for
 
 	// snapshot has the entries of the messages, nil where nobody asks for them.
 	snapshot *sessioncore.Snapshot
@@ -47,7 +47,12 @@ const noResult = -1
 
 // readConversation indexes a context.
 func readConversation(ctx context.Context, of *document.Document) (*conversation, error) {
-	c := &conversation{context: of, results: map[int]int{}, byID: map[string]int{}, ids: map[string]bool{}}
+	c := &conversation{
+		context: of,
+		results: map[int]int{},
+		byID:    map[string]int{},
+		ids:     map[string]bool{},
+	}
 	in := json.NewDecoder(io.NewSectionReader(of, 0, of.Size()))
 	for range 3 { // the brace, the key of the messages, and the bracket
 		_, err := in.Token()
@@ -74,7 +79,11 @@ func readConversation(ctx context.Context, of *document.Document) (*conversation
 func (c *conversation) add(message rawjson.Value, end int64) {
 	size := int64(len(message))
 	at := len(c.messages)
-	c.messages = append(c.messages, messageRange{off: end - size, size: size, calls: len(c.calls)})
+	c.messages = append(c.messages, messageRange{
+		off:   end - size,
+		size:  size,
+		calls: len(c.calls),
+	})
 	role := message.Member("role")
 	switch {
 	case role.Is("assistant"):
@@ -107,8 +116,13 @@ func isName(text string) bool {
 	return text != "" && len(text) <= maxName
 }
 
+// isNameByte reports whether a byte may be in the id or the name of a call.
 func isNameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		return true
+	}
+	return c == '_' || c == '-'
 }
 
 // numbered matches ids that a client may take for copies of another id: Claude Code loses the results of
@@ -120,7 +134,8 @@ var numbered = regexp.MustCompile(`_[0-9]+$`)
 func (c *conversation) addCall(block rawjson.Value) {
 	id, _ := block.Member("id").Text()
 	c.byID[id] = len(c.calls)
-	if !isName(id) || c.ids[id] || numbered.MatchString(id) {
+	isUsable := isName(id) && !numbered.MatchString(id)
+	if !isUsable || c.ids[id] {
 		id = c.newID()
 	}
 	c.ids[id] = true
@@ -180,7 +195,7 @@ func (c *conversation) entryOf(message int) *agents.HandedEntry {
 	return &agents.HandedEntry{ID: id, Time: at.UTC().Format(rawjson.TimestampLayout)}
 }
 
-// turnOf returns the turn of a message, or nil for one that no other agent's model is sent.
+// turnOf returns the turn of a message, or nil for a message that is sent to no other agent's model.
 func (c *conversation) turnOf(at int) (*agents.Turn, error) {
 	message, err := c.read(at)
 	if err != nil {
@@ -192,7 +207,8 @@ func (c *conversation) turnOf(at int) (*agents.Turn, error) {
 	switch role {
 	case "user":
 		t.By = agents.ByUser
-		if message.Member("synthetic").IsTrue() || message.Member("attribution").Is("agent") {
+		isMade := message.Member("synthetic").IsTrue() || message.Member("attribution").Is("agent")
+		if isMade {
 			t.By = agents.ByProgram
 		}
 		r.addContent(message.Member("content"))

@@ -21,7 +21,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Home is an agent's directory in which forks are made.
+// Home is an agent's directory that forks are made in.
 type Home struct {
 	// Agent is the agent, and Format its form.
 	Agent  *agents.Agent
@@ -48,9 +48,9 @@ type forkRefusal struct{ cause error }
 func (r *forkRefusal) Error() string   { return r.cause.Error() }
 func (r *forkRefusal) Unwrap() []error { return []error{sessioncore.ErrInvalid, r.cause} }
 
-// Fork makes a session that ends at the entry id of s, and returns its name in Files. The file
-// appears when it is complete and the conversation in it begins with that at the entry. title is the new
-// session's, "" for none.
+// Fork makes a session that ends at the entry id of s, and returns its name in Files. The file appears
+// when it is complete and its conversation begins with the one at the entry. title is the new session's,
+// "" for none.
 //
 // The error wraps sessioncore.ErrNotFound for an unknown entry, sessioncore.ErrInvalid for one at
 // which no fork can end, or an error of the storage.
@@ -59,13 +59,23 @@ func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title strin
 	if err != nil {
 		return "", err
 	}
-	request := &agents.ForkRequest{Name: s.Name(), ID: agents.NewUUID(), Title: title, Time: h.Now()}
+	request := &agents.ForkRequest{
+		Name:  s.Name(),
+		ID:    agents.NewUUID(),
+		Title: title,
+		Time:  h.Now(),
+	}
 	want, err := h.readPath(ctx, s, id, request)
 	if err != nil {
 		return "", err
 	}
 	defer want.Close()
-	room := budget.Room{Limit: h.Memory, Memory: h.Memory.Kept(), Most: inMemory, Dir: h.Temporary}
+	room := budget.Room{
+		Limit:  h.Memory,
+		Memory: h.Memory.Kept(),
+		Most:   inMemory,
+		Dir:    h.Temporary,
+	}
 	text := room.New()
 	defer text.Close()
 	place, err := h.write(request, text)
@@ -73,7 +83,10 @@ func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title strin
 		return "", err
 	}
 	name = place.Name(h.Agent)
-	err = h.inFork(ctx, name, text, func(got *document.Document) error { return compareMessages(want, got) })
+	compare := func(got *document.Document) error {
+		return compareMessages(want, got)
+	}
+	err = h.inFork(ctx, name, text, compare)
 	if err != nil {
 		return "", err
 	}
@@ -231,7 +244,7 @@ func linesOf(snap *sessioncore.Snapshot, e sessioncore.Entry) (agents.EntryLines
 	return of, nil
 }
 
-// originSize is the size of the end of an entry in which its member origin is looked for, in bytes.
+// originSize is the size of the end of an entry that is searched for its member origin, in bytes.
 const originSize = 512
 
 // originOf returns the member origin of an entry. Converters write it last, so that the end of most entries is enough.
@@ -291,7 +304,12 @@ func wholeLine(snap *sessioncore.Snapshot, entry sessioncore.Entry) (sessioncore
 
 // inFork converts a fork that has no file yet, and calls f with its context.
 func (h *Home) inFork(ctx context.Context, name string, text *budget.Text, f func(got *document.Document) error) error {
-	files := agents.NewFiles(&staged{Files: h.Files, name: name, text: text}, h.Format, h.Memory, h.Temporary)
+	withFork := &staged{
+		Files: h.Files,
+		name:  name,
+		text:  text,
+	}
+	files := agents.NewFiles(withFork, h.Format, h.Memory, h.Temporary)
 	store := sessioncore.NewStore(files)
 	defer store.Close()
 	store.SetProgram(func(string) sessioncore.Program { return sessioncore.ByOMP })

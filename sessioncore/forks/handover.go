@@ -103,8 +103,13 @@ func (h *Home) handoverOf(ctx context.Context, from *Given, c *conversation) (*a
 	if id == "" {
 		id = h.sessionID(agents.NewUUID(), now)
 	}
-	handover := &agents.Handover{ID: id, Title: title, CWD: from.CWD, Time: now}
-	handover.Origin = agents.HandoverOrigin{Source: from.Agent, Session: handover.ID}
+	handover := &agents.Handover{
+		ID:    id,
+		Title: title,
+		CWD:   from.CWD,
+		Time:  now,
+	}
+	handover.Origin = agents.HandoverOrigin{Source: from.Agent, Session: id}
 	handover.Origin.ID, _ = header.Member("id").Text()
 	handover.Origin.CWD, _ = header.Member("cwd").Text()
 	handover.Origin.Entry, _ = from.Snapshot.ID(from.Entry)
@@ -118,7 +123,8 @@ func (h *Home) handoverOf(ctx context.Context, from *Given, c *conversation) (*a
 			err = agents.NoFork("nothing was said up to here")
 		}
 		if c.images > 0 {
-			from.Notes = append(from.Notes, fmt.Sprintf("images that models do not take, and are a text now: %d", c.images))
+			note := fmt.Sprintf("images that models do not take, and are a text now: %d", c.images)
+			from.Notes = append(from.Notes, note)
 		}
 		return err
 	}
@@ -201,7 +207,7 @@ func (g *Given) Check() error {
 	return g.checkLines(path[0], lines, end)
 }
 
-// checkLines refuses a path to which a damaged line may have belonged. lines are the path's lines in the
+// checkLines refuses a path if a damaged line may have belonged to it. lines are the path's lines in the
 // session's own file, and end the last of them; root is its first entry. A damaged line counts
 //
 //   - if it is one of lines;
@@ -224,7 +230,8 @@ func (g *Given) checkLines(root sessioncore.Entry, lines map[int64]bool, end int
 		if lines[p.Line] {
 			return refuse("line %d cannot be read whole: %s", p.Line, string(p.Why))
 		}
-		if isCut || !isLinked && p.Line < end {
+		mayBeOnPath := !isLinked && p.Line < end
+		if isCut || mayBeOnPath {
 			return refuse("line %d is damaged", p.Line)
 		}
 	}

@@ -92,7 +92,9 @@ func saidIn(ctx context.Context, of *document.Document) (*saids, error) {
 // may join the texts of a turn or keep them apart from the rest.
 func saidOf(t *agents.Turn, message int) []said {
 	parts := []said{}
-	add := func(b *agents.TurnBlock) { parts = append(parts, said{hash: hashOf(t.By, b), message: message}) }
+	add := func(b *agents.TurnBlock) {
+		parts = append(parts, said{hash: hashOf(t.By, b), message: message})
+	}
 	for line := range strings.Lines(t.Texts("\n")) {
 		if strings.TrimSpace(line) != "" {
 			add(&agents.TurnBlock{Text: strings.TrimSuffix(line, "\n")})

@@ -78,8 +78,12 @@ func (t *turner) add(turn *agents.Turn, message int) error {
 func (t *turner) result(call int) error {
 	of := t.conversation.calls[call]
 	if of.result == noResult {
-		note := []agents.TurnBlock{{Text: lackedResult}}
-		return t.give(&agents.Turn{By: agents.ByTool, Call: of.id, Blocks: note, IsError: true})
+		return t.give(&agents.Turn{
+			By:      agents.ByTool,
+			Call:    of.id,
+			Blocks:  []agents.TurnBlock{{Text: lackedResult}},
+			IsError: true,
+		})
 	}
 	turn, err := t.conversation.turnOf(of.result)
 	if err != nil {

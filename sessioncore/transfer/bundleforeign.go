@@ -57,10 +57,18 @@ func (b *Bundler) AddForeign(ctx context.Context, of Foreign) error {
 
 // made adds the session that is made of a file, at the path for the name that it would have.
 func (b *Bundler) made(ctx context.Context, of Foreign, name string, place func(base string) string) (base string, err error) {
-	im := &Importer{Writer: of.Writer, Rules: of.Rules, Masked: map[string]int{}}
+	im := &Importer{
+		Writer: of.Writer,
+		Rules:  of.Rules,
+		Masked: map[string]int{},
+	}
 	found := FoundFile{
-		files: of.Files, name: name, source: of.Agent.Name, how: of.Format,
-		path: of.Path, from: &Sources{temporary: of.Temporary},
+		files:  of.Files,
+		name:   name,
+		source: of.Agent.Name,
+		how:    of.Format,
+		path:   of.Path,
+		from:   &Sources{temporary: of.Temporary},
 	}
 	c, err := im.made(ctx, found, name)
 	if err != nil {

@@ -58,32 +58,51 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 		return err
 	}
 	beside := strings.TrimSuffix(name, sessioncore.FileEnding)
+	besideBundled := strings.TrimSuffix(at, sessioncore.FileEnding)
 	return eachArtifact(files, beside, "", func(name, rel string) error {
-		at := path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
-		if sessioncore.IsSessionName(path.Base(name)) && checkName(at) == nil {
-			c, err := openContent(ctx, files, name)
-			if err == nil {
-				return b.session(ctx, at, c)
-			}
-		}
-		return b.other(ctx, at, func() (storage.Object, error) { return files.Open(name) })
+		return b.artifact(ctx, files, name, path.Join(besideBundled, rel))
 	})
 }
 
-// session adds a session file and the blobs to which it refers, and closes it.
+// artifact adds a file beside a session: a subagent's session as a session, another file as it is.
+func (b *Bundler) artifact(ctx context.Context, files storage.Files, name, at string) error {
+	mayBeSession := sessioncore.IsSessionName(path.Base(name)) && checkName(at) == nil
+	if mayBeSession {
+		c, err := openContent(ctx, files, name)
+		if err == nil {
+			return b.session(ctx, at, c)
+		}
+	}
+	open := func() (storage.Object, error) {
+		return files.Open(name)
+	}
+	return b.other(ctx, at, open)
+}
+
+// session adds a session file and the blobs that it refers to, and closes it.
 func (b *Bundler) session(ctx context.Context, at string, c *openSession) error {
 	defer c.Close()
 	err := b.write(ctx, at, c, c.Size+c.torn, c.Modified)
 	for kind, n := range MaskedIn(c.Object) {
 		b.Masked[kind] += n
 	}
+	if err != nil || b.Blobs == nil {
+		return err
+	}
 	for _, hash := range c.blobs {
 		at := "blobs/" + hash
-		if err == nil && b.Blobs != nil && !b.written[at] {
-			err = b.other(ctx, at, func() (storage.Object, error) { return b.Blobs.Open(hash) })
+		if b.written[at] {
+			continue
+		}
+		open := func() (storage.Object, error) {
+			return b.Blobs.Open(hash)
+		}
+		err = b.other(ctx, at, open)
+		if err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // maskedSession is a session file with masked secrets.
@@ -139,9 +158,10 @@ func (b *Bundler) wrote(at string) {
 func (b *Bundler) write(ctx context.Context, at string, from io.ReaderAt, size int64, modified time.Time) error {
 	b.wrote(at)
 	sum := sha256.New()
+	in := &interruptible{ctx: ctx, in: io.NewSectionReader(from, 0, size)}
 	err := b.Out.WriteHeader(header(at, size, modified))
 	if err == nil {
-		_, err = io.Copy(io.MultiWriter(b.Out, sum), &interruptible{ctx: ctx, in: io.NewSectionReader(from, 0, size)})
+		_, err = io.Copy(io.MultiWriter(b.Out, sum), in)
 	}
 	if err == nil {
 		err = b.Out.Flush() // fails if it became shorter
@@ -149,7 +169,11 @@ func (b *Bundler) write(ctx context.Context, at string, from io.ReaderAt, size i
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	b.m.Files = append(b.m.Files, bundledFile{at, size, hex.EncodeToString(sum.Sum(nil))})
+	b.m.Files = append(b.m.Files, bundledFile{
+		Path:   at,
+		Size:   size,
+		SHA256: hex.EncodeToString(sum.Sum(nil)),
+	})
 	return nil
 }
 
@@ -166,7 +190,8 @@ func (b *Bundler) Close() error {
 	b.m.Redacted = b.Redacted
 	text, err := json.MarshalIndent(b.m, "", " ")
 	if err == nil {
-		err = b.Out.WriteHeader(header(manifestName, int64(len(text)), time.Now()))
+		size := int64(len(text))
+		err = b.Out.WriteHeader(header(manifestName, size, time.Now()))
 	}
 	if err == nil {
 		_, err = b.Out.Write(text)

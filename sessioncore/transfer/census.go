@@ -27,7 +27,9 @@ var ownDirs = []string{"sessions", "archive"}
 // directory that cannot be listed, or of ctx.
 func Count(ctx context.Context, from string, agent *agents.Agent) (c Census, failed error) {
 	store, composed, err := composedIn(agent, from, os.TempDir())
-	if store.Files != nil || err != nil && !storage.IsMissing(err) {
+	isComposed := store.Files != nil
+	hasFailed := err != nil && !storage.IsMissing(err)
+	if isComposed || hasFailed {
 		return Census{Sessions: len(composed)}, err
 	}
 	dirs := ownDirs
@@ -56,9 +58,12 @@ func (c *Census) addDir(ctx context.Context, path, name string, agent *agents.Ag
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && failed == nil && !storage.IsMissing(err):
-			failed = err
-		case err == nil && item.Type().IsRegular():
+		case storage.IsMissing(err): // it was removed meanwhile
+		case err != nil:
+			if failed == nil {
+				failed = err
+			}
+		case item.Type().IsRegular():
 			below, _ := filepath.Rel(disk.Path(), path)
 			c.addFile(item, name, filepath.ToSlash(below), agent)
 		}

@@ -37,7 +37,7 @@ type openSession struct {
 	// headerAt is the offset of the header in the file, -1 if it is not known.
 	headerAt int64
 	torn     int64    // bytes at its end that Copy leaves out
-	blobs    []string // to which its entries refer
+	blobs    []string // the blobs that its entries refer to
 
 	// The fields below belong to a session that is made of another agent's.
 	made  *dir.Storage // a temporary directory with it and its blobs
@@ -103,13 +103,22 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *open
 	if err != nil {
 		return nil, err
 	}
-	c := &openSession{Object: obj, Copy: writer.Copy{ReaderAt: &interruptible{ctx: ctx, at: obj}, Size: st.Size, Modified: st.ModTime()}, header: header}
-	c.headerAt = -1
+	c := &openSession{
+		Object:   obj,
+		header:   header,
+		headerAt: -1,
+	}
+	c.Copy = writer.Copy{
+		ReaderAt: &interruptible{ctx: ctx, at: obj},
+		Size:     st.Size,
+		Modified: st.ModTime(),
+	}
 	seen := map[string]bool{}
 	last := jsonl.ObjectUnit
 	_, err = jsonl.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
 		last = u.Kind
-		if c.header != nil && c.headerAt < 0 && bytes.Equal(u.Text, c.header) {
+		isSought := c.header != nil && c.headerAt < 0
+		if isSought && bytes.Equal(u.Text, c.header) {
 			c.headerAt = u.Off
 		}
 		for _, found := range blob.FindAllSubmatch(u.Text, -1) {

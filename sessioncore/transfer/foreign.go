@@ -66,7 +66,7 @@ func writtenBy(ctx context.Context, files storage.Files, name string) (agent *ag
 	return agent, record, err
 }
 
-// named is a Format for which each file is a session, whatever its name.
+// named is a Format that takes each file for a session, whatever its name.
 type named struct{ agents.Format }
 
 // IsSession implements agents.Format.
@@ -81,7 +81,7 @@ func (n named) Join(name string, obj storage.Object) storage.Object {
 	return obj
 }
 
-// settle makes f the session in the directory of the agent that wrote it, with the files on which it may depend.
+// settle makes f the session in the directory of the agent that wrote it, with the files that it may need.
 // If the file does not lie in such a directory, it stands alone.
 func (f *FoundFile) settle(ctx context.Context) error {
 	if f.how != nil { // it is composed
@@ -173,8 +173,8 @@ func composedIn(agent *agents.Agent, at, temporary string) (store agents.Store, 
 	return store, names, err
 }
 
-// orphanIn returns the name under which a store has the session of a subagent whose caller's session is gone. ok
-// is false if the file is none.
+// orphanIn returns the name in a store for the session of a subagent that lost its caller's session. ok is
+// false if the file is none.
 func orphanIn(store agents.Store, name string) (shown string, ok bool) {
 	files, hasOrphans := store.Files.(agents.Orphans)
 	if !hasOrphans {
@@ -397,8 +397,8 @@ func (m *maker) write(ctx context.Context, snap *sessioncore.Snapshot) (base str
 	return base, out.Flush()
 }
 
-// entries returns the entries of the session to make, and its leaf: the branch to the entry that was named,
-// whose whole id it notes, else all.
+// entries returns the entries of the session to make, and its leaf: the branch to the named entry, else all.
+// It completes the id of that entry.
 func (m *maker) entries(snap *sessioncore.Snapshot) (entries []sessioncore.Entry, leaf sessioncore.Entry, err error) {
 	if m.found.entry != "" {
 		leaf, err = snap.FindBeginning(m.found.entry)
@@ -453,8 +453,8 @@ func (m *maker) entry(ctx context.Context, out io.Writer, snap *sessioncore.Snap
 }
 
 const (
-	// noCost is the cost of a usage whose client recorded none, and noUsage the usage of an answer
-	// without any. omp's client fails without the numbers.
+	// noCost is the cost of a usage without a recorded one, and noUsage the usage of an answer without
+	// any. omp's client fails without the numbers.
 	noCost  = `"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0,"unrecorded":true}`
 	noUsage = `"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,` + noCost + `}`
 	// maxOdd is the largest block, in bytes, that becomes a text as a whole.
@@ -466,15 +466,16 @@ const (
 func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 	var edits rawjson.Edits
 	addMissing := func(object rawjson.Value, key, member string) {
-		if object.Member(key).Missing() {
-			isKey := func(m rawjson.Member) bool { return m.KeyIs(key) }
-			edits = edits.Object(object, object.OffsetIn(text), member, isKey)
+		if !object.Member(key).Missing() {
+			return
 		}
+		isKey := func(m rawjson.Member) bool { return m.KeyIs(key) }
+		edits = edits.Object(object, object.OffsetIn(text), member, isKey)
 	}
 	message := text.Member("message")
 	content := message.Member("content")
 	switch {
-	case text.Member("type").Is("compaction"): // a compaction keeps nothing, unless it says what
+	case text.Member("type").Is("compaction"): // it keeps nothing, unless it names an entry
 		addMissing(text, "firstKeptEntryId", `"firstKeptEntryId":`+string(text.Member("id")))
 		addMissing(text, "tokensBefore", `"tokensBefore":0`)
 	case message.Member("role").Is("assistant"):
@@ -488,7 +489,11 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 	case text.Member("excludeFromContext").Truthy(): // omp would send it
 		typ := text.Member("type")
 		at := typ.OffsetIn(text)
-		edits = append(edits, rawjson.TextEdit{Start: at, End: at + len(typ), Text: `"custom"`})
+		edits = append(edits, rawjson.TextEdit{
+			Start: at,
+			End:   at + len(typ),
+			Text:  `"custom"`,
+		})
 		return edits.Apply(text)
 	case content == nil:
 		content = text.Member("content")
@@ -499,7 +504,11 @@ func (m *maker) adapted(text rawjson.Value) rawjson.Value {
 		}
 		m.odd++
 		at := block.OffsetIn(text)
-		edits = append(edits, rawjson.TextEdit{Start: at, End: at + len(block), Text: textBlockOf(block)})
+		edits = append(edits, rawjson.TextEdit{
+			Start: at,
+			End:   at + len(block),
+			Text:  textBlockOf(block),
+		})
 	}
 	return edits.Apply(text)
 }

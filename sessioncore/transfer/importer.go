@@ -286,7 +286,8 @@ func (im *Importer) examine(ctx context.Context, name string, c writer.Copy) (wr
 		return im.Writer.Examine(ctx, name, c)
 	}
 	st, err := im.Files.Stat(name)
-	if err == nil && st.Size == c.Size && st.ModTime().UnixMilli() == c.Modified.UnixMilli() {
+	isSameTime := st.ModTime().UnixMilli() == c.Modified.UnixMilli()
+	if err == nil && st.Size == c.Size && isSameTime {
 		return writer.Unchanged, nil
 	}
 	return im.Writer.Examine(ctx, name, c)
@@ -310,8 +311,11 @@ func (im *Importer) blob(f FoundFile, c *openSession, hash string) error {
 	}
 	defer obj.Close()
 	st, err := obj.Stat()
-	if err != nil || isKnown && known == st.Size {
+	if err != nil {
 		return err
+	}
+	if isKnown && known == st.Size {
+		return nil
 	}
 	return im.Blobs.Copy(hash, obj, st.Size)
 }

@@ -143,15 +143,22 @@ func (k *keeper) keepDir(ctx context.Context, from, name string) (failed error) 
 			k.walked++
 			storage.Progress(ctx, k.walked, 0)
 			below, _ := filepath.Rel(disk.Path(), path)
-			found := keptFile{
-				disk: disk, name: filepath.ToSlash(below), to: filepath.Join(k.Dir, name, below),
-				isSession: filepath.Ext(k.agent.NameOf(name, below)) == ".jsonl",
-			}
+			found := k.keptFile(disk, name, below)
 			k.work.Go(func() error { return k.keep(ctx, found) })
 		}
 		return nil
 	})
 	return failed
+}
+
+// keptFile returns a file to keep, at a path below one of the agent's Dirs.
+func (k *keeper) keptFile(disk *dir.Storage, name, below string) keptFile {
+	return keptFile{
+		disk:      disk,
+		name:      filepath.ToSlash(below),
+		to:        filepath.Join(k.Dir, name, below),
+		isSession: filepath.Ext(k.agent.NameOf(name, below)) == ".jsonl",
+	}
 }
 
 // keepComposed has the text of a session kept, and the texts of its subagents.
@@ -419,14 +426,15 @@ func (k *keeper) copy(of keptContent) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	n, err := io.Copy(made, io.LimitReader(of.in, of.size)) // which the kernel does for a file
+	n, err := io.Copy(made, io.LimitReader(of.in, of.size)) // the kernel does it for a file
 	if err == nil && n < of.size {
 		err = fmt.Errorf("%s: %w: it became shorter", of.name, storage.ErrStale)
 	}
 	if err == nil {
 		err = made.Sync()
 	}
-	if err = errors.Join(err, made.Close()); err == nil {
+	err = errors.Join(err, made.Close())
+	if err == nil {
 		err = os.Chtimes(made.Name(), of.modified, of.modified)
 	}
 	if err != nil {

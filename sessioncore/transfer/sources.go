@@ -42,7 +42,7 @@ type FoundFile struct {
 	from     *Sources
 }
 
-// Sources are the places from which sessions are taken. It shows the files of the machine, archives
+// Sources are the places with the sessions to import. It shows the files of the machine, archives
 // unpacked.
 type Sources struct {
 	// Found are the sessions in the order of their paths.
@@ -163,8 +163,10 @@ func (s *Sources) add(ctx context.Context, given string) error {
 // realPathAndEntry returns the path that PATH or PATH#ID means, and the ID, which is "" if PATH exists as it is.
 func realPathAndEntry(given string) (path, entry string, err error) {
 	path, err = realPath(given)
+	isMissing := errors.Is(err, fs.ErrNotExist)
 	at := strings.LastIndexByte(given, '#')
-	if at < 0 || !errors.Is(err, fs.ErrNotExist) {
+	hasEntry := at >= 0
+	if !isMissing || !hasEntry {
 		return path, "", err
 	}
 	path, err = realPath(given[:at])
@@ -261,19 +263,21 @@ func (s *Sources) walk(ctx context.Context, given, name, below string) error {
 		}
 		at := path.Join(name, item.Name)
 		shown := path.Join(below, item.Name)
+		forPeople := filepath.Join(given, shown)
 		_, _, inSessions := splitAgent(at + "/")
+		isDirectory := item.Kind == storage.KindDir
 		switch {
-		case item.Kind == storage.KindDir && !isSession[item.Name]: // else it is the artifacts of a session
+		case isDirectory && isSession[item.Name]: // it has the artifacts of a session
+		case isDirectory:
 			err := s.walk(ctx, given, at, shown)
 			if err != nil {
-				s.refuse(filepath.Join(given, shown), err)
+				s.refuse(forPeople, err)
 			}
 		case item.Kind == storage.KindFile && s.isWanted(item.Name, at):
-			s.addFile(filepath.Join(given, shown), at, "")
+			s.addFile(forPeople, at, "")
 		case item.Kind == storage.KindLink && inSessions:
-			s.refuse(filepath.Join(given, shown), errors.New("it is a link, and links are not followed: "+
-				"name what it leads to"))
-		case item.Kind != storage.KindDir && !isClients(item.Name):
+			s.refuse(forPeople, errors.New("it is a link, and links are not followed: name what it leads to"))
+		case !isClients(item.Name):
 			s.Others++
 		}
 	}
@@ -311,7 +315,10 @@ func dirsOf(dir string, isDir map[string]bool) (only []string) {
 
 // isClients reports whether a name is a lock's or a temporary file's.
 func isClients(name string) bool {
-	return name[0] == '.' && (strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".tmp"))
+	if name[0] != '.' {
+		return false
+	}
+	return strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".tmp")
 }
 
 // addFile adds a file with the name of a session. shown is its path for people.
@@ -332,13 +339,16 @@ func (s *Sources) addFile(shown, name, entry string) {
 	s.Found = append(s.Found, f)
 }
 
-// splitAgent splits a path at the directory of an agent directory that has its sessions.
+// splitAgent splits a path at the directory of an agent directory that has its sessions: a/sessions/p/x.jsonl
+// into a and p/x.jsonl, and a/archive/sessions/p/x.jsonl into the same.
 func splitAgent(name string) (agent, place string, ok bool) {
 	const mark = "/" + sessions + "/"
-	at := strings.LastIndex("/"+name, mark)
+	rooted := "/" + name
+	at := strings.LastIndex(rooted, mark)
 	if at < 0 {
 		return "", "", false
 	}
-	agent = strings.TrimSuffix(("/" + name)[:at], "/archive")
-	return strings.TrimPrefix(agent, "/"), name[at+len(mark)-1:], true
+	agent = strings.TrimSuffix(rooted[:at], "/archive")
+	agent = strings.TrimPrefix(agent, "/")
+	return agent, rooted[at+len(mark):], true
 }

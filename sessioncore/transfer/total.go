@@ -51,6 +51,7 @@ func (t *total) weigh(c *openSession, files storage.Files, name string) (*openSe
 	return c, nil
 }
 
+// add adds the size of a session that is made of a file. It counts only if it is more than the file's.
 func (t *total) add(files storage.Files, name string, size int64) error {
 	obj, err := files.Open(name)
 	if err != nil {

@@ -100,7 +100,7 @@ func (u *archiveUnpacker) member(ctx context.Context, h *tar.Header, in io.Reade
 	err := checkName(name)
 	if err != nil {
 		u.noBundle(h.Name, err)
-		u.left = append(u.left, leftMember{name, err})
+		u.left = append(u.left, leftMember{name: name, err: err})
 		return nil
 	}
 	switch h.Typeflag {
@@ -155,7 +155,8 @@ func (u *archiveUnpacker) file(ctx context.Context, h *tar.Header, name string, 
 	if err == nil {
 		_, err = io.Copy(io.MultiWriter(out, sum), &interruptible{ctx: ctx, in: in})
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	err = errors.Join(err, f.Close())
+	if err == nil {
 		err = u.root.Chtimes(name, h.ModTime, h.ModTime)
 	}
 	u.sums[name] = hex.EncodeToString(sum.Sum(nil))

@@ -43,17 +43,13 @@ func CleanDirectory(dir string) string {
 	return short
 }
 
-// setDirectory gives a copy the working directory that the session has in the store, else the one to
-// which all sessions go.
+// setDirectory gives a copy the working directory that the session has in the store, else the one for
+// all sessions.
 func (im *Importer) setDirectory(ctx context.Context, c *openSession, name string) error {
 	to := im.Directory
 	_, err := im.Files.Stat(name)
 	if err == nil {
-		to = ""
-		header, err := sessioncore.ReadHeaderOf(ctx, im.Files, name)
-		if err == nil && header != nil {
-			to, _ = header.Member("cwd").Text()
-		}
+		to = im.storedDirectory(ctx, name)
 	}
 	_, cwd := c.id()
 	switch {
@@ -62,8 +58,19 @@ func (im *Importer) setDirectory(ctx context.Context, c *openSession, name strin
 	case c.headerAt < 0:
 		return fmt.Errorf("%w: its header changed while it was read", storage.ErrStale)
 	}
-	c.setHeader(ctx, rawjson.SetMembers(c.header, []rawjson.Field{{Key: "cwd", JSON: string(rawjson.AppendQuoted(nil, to))}}))
+	moved := rawjson.Field{Key: "cwd", JSON: string(rawjson.AppendQuoted(nil, to))}
+	c.setHeader(ctx, rawjson.SetMembers(c.header, []rawjson.Field{moved}))
 	return nil
+}
+
+// storedDirectory returns the working directory of a session in the store, "" if it cannot be read.
+func (im *Importer) storedDirectory(ctx context.Context, name string) string {
+	header, err := sessioncore.ReadHeaderOf(ctx, im.Files, name)
+	if err != nil || header == nil {
+		return ""
+	}
+	cwd, _ := header.Member("cwd").Text()
+	return cwd
 }
 
 // setHeader replaces the header of a copy.
@@ -104,12 +111,15 @@ func (o *edited) readSome(p []byte, off int64) (int, error) {
 	end := o.at + int64(len(o.text))
 	switch {
 	case off < o.at:
-		return o.Object.ReadAt(p[:min(int64(len(p)), o.at-off)], off)
+		before := min(int64(len(p)), o.at-off)
+		return o.Object.ReadAt(p[:before], off)
 	case off < end:
 		return copy(p, o.text[off-o.at:]), nil
 	}
-	n, err := o.Object.ReadAt(p, off-end+o.at+o.old)
-	if n == 0 && err == nil && len(p) > 0 {
+	oldEnd := o.at + o.old
+	n, err := o.Object.ReadAt(p, oldEnd+off-end)
+	isStuck := n == 0 && err == nil && len(p) > 0
+	if isStuck {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err
