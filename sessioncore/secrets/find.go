@@ -23,7 +23,7 @@ func (set *Rules) find(ctx context.Context, text []byte, found func(match)) erro
 	for _, n := range set.always {
 		set.matches(set.rules[n], text, 0, len(text), found)
 	}
-	var done map[int]int // for each rule, the offset up to which it was applied
+	var done map[int]int // for each rule, the end of the text that it was applied to
 	hits := 0
 	set.keywords.find(text, func(word, at int) bool {
 		hits++
@@ -47,18 +47,22 @@ func (set *Rules) find(ctx context.Context, text []byte, found func(match)) erro
 	return ctx.Err()
 }
 
-// try applies a rule whose keyword is at an offset, and returns the offset from which to retry.
+// try applies a rule with a keyword at an offset, and returns the offset for the next try.
 func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
-	switch {
-	case !r.anchored:
+	if !r.anchored {
 		set.matches(r, text, 0, len(text), found)
 		return len(text)
-	case at == 0 || r.separate && !beginsWord(text, at, !r.common):
+	}
+	if at == 0 {
+		return 0
+	}
+	if r.separate && !beginsWord(text, at, !r.common) {
 		return 0
 	}
 	// A short range is searched first: hardly any secret is longer.
 	for _, most := range []int{nearby, longestValue} {
-		if end, cut := set.matches(r, text, at-1, min(at+most, len(text)), found); !cut {
+		end, isCut := set.matches(r, text, at-1, min(at+most, len(text)), found)
+		if !isCut {
 			return end
 		}
 	}
@@ -69,19 +73,51 @@ func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 // after an escape of a URL, a mail or a program, or, with below, after an underscore.
 func beginsWord(text []byte, at int, below bool) bool {
 	last := text[at-1]
+	isBoundary := !isWord(last) || !isWord(text[at])
 	switch {
-	case !isWord(last) || !isWord(text[at]) || last == '_' && below:
+	case isBoundary:
 		return true
-	case at >= 2 && text[at-2] == '\\':
+	case below && last == '_':
+		return true
+	case at >= 2 && text[at-2] == '\\': // as \n
 		return bytes.IndexByte([]byte("0abefnrtv"), last) >= 0
-	case at >= 3 && isHex(last) && text[at-2] >= '2' && text[at-2] <= '7':
-		return text[at-3] == '%' || text[at-3] == '=' || text[at-3] == 'x' && at >= 4 && text[at-4] == '\\'
+	}
+	return endsInHexEscape(text[:at])
+}
+
+// endsInHexEscape reports whether a text ends in an escape of a printable ASCII character by two digits:
+// %2F, =3D or \x2f.
+func endsInHexEscape(text []byte) bool {
+	at := len(text)
+	if at < 3 || !isHex(text[at-1]) {
+		return false
+	}
+	first := text[at-2]
+	if first < '2' || first > '7' {
+		return false
+	}
+	switch text[at-3] {
+	case '%', '=':
+		return true
+	case 'x':
+		return at >= 4 && text[at-4] == '\\'
 	}
 	return false
 }
 
+// isWord reports whether a byte is of a word, as \w matches.
 func isWord(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || fold(c) >= 'a' && fold(c) <= 'z'
+	return c == '_' || isAlphanumeric(c)
+}
+
+// isAlphanumeric reports whether a byte is a letter or a digit of ASCII.
+func isAlphanumeric(c byte) bool {
+	letter := fold(c)
+	switch {
+	case letter >= 'a' && letter <= 'z', c >= '0' && c <= '9':
+		return true
+	}
+	return false
 }
 
 const (
@@ -107,8 +143,9 @@ func (set *Rules) matches(r *rule, text []byte, lo, hi int, found func(match)) (
 			m.from = nameStart(text, m.from+1)
 		}
 		first, last := r.secret(at)
-		m.start = lo + last - len(bytes.TrimLeft(part[first:last], "\n"))
-		m.end = lo + first + len(bytes.TrimRight(part[first:last], "\n"))
+		secret := part[first:last]
+		m.start = lo + last - len(bytes.TrimLeft(secret, "\n"))
+		m.end = lo + first + len(bytes.TrimRight(secret, "\n"))
 		if m.start < m.end && set.isSecret(r, text, m) {
 			found(m)
 		}
@@ -119,12 +156,15 @@ func (set *Rules) matches(r *rule, text []byte, lo, hi int, found func(match)) (
 // secret returns the place of the secret in a match: the rule's group, else the first group that is
 // not empty, else the whole match.
 func (r *rule) secret(at []int) (start, end int) {
-	if r.group > 0 && 2*r.group+1 < len(at) {
-		return max(at[2*r.group], 0), max(at[2*r.group+1], 0)
+	groupAt := 2 * r.group // of at
+	if groupAt > 0 && groupAt+1 < len(at) {
+		return max(at[groupAt], 0), max(at[groupAt+1], 0)
 	}
-	for i := 2; i+1 < len(at) && !r.isMatch; i += 2 {
-		if at[i] < at[i+1] {
-			return at[i], at[i+1]
+	if !r.isMatch {
+		for i := 2; i+1 < len(at); i += 2 {
+			if at[i] < at[i+1] {
+				return at[i], at[i+1]
+			}
 		}
 	}
 	if r.anchored {
@@ -133,19 +173,25 @@ func (r *rule) secret(at []int) (start, end int) {
 	return at[0], at[1]
 }
 
+// isSecret reports whether a match of a rule has the rule's entropy, and no list allows it.
 func (set *Rules) isSecret(r *rule, text []byte, m match) bool {
 	if r.entropy > 0 && entropy(text[m.start:m.end]) <= r.entropy {
 		return false
 	}
-	isAllowed := func(list *allowed) bool { return list.allows(text, m) }
-	return !slices.ContainsFunc(set.allow, isAllowed) && !slices.ContainsFunc(r.allow, isAllowed)
+	allows := func(list *allowed) bool {
+		return list.allows(text, m)
+	}
+	isAllowed := slices.ContainsFunc(set.allow, allows) || slices.ContainsFunc(r.allow, allows)
+	return !isAllowed
 }
 
 // nameStart returns the start of the name around at, up to 50 bytes before, like the rules.
 func nameStart(text []byte, at int) int {
-	for n := 0; n < 50 && at > 0; n++ {
-		c := fold(text[at-1])
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+	least := max(0, at-50)
+	for at > least {
+		c := text[at-1]
+		isOfName := isWord(c) || c == '.' || c == '-'
+		if !isOfName {
 			break
 		}
 		at--

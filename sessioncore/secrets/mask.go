@@ -16,7 +16,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maskedObject is a pinned file whose secrets read as asterisks.
+// maskedObject is a pinned file with asterisks in place of its secrets.
 type maskedObject struct {
 	obj     storage.Object
 	mask    *mask
@@ -60,8 +60,12 @@ func (m *mask) current(obj storage.Object, rules *Rules) (maskVersion, error) {
 func (m *mask) update(obj storage.Object, rules *Rules) error {
 	now := time.Now().UnixNano()
 	st, err := obj.Stat()
-	if err != nil || m.scan != nil && st.Token == m.token && !st.Racy(m.at) {
+	if err != nil {
 		return err
+	}
+	isCurrent := m.scan != nil && st.Token == m.token && !st.Racy(m.at)
+	if isCurrent {
+		return nil
 	}
 	in := io.NewSectionReader(obj, 0, st.Size)
 	hash := xxhash.New()
@@ -123,6 +127,7 @@ func readError(err error) error {
 	return err
 }
 
+// searchError makes an error of a file with too many secrets one of a file that nobody may read.
 func searchError(err error) error {
 	if errors.Is(err, errTooMany) {
 		return fmt.Errorf("%w: it has %w", fs.ErrPermission, err)
@@ -138,7 +143,9 @@ func (o *maskedObject) ReadAt(p []byte, off int64) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		n, err := o.obj.ReadAt(p[:max(0, min(int64(len(p)), size-off))], off)
+		left := max(0, size-off)
+		part := p[:min(int64(len(p)), left)]
+		n, err := o.obj.ReadAt(part, off)
 		after, changed := o.mask.current(o.obj, o.rules)
 		if changed != nil {
 			clear(p)

@@ -146,7 +146,7 @@ func (s *Masked) maskOf(obj storage.Object) (*mask, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := fileID{st.Device, st.Inode}
+	id := fileID{device: st.Device, inode: st.Inode}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.masks[id]

@@ -43,7 +43,7 @@ func (r *readable) drop(size int) {
 		by += r.shifts[n-1].by
 	}
 	if size > 0 {
-		r.shifts = append(r.shifts, shift{len(r.text), by})
+		r.shifts = append(r.shifts, shift{at: len(r.text), by: by})
 	}
 }
 
@@ -56,7 +56,8 @@ func (r *readable) read(text []byte, joined bool) (differs []int) {
 	isMail := bytes.Contains(text, []byte("=3D"))
 	for i := 0; i < len(text); {
 		c := text[i]
-		if !isSpecial[c] || c == '=' && !isMail {
+		isPlainSign := c == '=' && !isMail
+		if isPlainSign || !isSpecial[c] {
 			r.text = append(r.text, c)
 			i++
 			continue
@@ -103,10 +104,11 @@ var isSpecial = [256]bool{'\\': true, '\x1b': true, 0xC2: true, '^': true, '%': 
 // decodedByte returns the length of the escape of a URL or a mail at the start of text and the
 // ASCII character that it stands for; 0 if there is none.
 func decodedByte(text []byte) (size int, c byte) {
-	if len(text) < 3 || text[0] != '%' && text[0] != '=' {
+	if len(text) < 3 || !isHex(text[1]) || !isHex(text[2]) {
 		return 0, 0
 	}
-	if !isHex(text[1]) || !isHex(text[2]) {
+	beginsEscape := text[0] == '%' || text[0] == '='
+	if !beginsEscape {
 		return 0, 0
 	}
 	high := rawjson.HexDigit(text[1])
@@ -120,8 +122,12 @@ func decodedByte(text []byte) (size int, c byte) {
 }
 
 func isHex(c byte) bool {
-	c = fold(c)
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+	letter := fold(c)
+	switch {
+	case c >= '0' && c <= '9', letter >= 'a' && letter <= 'f':
+		return true
+	}
+	return false
 }
 
 // escapes are the spellings of ESC after a backslash.
@@ -193,10 +199,13 @@ func unescape(text []byte, run int) (size int, c byte) {
 	if n == 6 && u < utf8.RuneSelf {
 		return run + 5, byte(u)
 	}
-	switch {
-	case run < len(text) && text[run] == '"':
+	if run == len(text) {
+		return 0, 0
+	}
+	switch text[run] {
+	case '"':
 		return run + 1, '"'
-	case run < len(text) && text[run] == 'n':
+	case 'n':
 		return run + 1, '\n'
 	}
 	return 0, 0

@@ -21,8 +21,8 @@ var (
 // everywhere. Each match of the rule contains the replacement too.
 var rarerKeyword = map[string]string{"jwt": ".ey", "kubernetes-secret-yaml": "kind:"}
 
-// atKeyword are rules of gitleaks whose matches all begin with a short keyword, so that they need
-// not be tried on a whole text. notAtKeyword are our own rules whose matches do not.
+// atKeyword are rules of gitleaks with matches that all begin with a short keyword, so that they need not
+// be tried on a whole text. notAtKeyword are our own rules with other matches.
 var (
 	atKeyword = []string{
 		"authress-service-client-access-key", "aws-access-token", "sendgrid-api-token", "square-access-token",
@@ -34,7 +34,7 @@ var (
 // wordBegins matches an expression that begins at a word boundary.
 var wordBegins = regexp.MustCompile(`^((?:\(\?i\))?)\\b([^:].*)$`)
 
-// commonKeyword are rules whose keywords are also parts of other names, as in cache_key_<hash>.
+// commonKeyword are rules with keywords that are also parts of other names, as in cache_key_<hash>.
 var commonKeyword = []string{
 	"cursor-api-key", "launchdarkly-key", "live-key", "mailgun-api-key", "notion-token", "resend-api-key",
 	"fireworks-api-key", "crates-io-token", "bearer-token", "azure-sas-signature",
@@ -43,7 +43,7 @@ var commonKeyword = []string{
 // notForText are rules for files of certain names, which text in a session does not have.
 var notForText = []string{"hashicorp-tf-password"}
 
-// matchRules are rules whose secret is the whole match; their groups are only parts of it.
+// matchRules are rules with the whole match as the secret; their groups are only parts of it.
 var matchRules = []string{"jwt-base64", "microsoft-teams-webhook"}
 
 // vague are rules that know a secret only by the text before it. Overlapping others are preferred.
@@ -83,24 +83,34 @@ var Known = sync.OnceValue(func() *Rules {
 			if text.Regex == "" || slices.Contains(notForText, text.ID) {
 				continue
 			}
-			if file == gitleaksFile && strings.HasPrefix(strings.TrimPrefix(text.Regex, "(?i)"), `\b`) {
-				text.Regex = strings.ReplaceAll(text.Regex, atEnd, `(?:[^\w+/=~-]|$)`)
-			}
-			r := newRule(text)
-			if rarer, ok := rarerKeyword[text.ID]; ok {
-				r.keywords = []string{rarer}
-			}
-			r.isMatch = slices.Contains(matchRules, text.ID)
-			if slices.Contains(atKeyword, text.ID) || r.beginsWithKeyword() ||
-				file == moreFile && !slices.Contains(notAtKeyword, text.ID) {
-				r.anchor(r.text)
-			}
-			rules = append(rules, r)
+			rules = append(rules, knownRule(text, file == gitleaksFile))
 		}
 		set = set.with(rules, s.allowlists())
 	}
 	return set
 })
+
+// knownRule returns a rule of the program: one of gitleaks, or one of our own.
+func knownRule(text ruleText, isGitleaks bool) *rule {
+	expression := strings.TrimPrefix(text.Regex, "(?i)")
+	if isGitleaks && strings.HasPrefix(expression, `\b`) {
+		text.Regex = strings.ReplaceAll(text.Regex, atEnd, `(?:[^\w+/=~-]|$)`)
+	}
+	r := newRule(text)
+	rarer, hasRarer := rarerKeyword[text.ID]
+	if hasRarer {
+		r.keywords = []string{rarer}
+	}
+	r.isMatch = slices.Contains(matchRules, text.ID)
+	isAtKeyword := slices.Contains(atKeyword, text.ID)
+	if !isGitleaks && !slices.Contains(notAtKeyword, text.ID) {
+		isAtKeyword = true
+	}
+	if isAtKeyword || r.beginsWithKeyword() {
+		r.anchor(r.text)
+	}
+	return r
+}
 
 // with returns the set with more rules, which replace those of the same id, and with allowlists.
 func (set *Rules) with(rules []*rule, lists []allowText) *Rules {
@@ -139,6 +149,7 @@ func (set *Rules) allowIn(ids []string, a *allowed) {
 	}
 }
 
+// index finds the rules by their keywords.
 func (set *Rules) index() {
 	var keywords []string
 	known := map[string]int{}
@@ -181,6 +192,7 @@ type rule struct {
 // keyword. newRule cuts it off, which changes neither whether a rule matches nor the secret.
 const anyBefore = `[\w.-]{0,50}?`
 
+// newRule returns the rule of a text. It is anchored if its expression begins with a name before the secret.
 func newRule(text ruleText) *rule {
 	r := &rule{
 		id:      text.ID,
@@ -206,9 +218,13 @@ func newRule(text ruleText) *rule {
 	r.regex = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(r.text)
 	})
+	if len(r.keywords) == 0 {
+		return r
+	}
+	expression := strings.TrimPrefix(text.Regex, anyBefore)
 	for _, begin := range []string{`(?i:`, `(?i)`} {
-		rest, ok := strings.CutPrefix(strings.TrimPrefix(text.Regex, anyBefore), begin+anyBefore)
-		if ok && len(r.keywords) > 0 {
+		rest, hasName := strings.CutPrefix(expression, begin+anyBefore)
+		if hasName {
 			r.anchor(begin + rest)
 		}
 	}
@@ -218,9 +234,16 @@ func newRule(text ruleText) *rule {
 // beginsWithKeyword reports whether, by its expression, each match begins with the only keyword.
 func (r *rule) beginsWithKeyword() bool {
 	begin := wordBegins.FindStringSubmatch(r.text)
-	return begin != nil && len(r.keywords) == 1 &&
-		strings.HasPrefix(strings.ToLower(strings.TrimLeft(begin[2], "(")), regexp.QuoteMeta(r.keywords[0])) &&
-		!strings.Contains(begin[2], `|\b`)
+	if begin == nil || len(r.keywords) != 1 {
+		return false
+	}
+	rest := begin[2]
+	hasAlternative := strings.Contains(rest, `|\b`)
+	if hasAlternative {
+		return false
+	}
+	first := strings.ToLower(strings.TrimLeft(rest, "("))
+	return strings.HasPrefix(first, regexp.QuoteMeta(r.keywords[0]))
 }
 
 // anchor makes the rule match only at its keywords, by an expression that begins with one.
@@ -252,7 +275,8 @@ func newAllowed(text allowText) *allowed {
 	a := &allowed{target: text.RegexTarget, all: text.needsAll()}
 	isOfFiles := len(text.Paths) > 0 || len(text.Commits) > 0
 	isOfTexts := len(text.Regexes) > 0 || len(text.Stopwords) > 0
-	if a.all && isOfFiles || !isOfTexts {
+	needsFile := a.all && isOfFiles
+	if needsFile || !isOfTexts {
 		return nil
 	}
 	if len(text.Regexes) > 0 {

@@ -65,7 +65,7 @@ type Scan struct {
 	Rules    *Rules        // nil for the known ones
 	Pointers bool          // give places a JSON pointer
 	values   values
-	next     int64 // offset up to which a growing file keeps its places
+	next     int64 // a growing file keeps its places before this offset
 	lines    int64 // number of lines before next
 }
 
@@ -141,6 +141,7 @@ func (s *Scan) Clean(text string) string {
 	return text
 }
 
+// rules returns Rules, or the known ones.
 func (s *Scan) rules() *Rules {
 	if s.Rules == nil {
 		return Known()
@@ -165,7 +166,7 @@ type pass struct {
 	line    int64 // number of lines before at
 
 	text, buf []byte
-	readable  readable // to which the rules are applied
+	readable  readable // the text for the rules
 	block     []byte   // lines that are not JSON
 	blockAt   int64
 	blockLine int64
@@ -173,6 +174,7 @@ type pass struct {
 	safeLine  int64
 }
 
+// run searches the lines of a file from p.at on.
 func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(file, p.at, size-p.at), chunkSize)
 	p.safe = p.at
@@ -185,8 +187,9 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 		if length == 0 {
 			break
 		}
-		if err := p.searchLine(ctx, line, length); err != nil {
-			return err
+		failed := p.searchLine(ctx, line, length)
+		if failed != nil {
+			return failed
 		}
 		p.at += length
 		p.line++
@@ -241,8 +244,8 @@ func (p *pass) readLine(in *bufio.Reader) (line []byte, length int64, err error)
 	}
 }
 
-// searchLine searches the strings of a line. A line that is no JSON by itself is also kept for searchBlock, with those
-// after it up to the next that is. line is nil for one that is too long, whose length with its newline is length.
+// searchLine searches the strings of a line. A line that is no JSON by itself is also kept for searchBlock, with the
+// lines after it up to the next one that is. line is nil if it is too long. length is the line's with its newline.
 func (p *pass) searchLine(ctx context.Context, line []byte, length int64) error {
 	if line == nil {
 		p.Places = append(p.Places, SecretPlace{
@@ -295,12 +298,7 @@ func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at s
 	end := len(p.buf)
 	p.buf = append(p.buf, '"')
 	return p.search(ctx, p.buf, before, end, func(found []match) {
-		pointer := ""
-		if p.Pointers && s.isKey {
-			pointer = at[:len(at)-1].pointer(p.Clean) + "/*"
-		} else if p.Pointers {
-			pointer = at.pointer(p.Clean)
-		}
+		pointer := p.pointerOf(s, at)
 		last := encodedAt{}
 		for _, m := range found {
 			first, _ := last.seek(body, m.start-before)
@@ -315,6 +313,17 @@ func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at s
 			})
 		}
 	})
+}
+
+// pointerOf returns the JSON pointer of a string, "" if none is wanted.
+func (p *pass) pointerOf(s jsonString, at stringPlace) string {
+	if !p.Pointers {
+		return ""
+	}
+	if s.isKey {
+		return at[:len(at)-1].pointer(p.Clean) + "/*"
+	}
+	return at.pointer(p.Clean)
 }
 
 // searchBlock searches the lines that are not JSON.
@@ -350,10 +359,13 @@ func (p *pass) search(ctx context.Context, text []byte, from, to int, found func
 			matches = append(matches, m)
 		}
 	}
-	if !p.byRules {
+	if p.byRules {
+		err := p.searchRules(ctx, text, add)
+		if err != nil {
+			return err
+		}
+	} else {
 		p.values.find(text[:to], add)
-	} else if err := p.searchRules(ctx, text, add); err != nil {
-		return err
 	}
 	if len(matches) == 0 {
 		return nil
@@ -361,11 +373,21 @@ func (p *pass) search(ctx context.Context, text []byte, from, to int, found func
 	slices.SortFunc(matches, func(a, b match) int {
 		return cmp.Compare(a.start, b.start)
 	})
-	for _, m := range matches {
-		p.isNew = p.byRules && p.values.add(text[m.start:m.end], m.kind) || p.isNew
+	if p.byRules {
+		p.addValues(text, matches)
 	}
 	found(matches)
 	return nil
+}
+
+// addValues adds the secrets of matches to those that are searched for in the rest of the file.
+func (p *pass) addValues(text []byte, matches []match) {
+	for _, m := range matches {
+		isNew := p.values.add(text[m.start:m.end], m.kind)
+		if isNew {
+			p.isNew = true
+		}
+	}
 }
 
 // joinedBefore and joinedAfter bound in bytes the text around a difference that is read joined.
@@ -375,19 +397,35 @@ const joinedBefore, joinedAfter = 256, 1024
 func (p *pass) searchRules(ctx context.Context, text []byte, found func(match)) error {
 	differs := p.readable.read(text, false)
 	err := p.searchReadable(ctx, 0, found)
-	for i := 0; i < len(differs) && err == nil; {
-		from := max(differs[i]-joinedBefore, 0)
-		to := 0
-		for ; i < len(differs) && (to == 0 || differs[i]-joinedBefore < to); i++ {
-			to = min(differs[i]+joinedAfter, len(text))
-		}
+	if err != nil {
+		return err
+	}
+	for len(differs) > 0 {
+		var from, to int
+		from, to, differs = joinedRange(differs, len(text))
 		p.readable.read(text[from:to], true)
 		err = p.searchReadable(ctx, from, found)
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
-// searchReadable applies the rules to p.readable, whose original begins at from.
+// joinedRange returns the range of a text around the first differences, as many as lie close to each
+// other, and the rest of the differences.
+func joinedRange(differs []int, size int) (from, to int, rest []int) {
+	from = max(differs[0]-joinedBefore, 0)
+	to = min(differs[0]+joinedAfter, size)
+	rest = differs[1:]
+	for len(rest) > 0 && rest[0]-joinedBefore < to {
+		to = min(rest[0]+joinedAfter, size)
+		rest = rest[1:]
+	}
+	return from, to, rest
+}
+
+// searchReadable applies the rules to p.readable. Its original begins at from.
 func (p *pass) searchReadable(ctx context.Context, from int, found func(match)) error {
 	return p.rules().find(ctx, p.readable.text, func(m match) {
 		m.start = from + p.readable.origin(m.start)

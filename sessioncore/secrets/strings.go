@@ -28,9 +28,12 @@ type level struct {
 // isWhole reports whether a line is exactly one object or array.
 func isWhole(line []byte) bool {
 	v := rawjson.Value(bytes.TrimSpace(line))
+	if !v.IsObject() && !v.IsArray() {
+		return false
+	}
 	var s rawjson.Scanner
 	end, status := s.SkipValue(v, 0)
-	return (v.IsObject() || v.IsArray()) && status == rawjson.OK && end == len(v)
+	return status == rawjson.OK && end == len(v)
 }
 
 // eachString calls visit for the strings in a line, keys included, even if it is not valid JSON.
@@ -97,7 +100,8 @@ func (p stringPlace) pointer(clean func(string) string) string {
 	for _, l := range p[1:] {
 		out = append(out, '/')
 		if l.object {
-			out = append(out, pointerEscapes.Replace(clean(string(decode(nil, l.key))))...)
+			key := clean(string(decode(nil, l.key)))
+			out = append(out, pointerEscapes.Replace(key)...)
 		} else {
 			out = strconv.AppendInt(out, int64(l.number), 10)
 		}

@@ -34,9 +34,11 @@ func newWords(list []string) *words {
 
 // add adds a word under the key of its first three bytes, or of two if it has no more.
 func (w *words) add(word []byte) {
-	key := pairKey(fold(word[0]), fold(word[1]))
+	first := fold(word[0])
+	second := fold(word[1])
+	key := pairKey(first, second)
 	if len(word) > 2 {
-		key = tripleKey(fold(word[0]), fold(word[1]), fold(word[2]))
+		key = tripleKey(first, second, fold(word[2]))
 	}
 	w.byKey[key] = append(w.byKey[key], len(w.list))
 	w.starts[keyHash(key)] = true
@@ -65,9 +67,11 @@ func (w *words) find(text []byte, found func(word, at int) bool) bool {
 
 // at calls found with the words of a key that begin at text[i].
 func (w *words) at(text []byte, i int, key uint32, found func(word, at int) bool) bool {
+	rest := text[i:]
 	for _, n := range w.byKey[key] {
 		word := w.list[n]
-		if len(text)-i >= len(word) && bytes.EqualFold(text[i:i+len(word)], word) && !found(n, i) {
+		isHere := len(rest) >= len(word) && bytes.EqualFold(rest[:len(word)], word)
+		if isHere && !found(n, i) {
 			return false
 		}
 	}
@@ -91,8 +95,12 @@ func isRepeated(text []byte) bool {
 			digits++
 		}
 	}
-	isLong := len(text) >= minRepeatedWord || len(text) >= minRepeated && digits > 0 && digits < len(text)
-	return isLong && len(text) <= maxRepeated
+	least := minRepeatedWord
+	isMixed := digits > 0 && digits < len(text)
+	if isMixed {
+		least = minRepeated
+	}
+	return len(text) >= least && len(text) <= maxRepeated
 }
 
 // values are the secrets found in a file, with the kind of each.
@@ -124,13 +132,15 @@ func (v *values) find(text []byte, found func(match)) {
 		if at < done[word] {
 			return true
 		}
-		if kind, ok := v.kinds[string(text[at:end])]; ok { // words ignores case, kinds does not
-			found(match{kind: kind, start: at, end: end})
-			if done == nil {
-				done = map[int]int{}
-			}
-			done[word] = end
+		kind, isKnown := v.kinds[string(text[at:end])] // words ignores case, kinds does not
+		if !isKnown {
+			return true
 		}
+		found(match{kind: kind, start: at, end: end})
+		if done == nil {
+			done = map[int]int{}
+		}
+		done[word] = end
 		return true
 	})
 }
