@@ -85,6 +85,8 @@ func (b *Budget) Full() string {
 	return full
 }
 
+// state returns the bytes for open files, the idle bytes of caches, and the reason of the last refusal while it
+// lasts.
 func (b *Budget) state() (open, idle int64, full string) {
 	if b == nil {
 		return 0, 0, ""

@@ -88,7 +88,7 @@ const (
 	// step is the difference below which the limit stays: setting it stops all goroutines.
 	step = 8 << 20
 	// garbage is the garbage before a collection, in bytes, or in percent leastRoom of the live
-	// memory, all of which a collection reads.
+	// memory, as a collection reads all of that.
 	garbage, leastRoom = 24 << 20, 25
 	// mostRoom bounds that percent where little is live: twice Go's default.
 	mostRoom = 200
@@ -102,6 +102,7 @@ const (
 // percent returns how much garbage there may be for 100 bytes in use.
 func percent(live int64) int64 { return min(mostRoom, max(leastRoom, 100*garbage/max(live, 1))) }
 
+// adjust sets the percent and the limit for the memory in use, unless they differ little from the last ones.
 func (c *collector) adjust() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
@@ -109,7 +110,8 @@ func (c *collector) adjust() {
 	room := percent(live)
 	before := c.room.Load()
 	isOurs := os.Getenv("GOGC") == "" && !isPercentFixed.Load()
-	if isOurs && (room < before-percentStep || room > before+percentStep) {
+	differs := room < before-percentStep || room > before+percentStep
+	if isOurs && differs {
 		c.room.Store(room)
 		debug.SetGCPercent(int(room))
 	}

@@ -62,7 +62,7 @@ func (h *Hold) Add(n int64) error {
 	return h.add(n)
 }
 
-// freeShown is the size up to which a listing or document is not counted.
+// freeShown is the largest size of a listing or document that is not counted.
 const freeShown = 64 << 10
 
 // ResizeShown is Resize for a listing or a document. A small one is not counted, so that it can
@@ -94,11 +94,17 @@ func (h *Hold) Close() { h.Set(0) }
 // add is Add for callers that hold b.mu.
 func (h *Hold) add(more int64) error {
 	b := h.b
-	switch {
-	case more <= 0:
-	case h.most > 0 && (h.bytes+more > h.most || b.open+b.idle+more > b.limit):
-		return ErrNoMemory
-	case h.most == 0 && b.open+more > b.limit:
+	if more <= 0 {
+		h.set(h.bytes + more)
+		return nil
+	}
+	isCache := h.most > 0
+	if isCache {
+		isTooMuch := h.bytes+more > h.most || b.open+b.idle+more > b.limit
+		if isTooMuch {
+			return ErrNoMemory
+		}
+	} else if b.open+more > b.limit {
 		b.refused = min(more, b.limit)
 		return fmt.Errorf("%w, and %s more are asked for: close some, or mount with -o memory= and more than %s",
 			b.full(), megabytes(more), megabytes(b.size))

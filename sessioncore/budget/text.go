@@ -77,15 +77,17 @@ func (t *Text) Reserve(n int64) bool {
 // Write appends all of b or nothing. It evicts caches when the disk is full, or once files hold too
 // much.
 func (t *Text) Write(b []byte) (int, error) {
-	moved, err := t.add(b)
-	if err != nil || moved && FilesFull() {
-		t.room.Limit.Evict()
-	}
+	hasMoved, err := t.add(b)
 	if err != nil {
+		t.room.Limit.Evict()
 		_, err = t.add(b)
 		if err != nil {
 			return 0, err
 		}
+		return len(b), nil
+	}
+	if hasMoved && FilesFull() {
+		t.room.Limit.Evict()
 	}
 	return len(b), nil
 }
@@ -175,7 +177,8 @@ func (t *Text) ReadAt(p []byte, off int64) (int, error) {
 	if t.file != nil {
 		return t.file.file.ReadAt(p, off)
 	}
-	n := copy(p, t.memory[min(off, int64(len(t.memory))):])
+	begin := min(off, int64(len(t.memory)))
+	n := copy(p, t.memory[begin:])
 	if n < len(p) {
 		return n, io.EOF
 	}

@@ -44,19 +44,21 @@ func (b *Budget) Work(ctx context.Context, n int64) (done func(), err error) {
 	}, nil
 }
 
+// wait waits until n bytes are free for work, at most maxWait, and in a queue of at most maxWaiting.
 func (b *Budget) wait(ctx context.Context, n int64) error {
+	waiting := b.waiting.Add(1)
 	defer b.waiting.Add(-1)
-	if b.waiting.Add(1) > maxWaiting {
+	if waiting > maxWaiting {
 		return fmt.Errorf("%w: %d others wait for some already", ErrNoMemory, maxWaiting)
 	}
 	limited, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	err := b.room.Acquire(limited, n)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fmt.Errorf("%w: others have used %s for %v", ErrNoMemory, megabytes(b.workLimit), maxWait)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return nil
+	return fmt.Errorf("%w: others have used %s for %v", ErrNoMemory, megabytes(b.workLimit), maxWait)
 }

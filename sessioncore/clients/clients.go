@@ -48,7 +48,7 @@ func New(source OpenFileSource, terminals storage.Files) *Clients {
 }
 
 // On returns the client that has the session file open, or nil. A client also counts for the
-// sessions of its subagents, whose files lie below its own (sessioncore.OutermostOf).
+// sessions of its subagents, in files below its own (sessioncore.OutermostOf).
 func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,10 @@ func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 		return nil
 	}
 	crumbs := c.crumbs.naming(sessioncore.OutermostOf(sessions, name))
-	if len(crumbs) == 0 || c.scan.isCurrent(crumbs) && c.clientOf(name, crumbs) == nil {
+	if len(crumbs) == 0 {
+		return nil
+	}
+	if c.scan.isCurrent(crumbs) && c.clientOf(name, crumbs) == nil {
 		return nil
 	}
 	live := c.scanFor(name, crumbs)
@@ -66,13 +69,17 @@ func (c *Clients) On(sessions storage.Files, name string) *LiveError {
 	// A database is in use, but we see no process: the client is in another container or belongs to
 	// another user. The database is checked again because the client may have ended since.
 	if len(c.scan.processes) == 0 && c.databases() == storage.WritersPresent {
-		return &LiveError{Session: name, Sign: SignTerminal, Terminal: crumbs[0].terminal}
+		return &LiveError{
+			Session:  name,
+			Sign:     SignTerminal,
+			Terminal: crumbs[0].terminal,
+		}
 	}
 	return nil
 }
 
 // OnVisible is On by breadcrumbs and /proc alone. It takes no file lease on the databases, and so
-// finds no client whose process we cannot see.
+// finds no client with a process that we cannot see.
 func (c *Clients) OnVisible(sessions storage.Files, name string) *LiveError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +91,7 @@ func (c *Clients) OnVisible(sessions storage.Files, name string) *LiveError {
 }
 
 // Named returns the paths of the session files in the breadcrumbs of live clients, with at most one
-// scan. Like OnVisible it finds no client whose process we cannot see.
+// scan. Like OnVisible it finds no client with a process that we cannot see.
 func (c *Clients) Named() (files []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +126,7 @@ func (c *Clients) databases() storage.WriterState {
 	return result
 }
 
-// scanFor scans for client processes and returns that of one of the breadcrumbs, or nil.
+// scanFor scans for client processes and returns the process of one of the breadcrumbs, or nil.
 func (c *Clients) scanFor(session string, crumbs []breadcrumb) *LiveError {
 	c.scan = clientScan{at: time.Now(), processes: c.findClients()}
 	return c.clientOf(session, crumbs)
@@ -133,24 +140,30 @@ func (c *Clients) clientOf(session string, crumbs []breadcrumb) *LiveError {
 	for _, crumb := range crumbs {
 		for _, p := range c.scan.processes {
 			isCertain := slices.Contains(p.terminals, crumb.terminal)
-			if !isCertain && (p.known && knownTerminal(crumb.terminal) || c.crumbs.hasAny(p.terminals)) {
-				continue
+			found := &LiveError{
+				Session:  session,
+				Sign:     SignTerminal,
+				Terminal: crumb.terminal,
+				find:     func() int { return p.pid },
 			}
-			if live == nil || isCertain {
-				pid := func() int { return p.pid }
-				live = &LiveError{
-					Session:  session,
-					Sign:     SignTerminal,
-					Terminal: crumb.terminal,
-					find:     pid,
-				}
-			}
-			if isCertain {
-				return live
+			switch {
+			case isCertain:
+				return found
+			case live == nil && c.mayBeAt(p, crumb.terminal):
+				live = found
 			}
 		}
 	}
 	return live
+}
+
+// mayBeAt reports whether a process may be at the terminal of a breadcrumb, although that is none of
+// its known ones.
+func (c *Clients) mayBeAt(p clientProcess, terminal string) bool {
+	if p.known && knownTerminal(terminal) {
+		return false
+	}
+	return !c.crumbs.hasAny(p.terminals)
 }
 
 // clientProcess is a process that has a database of the agent directory open for writing.
@@ -387,6 +400,7 @@ func (e *LiveError) Error() string {
 	return fmt.Sprintf("%v %s: %s %s: %s", sessioncore.ErrBusy, e.Session, e.processText(), e.signText(), hint)
 }
 
+// processText names the process of the client.
 func (e *LiveError) processText() string {
 	pid, command := e.Process()
 	switch {
@@ -399,6 +413,7 @@ func (e *LiveError) processText() string {
 	}
 }
 
+// signText says how the client was detected.
 func (e *LiveError) signText() string {
 	switch e.Sign {
 	case SignTerminal:

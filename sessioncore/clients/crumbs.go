@@ -27,7 +27,9 @@ func ReadBreadcrumb(files storage.Files, name string) (file string, err error) {
 	if err != nil {
 		return "", err
 	}
-	lines := strings.Split(rawjson.TrimSpace(strings.TrimPrefix(text, "\xEF\xBB\xBF")), "\n")
+	const byteOrderMark = "\xEF\xBB\xBF"
+	trimmed := rawjson.TrimSpace(strings.TrimPrefix(text, byteOrderMark))
+	lines := strings.Split(trimmed, "\n")
 	if len(lines) < 2 {
 		return "", fmt.Errorf("%w: a breadcrumb without a second line", sessioncore.ErrNotFound)
 	}
@@ -65,9 +67,12 @@ type breadcrumb struct {
 func (b *breadcrumb) names(session string) bool {
 	dir := "/" + strings.TrimSuffix(session, sessioncore.FileEnding)
 	file := b.session.Value
-	return strings.HasSuffix(file, dir+sessioncore.FileEnding) ||
-		strings.Contains(session, "/") && strings.Contains(file, dir+"/") ||
-		isUnique(session) && path.Base(file) == path.Base(session)
+	isSession := strings.HasSuffix(file, dir+sessioncore.FileEnding)
+	isSubagent := strings.Contains(session, "/") && strings.Contains(file, dir+"/")
+	if isSession || isSubagent {
+		return true
+	}
+	return isUnique(session) && path.Base(file) == path.Base(session)
 }
 
 // isUnique reports whether no other session file has the base name of a session file.
@@ -113,7 +118,11 @@ func (b *breadcrumbs) readChanged() {
 		crumb := breadcrumb{terminal: item.Name, session: known[item.Name]}
 		if !crumb.session.IsOf(item.Token) {
 			file, _ := ReadBreadcrumb(b.storage, item.Name)
-			crumb.session = storage.Cached[string]{Value: file, Token: item.Token, ReadAt: now}
+			crumb.session = storage.Cached[string]{
+				Value:  file,
+				Token:  item.Token,
+				ReadAt: now,
+			}
 		}
 		b.list = append(b.list, crumb)
 	}
@@ -145,20 +154,22 @@ func MoveBreadcrumbs(crumbs storage.Storage, root, from, to, cwd string) {
 	}
 }
 
+// moveBreadcrumb makes a breadcrumb name the session's new place, unless it names another session.
 func moveBreadcrumb(crumbs storage.Storage, name, root, from, to, cwd string) error {
 	text, token, err := readBreadcrumb(crumbs, name)
 	if err != nil {
 		return err
 	}
-	moved, ok := movedBreadcrumb(text, root, from, to, cwd)
-	if !ok {
+	moved, isOfSession := movedBreadcrumb(text, root, from, to, cwd)
+	if !isOfSession {
 		return nil
 	}
-	// Clients take no lock for a breadcrumb, and neither does this.
-	return storage.Replaced(crumbs.Replace(name, storage.Replacement{Expect: token, Write: func(out io.Writer) error {
+	write := func(out io.Writer) error {
 		_, err := io.WriteString(out, moved)
 		return err
-	}}))
+	}
+	// Clients take no lock for a breadcrumb, and neither does this.
+	return storage.Replaced(crumbs.Replace(name, storage.Replacement{Expect: token, Write: write}))
 }
 
 // freshCrumb and statCrumb begin lines that newer clients add to a breadcrumb: the session has no
@@ -173,8 +184,9 @@ func movedBreadcrumb(text, root, from, to, cwd string) (moved string, ok bool) {
 	if len(lines) < 2 {
 		return "", false
 	}
-	above, isBelow := strings.CutSuffix(lines[1], "/"+from)
-	if !isBelow || above != root && !isUnique(from) {
+	above, hasName := strings.CutSuffix(lines[1], "/"+from)
+	isHere := above == root || isUnique(from)
+	if !hasName || !isHere {
 		return "", false
 	}
 	lines[0] = cwd

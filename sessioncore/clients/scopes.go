@@ -30,6 +30,7 @@ func ScopesOf(uid uint32) Scopes {
 	return scopesIn(home, os.TempDir())
 }
 
+// scopesIn returns the Scopes of a home and a temporary directory.
 func scopesIn(home, temporary string) Scopes {
 	s := Scopes{rawHome: home, temporary: canonical(temporary)}
 	if home != "" {
@@ -38,6 +39,7 @@ func scopesIn(home, temporary string) Scopes {
 	return s
 }
 
+// canonical returns the path of a directory without links, as far as it can be resolved.
 func canonical(dir string) string {
 	resolved, err := filepath.EvalSymlinks(dir)
 	if err == nil {
@@ -53,10 +55,12 @@ func (s Scopes) Name(cwd string) string {
 		return AbsoluteScope(cwd)
 	}
 	cwd = canonical(cwd)
-	if below, ok := within(s.home, cwd); ok {
+	below, isInHome := within(s.home, cwd)
+	if isInHome {
 		return "-" + dashed(below)
 	}
-	if below, ok := within(s.temporary, cwd); ok {
+	below, isTemporary := within(s.temporary, cwd)
+	if isTemporary {
 		return "-tmp" + dashed(strings.TrimSuffix("/"+below, "/"))
 	}
 	return AbsoluteScope(cwd)
@@ -84,7 +88,7 @@ func dashed(path string) string {
 // AbsoluteScope returns pi's directory name for a working directory, and omp's for one outside the
 // home and temporary directories.
 func AbsoluteScope(cwd string) string {
-	if cwd != "" && (cwd[0] == '/' || cwd[0] == '\\') {
+	if strings.HasPrefix(cwd, "/") || strings.HasPrefix(cwd, `\`) {
 		cwd = cwd[1:]
 	}
 	return "--" + dashed(cwd) + "--"
@@ -93,8 +97,12 @@ func AbsoluteScope(cwd string) string {
 // Passing reports whether clients of omp rename the directory name when they start, or start in
 // cwd.
 func (s Scopes) Passing(name, cwd string) bool {
-	homeScope := AbsoluteScope(s.rawHome)
-	isBelowHome := strings.HasPrefix(name, strings.TrimSuffix(homeScope, "-")) && strings.HasSuffix(name, "--")
-	return s.rawHome != "" && (name == homeScope || isBelowHome) ||
-		name != s.Name(cwd) && name == AbsoluteScope(filepath.Clean(cwd))
+	if s.rawHome != "" {
+		homeScope := AbsoluteScope(s.rawHome)
+		isBelow := strings.HasPrefix(name, strings.TrimSuffix(homeScope, "-")) && strings.HasSuffix(name, "--")
+		if isBelow || name == homeScope {
+			return true
+		}
+	}
+	return name != s.Name(cwd) && name == AbsoluteScope(filepath.Clean(cwd))
 }

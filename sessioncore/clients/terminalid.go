@@ -22,7 +22,7 @@ var terminalVariables = []struct{ name, prefix string }{
 	{"WT_SESSION", "wt-"},
 }
 
-// zellijSession is the variable whose value, if set, goes between zellij's prefix and the pane.
+// zellijSession is a variable; if it is set, its value goes between zellij's prefix and the pane.
 const zellijSession = "ZELLIJ_SESSION_NAME"
 
 // knownTerminal reports whether id is of a kind that terminalIDs can return.
@@ -30,8 +30,8 @@ func knownTerminal(id string) bool {
 	hasPrefix := func(v struct{ name, prefix string }) bool {
 		return strings.HasPrefix(id, v.prefix)
 	}
-	return strings.HasPrefix(id, "pts-") || strings.HasPrefix(id, "tty") || id == "console" ||
-		slices.ContainsFunc(terminalVariables, hasPrefix)
+	isDevice := strings.HasPrefix(id, "pts-") || strings.HasPrefix(id, "tty") || id == "console"
+	return isDevice || slices.ContainsFunc(terminalVariables, hasPrefix)
 }
 
 // terminalIDs returns the possible terminal ids of the process with directory dir in /proc; known
@@ -53,8 +53,9 @@ func terminalIDs(dir string) (ids []string, known bool) {
 // deviceTerminal returns the id of a terminal device, such as pts-3 for /dev/pts/3, or "" for
 // another path.
 func deviceTerminal(path string) string {
-	name, ok := strings.CutPrefix(path, "/dev/")
-	if !ok || !strings.HasPrefix(name, "pts/") && !strings.HasPrefix(name, "tty") && name != "console" {
+	name, isDevice := strings.CutPrefix(path, "/dev/")
+	isTerminal := strings.HasPrefix(name, "pts/") || strings.HasPrefix(name, "tty") || name == "console"
+	if !isDevice || !isTerminal {
 		return ""
 	}
 	return strings.ReplaceAll(name, "/", "-")

@@ -13,8 +13,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Document is a generated file: a list of pieces, most of which are ranges of the session file,
-// blobs, or texts made on demand. Its size is exact, and its content is never held. It shows one
+// Document is a generated file: a list of pieces, which are ranges of the session file, blobs, or
+// texts, most of these made on demand. Its size is exact, and its content is never held. It shows one
 // snapshot, which it references until Close. It is safe for concurrent use.
 type Document struct {
 	source SnapshotSource
@@ -109,6 +109,7 @@ func (d *Document) SetHasBlobs() { d.hasBlobs = true }
 // Unresolved returns the number of blob references left for want of room.
 func (d *Document) Unresolved() int { return d.unresolved }
 
+// add adds a piece, as a part of the last one if it can.
 func (d *Document) add(p piece) {
 	if p.size == 0 {
 		return
@@ -128,7 +129,7 @@ func (d *Document) add(p piece) {
 // isRange reports whether p is a range of the session file.
 func (p *piece) isRange() bool { return p.text == "" && p.number == 0 && p.blob == nil }
 
-// maxJoined is the length in bytes up to which texts are joined: each time the text is copied.
+// maxJoined bounds a text that others are joined to, in bytes: each time the text is copied.
 const maxJoined = 4 << 10
 
 // follows reports whether p can be a part of the piece before it.
@@ -152,8 +153,8 @@ func (d *Document) AddBlob(b *rawjson.Blob) { d.add(piece{size: b.Size(), blob: 
 // number for the Maker, at least 1.
 func (d *Document) AddMade(n int32, size int64) { d.add(piece{size: size, number: n}) }
 
-// AddEdited adds the range of the session file at off, whose content is text, with edits applied.
-// The rest of the range is read from the file with the document.
+// AddEdited adds the range of the session file at off, which has the content text, with edits applied. The
+// rest of the range is read from the file with the document.
 func (d *Document) AddEdited(off int64, text []byte, edits rawjson.Edits) {
 	at := 0
 	for _, e := range edits.InOrder() {
@@ -199,12 +200,14 @@ func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 	first := sort.Search(len(d.pieces), func(i int) bool {
 		return d.pieces[i].at+d.pieces[i].size > off
 	})
-	for _, piece := range d.pieces[min(first, len(d.pieces)):] {
+	for _, piece := range d.pieces[first:] {
 		if n == len(p) {
 			break
 		}
 		skip := off + int64(n) - piece.at
-		part := p[n:min(int64(len(p)), int64(n)+piece.size-skip)]
+		left := piece.size - skip
+		room := int64(len(p) - n)
+		part := p[n : n+int(min(room, left))]
 		err := d.readPiece(piece, part, skip)
 		if err != nil {
 			return n, err
@@ -247,6 +250,7 @@ func (d *Document) check(p []byte, off int64, first int) error {
 	return nil
 }
 
+// readPiece fills p from an offset of a piece.
 func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 	switch {
 	case piece.text != "":
@@ -290,10 +294,13 @@ func (d *Document) readMade(piece piece, p []byte, off int64) error {
 	return nil
 }
 
-// readBase64 fills p from offset off of the base64 encoding of obj, which has size bytes.
+// readBase64 fills p from offset off of the base64 encoding of obj, which has size bytes. Four characters
+// encode three bytes. For the characters from 5 up to 11 it reads the bytes from 3 up to 9, which are the
+// characters from 4 up to 12, and copies these from the second one on.
 func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 	start := off / 4 * 3
-	end := min((off+int64(len(p))+3)/4*3, size)
+	lastGroup := (off + int64(len(p)) + 3) / 4
+	end := min(lastGroup*3, size)
 	raw := make([]byte, end-start)
 	err := storage.ReadFull(obj, raw, start)
 	if err != nil {
@@ -319,11 +326,17 @@ func (d *Document) Continues(old *Document) bool {
 			return false
 		}
 		now := d.pieces[i]
-		last := i+1 == len(old.pieces)
-		switch {
-		case before.text == "": // the Maker compares the rest
-			return now.text == "" && now.at == before.at && d.maker != nil && d.maker.Continues(old.maker)
-		case last && !strings.HasPrefix(now.text, before.text), !last && now.text != before.text:
+		isEndOfTexts := before.text == ""
+		if isEndOfTexts { // the Maker compares the rest
+			isSamePlace := now.text == "" && now.at == before.at
+			return isSamePlace && d.maker != nil && d.maker.Continues(old.maker)
+		}
+		isLast := i+1 == len(old.pieces)
+		continues := now.text == before.text
+		if isLast {
+			continues = strings.HasPrefix(now.text, before.text)
+		}
+		if !continues {
 			return false
 		}
 	}

@@ -138,6 +138,7 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 	key := false // the last string was the key image_url
 	for i := 0; i < len(text); {
 		c := text[i]
+		isCRLF := c == '\r' && i+1 < len(text) && text[i+1] == '\n'
 		switch {
 		case c == '"':
 			end, _ := s.SkipString(text, i+1)
@@ -162,10 +163,10 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 			}
 			i = end
 			key = false
-		case c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n':
+		case c == '{', c == '[', c == 't', c == 'f', c == 'n': // another value
 			i++
 			key = false
-		case c == '\n' || c == '\r' && i+1 < len(text) && text[i+1] == '\n':
+		case c == '\n', isCRLF:
 			// A value that spans several lines is put on one line.
 			edits = append(edits, rawjson.TextEdit{
 				Start: base + i,
@@ -297,7 +298,8 @@ func (r *Resolver) isPlainText(hash string, size int64) (bool, error) {
 			return false, err
 		}
 		for _, c := range buf {
-			if c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			isPrintable := c >= 0x20 && c < utf8.RuneSelf
+			if !isPrintable || c == '"' || c == '\\' {
 				return false, nil
 			}
 		}
@@ -305,6 +307,7 @@ func (r *Resolver) isPlainText(hash string, size int64) (bool, error) {
 	return true, nil
 }
 
+// readBlob reads a blob of a size.
 func (r *Resolver) readBlob(hash string, size int64) ([]byte, error) {
 	obj, err := r.blobs.Open(hash)
 	if err != nil {

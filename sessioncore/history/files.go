@@ -157,7 +157,12 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 			return r, err
 		}
 	}
-	return Rendering{out.Bytes(), state, state.Stat().Token.Settling(at) == 0}, nil
+	rendering := Rendering{
+		Text:    out.Bytes(),
+		State:   state,
+		Settled: state.Stat().Token.Settling(at) == 0,
+	}
+	return rendering, nil
 }
 
 // find returns the prompts that have all words, newest first.

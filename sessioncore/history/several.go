@@ -95,8 +95,11 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		newest := -1
 		last := ""
 		for i := range texts {
+			if len(texts[i]) == 0 {
+				continue
+			}
 			at := timeOf(texts[i])
-			if len(texts[i]) > 0 && (newest < 0 || at > last) {
+			if newest < 0 || at > last {
 				newest = i
 				last = at
 			}
@@ -113,7 +116,12 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		}
 	}
 	now, err := h.State()
-	return Rendering{out.Bytes(), state, settled && now == state}, err
+	rendering := Rendering{
+		Text:    out.Bytes(),
+		State:   state,
+		Settled: settled && now == state,
+	}
+	return rendering, err
 }
 
 // timeOf returns the first line's time, or "~", which sorts as newest, for another form.

@@ -141,6 +141,7 @@ const MaxDepth = 4
 // EachCall calls f for each call of a tool in a message's content.
 func EachCall(content rawjson.Value, f func(*Members)) { eachCall(content, 0, f) }
 
+// eachCall is EachCall for the content of a block at a depth.
 func eachCall(content rawjson.Value, depth int, f func(*Members)) {
 	check := func(v rawjson.Value) {
 		b := Read(v)

@@ -81,16 +81,14 @@ func AnchoredPath(line string) string {
 // ones, ¶PATH#TAG or §PATH in older ones, and MV PATH, the new place of the file. It returns "" for
 // other lines.
 func SectionPath(line string) string {
-	if to, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "MV "); ok {
+	to, isMove := strings.CutPrefix(strings.TrimLeft(line, " \t"), "MV ")
+	if isMove {
 		return unquoted(to)
 	}
 	for _, sign := range []string{"¶", "§"} {
-		if name, ok := strings.CutPrefix(line, sign); ok {
-			at := strings.LastIndexByte(name, '#')
-			if at >= 0 && isTag(name[at+1:]) {
-				name = name[:at]
-			}
-			return unquoted(name)
+		name, isSection := strings.CutPrefix(line, sign)
+		if isSection {
+			return unquoted(withoutTag(name))
 		}
 	}
 	if !strings.HasPrefix(line, "[") || !strings.HasSuffix(line, "]") {
@@ -98,10 +96,19 @@ func SectionPath(line string) string {
 	}
 	name := line[1 : len(line)-1]
 	path, tag, hasTag := strings.Cut(name, "#")
-	if !hasTag || len(tag) == tagLength && isTag(tag) {
-		return unquoted(path)
+	if hasTag && (len(tag) != tagLength || !isTag(tag)) {
+		return ""
 	}
-	return ""
+	return unquoted(path)
+}
+
+// withoutTag cuts a hash off the end of a name, if there is one.
+func withoutTag(name string) string {
+	at := strings.LastIndexByte(name, '#')
+	if at < 0 || !isTag(name[at+1:]) {
+		return name
+	}
+	return name[:at]
 }
 
 // tagLength is the number of digits of a hash after the name of a file.
@@ -113,7 +120,11 @@ func isTag(text string) bool { return text != "" && strings.Trim(text, "01234567
 func unquoted(name string) string {
 	name = strings.TrimSpace(name)
 	n := len(name)
-	if n > 1 && name[0] == name[n-1] && (name[0] == '"' || name[0] == '\'') {
+	if n < 2 || name[0] != name[n-1] {
+		return name
+	}
+	switch name[0] {
+	case '"', '\'':
 		return name[1 : n-1]
 	}
 	return name
@@ -144,12 +155,13 @@ func patchPath(text []byte, at int) string {
 			if slashes == 0 {
 				return ""
 			}
-			slashes &= -slashes // those of the line break; the others are backslashes before it
+			slashes &= -slashes // the line break's own; the others are backslashes before it
 		default:
 			return ""
 		}
 	}
-	name = name[:nameEnd(name[:min(len(name), MaxPath)], slashes, quote)]
+	name = name[:min(len(name), MaxPath)]
+	name = name[:nameEnd(name, slashes, quote)]
 	if !fits(name) {
 		return ""
 	}
@@ -161,20 +173,33 @@ func patchPath(text []byte, at int) string {
 
 // nameEnd returns the end of a name in a patch: the end of its line, or in a string the line break
 // escaped with so many backslashes, or the end of the string. Twice as many are a backslash, as in
-// paths of Windows.
+// paths of Windows. In a string of JSON, slashes is 1:
+//
+//	a.go\n@@ …     the end of a.go: a break
+//	C:\\new.go"    the end of C:\\new.go: two backslashes are one, and no break
 func nameEnd(name []byte, slashes int, quote byte) int {
-	run := 0
+	quotes := string(quote)
+	switch {
+	case quote == 0 && slashes > 0:
+		quotes = "\"`"
+	case quote == 0:
+		quotes = ""
+	}
+	run := 0 // of backslashes before c
 	for i, c := range name {
-		switch {
-		case c == '\n', c == '\r', quote != 0 && c == quote, quote == 0 && slashes > 0 && (c == '"' || c == '`'):
+		isBreak := c == '\n' || c == '\r'
+		if isBreak || strings.IndexByte(quotes, c) >= 0 {
 			return i - run
-		case slashes > 0 && (c == 'n' || c == 'r') && run&-run == slashes:
-			return i - slashes
-		case c == '\\':
-			run++
-			continue
 		}
-		run = 0
+		mayEscapeBreak := c == 'n' || c == 'r'
+		if mayEscapeBreak && slashes > 0 && run&-run == slashes {
+			return i - slashes
+		}
+		if c == '\\' {
+			run++
+		} else {
+			run = 0
+		}
 	}
 	return len(name)
 }
@@ -185,7 +210,8 @@ const longestPatchLine = len("*** Update File: ")
 // fits reports whether a decoded name and the mark before it fit into MaxPath bytes of the file, if
 // no more is escaped than must be.
 func fits(name []byte) bool {
-	return len(name)+bytes.Count(name, []byte(`\`))+bytes.Count(name, []byte(`"`)) <= MaxPath-longestPatchLine
+	escapes := bytes.Count(name, []byte(`\`)) + bytes.Count(name, []byte(`"`))
+	return len(name)+escapes <= MaxPath-longestPatchLine
 }
 
 // slashesBefore returns the number of backslashes at the end of a text.
@@ -207,7 +233,8 @@ func unescape(text []byte) []byte {
 			text = text[size:]
 			continue
 		}
-		if text[0] == '\\' && len(text) > 1 && bytes.IndexByte([]byte("\\\"'`$/"), text[1]) >= 0 {
+		isEscape := text[0] == '\\' && len(text) > 1 && bytes.IndexByte([]byte("\\\"'`$/"), text[1]) >= 0
+		if isEscape {
 			text = text[1:]
 		}
 		out = append(out, text[0])
@@ -227,8 +254,11 @@ func MayBePatched(b []byte, at int) bool {
 		if c == '"' || c == 'n' {
 			slashes = slashesBefore(b[least : start-1])
 		}
-		if c == '"' && slashes%2 == 0 || slashes%2 == 1 && c != '"' {
-			break // the string or the line begins here
+		isEscaped := slashes%2 == 1
+		beginsString := c == '"' && !isEscaped
+		beginsLine := c != '"' && isEscaped
+		if beginsString || beginsLine {
+			break
 		}
 		start -= 1 + slashes
 	}
@@ -243,10 +273,19 @@ func MayBePatched(b []byte, at int) bool {
 
 // beginsSection reports whether a line in the body of a string can begin with a SectionPath.
 func beginsSection(line []byte) bool {
-	for _, begin := range []string{"[", "¶", "§", `\u00b6`, `\u00B6`, `\u00a7`, `\u00A7`, "MV ", `\tMV `, anchoredBegin, `\t` + anchoredBegin} {
+	for _, begin := range sectionBegins {
 		if bytes.HasPrefix(line, []byte(begin)) {
 			return true
 		}
 	}
 	return false
+}
+
+// sectionBegins are the beginnings of lines with a SectionPath, as strings of JSON have them.
+var sectionBegins = []string{
+	"[",
+	"¶", `\u00b6`, `\u00B6`,
+	"§", `\u00a7`, `\u00A7`,
+	"MV ", `\tMV `,
+	anchoredBegin, `\t` + anchoredBegin,
 }

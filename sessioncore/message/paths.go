@@ -58,11 +58,13 @@ func EachResultPath(details rawjson.Value, f func(string) bool) {
 	}
 }
 
-// applied reads the files that omp's ast_edit changed: in its own result, or in that of the tool which applied a preview, by
-// another tool at times. Those of a preview are not changed yet.
+// applied reads the files that omp's ast_edit changed, in its own result or in the result of the tool that
+// applied a preview, at times by another tool. The files of a preview are not changed yet.
 func (r *pathReader) applied(details rawjson.Value) {
+	const source = "sourceResultDetails"
 	inner := details.Member("xdev").Member("inner")
-	for _, edit := range [...]rawjson.Value{details, details.Member("sourceResultDetails"), inner, inner.Member("sourceResultDetails")} {
+	edits := []rawjson.Value{details, details.Member(source), inner, inner.Member(source)}
+	for _, edit := range edits {
 		if edit.Member("applied").Truthy() {
 			r.value(edit.Member("files"), 0, PathUse)
 		}
@@ -108,6 +110,7 @@ func (r *pathReader) text(v rawjson.Value, use Use) {
 	}
 }
 
+// path reads a path.
 func (r *pathReader) path(v rawjson.Value) {
 	if len(v) <= MaxPath+len(`""`) {
 		text, _ := v.Text()

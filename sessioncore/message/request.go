@@ -26,7 +26,8 @@ func IsRequest(m *Members) bool {
 		return m.Role() == "user" && !m[Synthetic].Truthy()
 	}
 	kind, _ := m[CustomType].Text()
-	return m[Attribution].Is("user") && (requestTypes[kind] || strings.HasSuffix(kind, PromptEnding))
+	isOfRequest := requestTypes[kind] || strings.HasSuffix(kind, PromptEnding)
+	return isOfRequest && m[Attribution].Is("user")
 }
 
 // Request returns the words of a person's request, as the content of a message, with the images in
@@ -231,7 +232,8 @@ func cutSkill(text string) (name, args string, isSkill bool) {
 	head, hasBegin := strings.CutPrefix(text, skillBegin)
 	name, rest, hasName := strings.Cut(head, skillLocation)
 	_, rest, isOpened := strings.Cut(rest, skillOpened)
-	if !hasBegin || !hasName || !isOpened || strings.ContainsAny(name, "\"\n") {
+	hasHead := hasBegin && hasName && isOpened
+	if !hasHead || strings.ContainsAny(name, "\"\n") {
 		return "", "", false
 	}
 	for {

@@ -20,12 +20,12 @@ var shells = map[string]bool{
 // ShellCall is a call of a tool that runs a command in a shell.
 type ShellCall struct {
 	Command string
-	Dir     string // in which the shell begins; "" where the call names none
+	Dir     string // where the shell begins; "" if the call does not tell
 	// IsFresh says that a call without Dir begins in the session's directory, whatever calls before it did.
 	IsFresh bool
 }
 
-// Start returns the directory in which the shell begins; otherwise is that where the call names none.
+// Start returns the directory where the shell begins, or otherwise if the call does not tell.
 func (s ShellCall) Start(otherwise renames.WorkingDirectory) renames.WorkingDirectory {
 	if s.Dir == "" {
 		return otherwise
@@ -36,8 +36,8 @@ func (s ShellCall) Start(otherwise renames.WorkingDirectory) renames.WorkingDire
 // maxCommand bounds a command that is read, in bytes.
 const maxCommand = 64 << 10
 
-// Shell returns the command of a call of a shell. ok is false for other calls, and for one whose end the
-// agent did not wait for.
+// Shell returns the command of a call of a shell. ok is false for other calls, and if the agent did not wait
+// for the end.
 func Shell(call *Members) (shell ShellCall, ok bool) {
 	tool, _ := call[Name].Text()
 	isFresh, isShell := shells[tool]

@@ -50,7 +50,7 @@ type Argument struct {
 
 // Tool describes a tool of an agent.
 type Tool struct {
-	// Arguments are the arguments, in camelCase, whose meaning depends on the tool.
+	// Arguments are the arguments, in camelCase, with a meaning that depends on the tool.
 	Arguments map[string]Argument
 	// ByProvider says that a provider runs the tool itself, so that the agent may keep no result.
 	ByProvider bool
@@ -95,11 +95,11 @@ var (
 	}
 )
 
-// paths returns a tool whose arguments of these names are lists of files separated by semicolons.
+// paths returns a tool with lists of files, separated by semicolons, as its arguments of these names.
 func paths(names ...string) Tool {
 	t := Tool{Arguments: map[string]Argument{}}
 	for _, name := range names {
-		t.Arguments[name] = Argument{PathsUse, arguments[name].Role}
+		t.Arguments[name] = Argument{Use: PathsUse, Role: arguments[name].Role}
 	}
 	return t
 }

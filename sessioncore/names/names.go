@@ -49,7 +49,8 @@ func encodeName(text string) string {
 	if isPlainName(text) {
 		return text
 	}
-	return string(AppendCut(make([]byte, 0, len(text)+16), []byte(text), math.MaxInt))
+	buffer := make([]byte, 0, len(text)+16)
+	return string(AppendCut(buffer, []byte(text), math.MaxInt))
 }
 
 // isPlainName reports whether a text is its own encoding, without allocating.
@@ -61,7 +62,8 @@ func isPlainName(text string) bool {
 		r := rune(text[i])
 		n := 1
 		if r >= utf8.RuneSelf {
-			r, n = rawjson.DecodeRune([]byte(text[i:min(i+utf8.UTFMax, len(text))]))
+			end := min(i+utf8.UTFMax, len(text))
+			r, n = rawjson.DecodeRune([]byte(text[i:end]))
 		}
 		if !PlainRune(r, n) {
 			return false
@@ -71,16 +73,18 @@ func isPlainName(text string) bool {
 	return true
 }
 
-// PlainRune reports whether a name may have the code point r, whose encoding has size bytes.
-// Controls (IsControl), surrogates and ill-formed bytes are encoded.
+// PlainRune reports whether a name may have the code point r of size bytes. Controls (IsControl),
+// surrogates and ill-formed bytes are encoded.
 func PlainRune(r rune, size int) bool {
-	switch {
-	case r < utf8.RuneSelf:
-		return r >= 0x20 && r != 0x7F && r != '/' && r != '%' && r != '~'
-	case IsControl(r), utf16.IsSurrogate(r):
+	if r < utf8.RuneSelf {
+		isControl := r < 0x20 || r == 0x7F
+		return !isControl && r != '/' && r != '%' && r != '~'
+	}
+	if IsControl(r) || utf16.IsSurrogate(r) {
 		return false
 	}
-	return r != utf8.RuneError || size == len(rawjson.Replacement)
+	isIllFormed := r == utf8.RuneError && size != len(rawjson.Replacement)
+	return !isIllFormed
 }
 
 // AppendPercent appends the bytes of raw, each as %XX.
@@ -111,7 +115,10 @@ func DecodeName(name string) (text string, ok bool) {
 		return "", true
 	}
 	text, err := url.PathUnescape(name)
-	return text, err == nil && len(name) <= MaxName && encodeName(text) == name
+	if err != nil || len(name) > MaxName {
+		return text, false
+	}
+	return text, encodeName(text) == name
 }
 
 // DecodeNameAmong returns the text with the FileNameAmong name in a directory with fixed names. ok
@@ -185,8 +192,9 @@ func AppendCut(dst, text []byte, limit int) []byte {
 	}
 	for len(text) > 0 {
 		r, n := rawjson.DecodeRune(text)
-		leading := len(dst) == 0 && (r == '.' || r == '-')
-		if PlainRune(r, n) && !leading {
+		isMark := r == '.' || r == '-'
+		isLeading := isMark && len(dst) == 0
+		if PlainRune(r, n) && !isLeading {
 			if len(dst)+n > limit {
 				return dst
 			}

@@ -46,8 +46,8 @@ func TitleLine(title string) (line []byte) {
 	return line
 }
 
-// appendVisibly appends the character r, whose encoding is text. It escapes control characters and
-// lone surrogates.
+// appendVisibly appends the character r, encoded as text. It escapes control characters and lone
+// surrogates.
 func appendVisibly(dst []byte, r rune, text []byte) []byte {
 	switch {
 	case r == '\t':

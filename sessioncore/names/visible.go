@@ -18,13 +18,14 @@ func WriteJSON(out io.Writer, value any) error {
 // terminal (IsControl), and for each byte that is no UTF-8.
 func Visible(text string) string { return VisibleExcept(text, "") }
 
-// VisibleLine is Visible for a line of running text, in which a tab is a blank.
+// VisibleLine is Visible for a line of running text, with blanks for tabs.
 func VisibleLine(text string) string { return Visible(strings.ReplaceAll(text, "\t", " ")) }
 
-// VisibleExcept is Visible for a text in which the characters of keep stay as they are.
+// VisibleExcept is Visible, but the characters of keep stay as they are.
 func VisibleExcept(text, keep string) string {
 	return strings.Map(func(r rune) rune {
-		if (IsControl(r) || r == utf8.RuneError) && !strings.ContainsRune(keep, r) {
+		isHidden := IsControl(r) || r == utf8.RuneError
+		if isHidden && !strings.ContainsRune(keep, r) {
 			return '?'
 		}
 		return r

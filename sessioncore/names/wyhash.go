@@ -29,17 +29,23 @@ func wyhash(seed uint64, text string) uint64 {
 	return mix(low^secret[0]^uint64(len(data)), high^secret[1])
 }
 
-// ends makes two numbers of up to 16 bytes, all of which are in one of them.
+// ends makes two numbers of up to 16 bytes. Each byte is in one of them.
 func ends(data []byte) (a, b uint64) {
 	n := len(data)
 	switch {
 	case n == 0:
 		return 0, 0
 	case n < 4:
-		return uint64(data[0])<<16 | uint64(data[n/2])<<8 | uint64(data[n-1]), 0
+		first := uint64(data[0])
+		middle := uint64(data[n/2])
+		last := uint64(data[n-1])
+		return first<<16 | middle<<8 | last, 0
 	}
 	step := n / 8 * 4
-	return four(data)<<32 | four(data[step:]), four(data[n-4:])<<32 | four(data[n-4-step:])
+	tail := data[n-4:]
+	a = four(data)<<32 | four(data[step:])
+	b = four(tail)<<32 | four(data[n-4-step:])
+	return a, b
 }
 
 // middle mixes all of a longer text but its last 16 bytes or less.
@@ -48,7 +54,9 @@ func middle(data []byte, seed uint64) uint64 {
 		lanes := [3]uint64{seed, seed, seed}
 		for ; len(data) > block; data = data[block:] {
 			for i := range lanes {
-				lanes[i] = mix(eight(data[16*i:])^secret[i+1], eight(data[16*i+8:])^lanes[i])
+				first := eight(data[16*i:])
+				second := eight(data[16*i+8:])
+				lanes[i] = mix(first^secret[i+1], second^lanes[i])
 			}
 		}
 		seed = lanes[0] ^ lanes[1] ^ lanes[2]
