@@ -204,7 +204,7 @@ WHERE type IN ('table', 'view') AND lower(name) IN ('history', 'history_fts')`
 	return found, err
 }
 
-// readRows writes the rows for which matches returns true, or all if it is nil.
+// readRows writes the rows that matches reports, or all if it is nil.
 func readRows(conn *sqlite3.Conn, sql string, matches func(*sqlite3.Stmt) bool, out *history.PromptLines) error {
 	return eachRow(conn, sql, "", func(row *sqlite3.Stmt) error {
 		if matches != nil && !matches(row) {

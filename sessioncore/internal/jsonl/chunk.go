@@ -50,7 +50,7 @@ func newChunk() *chunk {
 	}
 }
 
-// recycle makes the chunk, to which nothing refers any more, available to the next load, unless it is large.
+// recycle makes the chunk available to the next load, unless it is large. Nothing may refer to it any more.
 // keptChunks gets the first few, and chunks, which the garbage collector empties, the others.
 func (c *chunk) recycle() {
 	c.release()
@@ -126,14 +126,18 @@ func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 	return nil
 }
 
-// fillLong is fill for a chunk with a long line, whose beginning is in c.buf. It measures the line
-// first, so that no smaller buffers wait for the garbage collector.
+// fillLong is fill for a chunk with a long line. c.buf has its beginning. It measures the line first, so
+// that no smaller buffers wait for the garbage collector.
 func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 	size, open, err := lineSize(ctx, r.obj, r.next, r.next+int64(len(c.buf)), r.size)
 	if err != nil {
 		return err
 	}
-	if size > r.limit && (open || size > r.limit+1) { // the newline is not a part of the line
+	length := size
+	if !open {
+		length-- // the newline is not a part of the line
+	}
+	if length > r.limit {
 		c.tooLong = true
 		c.skipped = size
 		c.open = open
@@ -199,8 +203,9 @@ const newlinePiece = 1 << 10
 func lastNewline(b []byte) int {
 	for end := len(b); end > 0; end -= newlinePiece {
 		start := max(0, end-newlinePiece)
-		if bytes.IndexByte(b[start:end], '\n') >= 0 {
-			return start + bytes.LastIndexByte(b[start:end], '\n')
+		piece := b[start:end]
+		if bytes.IndexByte(piece, '\n') >= 0 {
+			return start + bytes.LastIndexByte(piece, '\n')
 		}
 	}
 	return -1

@@ -95,7 +95,7 @@ func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 		out.class = lineLoose
 		return
 	}
-	out.value = textRange{uint32(start), uint32(end)}
+	out.value = rangeOf(start, end)
 	out.Flags = s.Flags
 	out.class = lineOther
 	if line[start] != '{' {
@@ -119,7 +119,7 @@ func scanText(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (int, r
 			return scanMessage(s, text, i, out)
 		}
 		end, st := s.SkipValue(text, i)
-		v := textRange{uint32(i), uint32(end)}
+		v := rangeOf(i, end)
 		switch string(key) {
 		case `"type"`:
 			out.Type = v
@@ -142,29 +142,35 @@ func scanMessage(s *rawjson.Scanner, text []byte, start int, out *LineInfo) (end
 	out.Tool = textRange{}
 	out.Cost = textRange{}
 	out.Payload = false // of repeated keys, the last one counts
-	if text[start] == '{' {
-		end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.ScanStatus) {
-			end, st := s.SkipValue(text, i)
-			switch string(key) {
-			case `"role"`:
-				out.Role = textRange{uint32(i), uint32(end)}
-			case `"toolName"`, `"tool_name"`:
-				out.Tool = textRange{uint32(i), uint32(end)}
-			case `"providerPayload"`:
-				out.Payload = true
-			case `"provider"`, `"model"`, `"responseModel"`, `"usage"`:
-				if out.Cost.End == 0 {
-					out.Cost.Start = memberStart(text, start, key, i)
-				}
-				out.Cost.End = uint32(end)
-			}
-			return end, st
-		})
-	} else {
+	if text[start] != '{' {
 		end, st = s.SkipValue(text, start)
+		out.Message = rangeOf(start, end)
+		return end, st
 	}
-	out.Message = textRange{uint32(start), uint32(end)}
+	end, st = s.ScanMembers(text, start, func(key []byte, i int) (int, rawjson.ScanStatus) {
+		end, st := s.SkipValue(text, i)
+		switch string(key) {
+		case `"role"`:
+			out.Role = rangeOf(i, end)
+		case `"toolName"`, `"tool_name"`:
+			out.Tool = rangeOf(i, end)
+		case `"providerPayload"`:
+			out.Payload = true
+		case `"provider"`, `"model"`, `"responseModel"`, `"usage"`:
+			if out.Cost.End == 0 {
+				out.Cost.Start = memberStart(text, start, key, i)
+			}
+			out.Cost.End = uint32(end)
+		}
+		return end, st
+	})
+	out.Message = rangeOf(start, end)
 	return end, st
+}
+
+// rangeOf returns the range of a text from start to end.
+func rangeOf(start, end int) textRange {
+	return textRange{Start: uint32(start), End: uint32(end)}
 }
 
 // memberStart returns the offset of the member with that key and value of the object at start, or

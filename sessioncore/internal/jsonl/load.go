@@ -95,7 +95,7 @@ type loader struct {
 	// skipTo is the end of a value that spanned lines which are already classified.
 	skipTo int64
 	work   int64
-	unit   Unit   // that of a line, which is reused
+	unit   Unit   // of a line; reused for the next one
 	loose  []byte // buffer for loose.go
 	mended []byte // another one, for values that are mended
 	// ahead holds text that loose.go has read ahead, from aheadOff on.
@@ -156,6 +156,7 @@ func (r Records) Load(ctx context.Context, obj io.ReaderAt, from Position, size 
 	return l.load(ctx, from)
 }
 
+// load loads the file from a position on, and returns the position for the next load.
 func (l *loader) load(ctx context.Context, from Position) (Position, error) {
 	obj := l.obj
 	size := l.size
@@ -300,6 +301,7 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	return readErr
 }
 
+// readChunks fills free chunks with the file, and sends them in order.
 func (l *loader) readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, ordered chan<- *chunk) error {
 	for {
 		var c *chunk
@@ -365,14 +367,17 @@ func (l *loader) merge(c *chunk, linesBefore int64) error {
 	return nil
 }
 
+// emitLine emits the unit of a line that is a value by itself.
 func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
 	kind := OtherUnit
 	if info.class == lineObject {
 		kind = ObjectUnit
 	}
 	l.resume.Guessed = l.settled
-	text := c.buf[info.start : info.start+info.length]
+	lineEnd := info.start + info.length
+	text := c.buf[info.start:lineEnd]
 	v := info.value
+	hasNewline := int(lineEnd) < len(c.buf)
 	l.unit = Unit{
 		Members:  c.notes.members[info.members.Start:info.members.End],
 		Inner:    c.notes.inner[info.inner.Start:info.inner.End],
@@ -382,7 +387,7 @@ func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
 		Text:     text[v.Start:v.End],
 		Size:     int64(v.End - v.Start),
 		Info:     info,
-		EndsLine: v.End == info.length && int(info.start+info.length) < len(c.buf),
+		EndsLine: v.End == info.length && hasNewline,
 	}
 	return l.emit(&l.unit)
 }
@@ -395,23 +400,37 @@ func (l *loader) settle(p Position) {
 	}
 }
 
-// settleOpenLine settles a load whose last line has no newline and is not a loose line.
+// settleOpenLine settles a load at its last line, which has no newline and is not a loose line. The next
+// load continues behind a value on it, else at its beginning.
 func (l *loader) settleOpenLine(c *chunk, lines, end int64) {
 	start := c.off + int64(bytes.LastIndexByte(c.buf, '\n')+1)
-	n := len(c.lines)
-	if n > 0 {
-		last := c.lines[n-1]
-		if c.off+int64(last.start) == start && (last.class == lineObject || last.class == lineOther) {
-			l.settle(Position{
-				Off:     end,
-				Lines:   lines,
-				MidLine: true,
-				work:    l.work,
-			})
-			return
-		}
+	if c.hasValueAt(start) {
+		l.settle(Position{
+			Off:     end,
+			Lines:   lines,
+			MidLine: true,
+			work:    l.work,
+		})
+		return
 	}
-	l.settle(Position{Off: start, Lines: lines, work: l.work})
+	l.settle(Position{
+		Off:   start,
+		Lines: lines,
+		work:  l.work,
+	})
+}
+
+// hasValueAt reports whether the chunk's last line begins at an offset of the file and is a value.
+func (c *chunk) hasValueAt(start int64) bool {
+	n := len(c.lines)
+	if n == 0 {
+		return false
+	}
+	last := c.lines[n-1]
+	if c.off+int64(last.start) != start {
+		return false
+	}
+	return last.class == lineObject || last.class == lineOther
 }
 
 // probeChunk is the size of the first read for a header. Header lines are short, and a list reads

@@ -40,7 +40,7 @@ const (
 // further line may belong to it:
 //
 //	{"a":          line 1 is no value by itself
-//	 1}            lines 1 and 2 are one, of which classify tells the parts
+//	 1}            lines 1 and 2 are one, and classify tells its parts
 //	{"b":2}        a line that is an object by itself ends a run that has no value yet
 type looseRun struct {
 	l   *loader
@@ -98,8 +98,13 @@ func (l *loader) emitLoose(line, off int64) error {
 			u.Reason = reasonTorn
 		}
 	}
-	if r.open || st == rawjson.Short && r.atEnd {
-		l.settle(Position{Off: off, Lines: line - 1, work: workBefore})
+	mayGoOn := st == rawjson.Short && r.atEnd
+	if r.open || mayGoOn {
+		l.settle(Position{
+			Off:   off,
+			Lines: line - 1,
+			work:  workBefore,
+		})
 	}
 	if u.Kind != SkippedUnit {
 		l.resume.Guessed = l.settled
@@ -160,7 +165,7 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun, end int) {
 	}
 	u.Size = int64(end - start)
 	u.Breaks = int64(bytes.Count(r.text[start:end], []byte{'\n'}))
-	info.value = textRange{uint32(start), uint32(start + len(u.Text))}
+	info.value = rangeOf(start, start+len(u.Text))
 	info.Flags = l.scan.Flags
 	info.rebase(uint32(start))
 	info.noteText(u.Text)

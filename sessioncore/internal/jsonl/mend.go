@@ -8,7 +8,7 @@ import (
 )
 
 // Some agents write control characters into strings as they are (Records.RawControls). Such a value is
-// read from a copy in which they are escaped.
+// read from a copy with escapes in their place.
 
 // scan validates the value at the beginning of the lines, mended where it has control characters in
 // strings.
@@ -17,7 +17,11 @@ func (r *looseRun) scan(info *LineInfo) (end int, st rawjson.ScanStatus) {
 	l.work += int64(len(r.text))
 	if r.mended == nil {
 		end, st = l.scanLoose(r.text, info)
-		if st != rawjson.Bad || !l.mends || r.text[rawjson.SkipSpace(r.text, 0)] != '{' {
+		if st != rawjson.Bad || !l.mends {
+			return end, st
+		}
+		start := rawjson.SkipSpace(r.text, 0)
+		if r.text[start] != '{' {
 			return end, st
 		}
 	}
@@ -60,7 +64,7 @@ func (m *mender) isControl(c byte) bool {
 	return false
 }
 
-// appendMended appends a JSON text in which the control characters in strings are escaped.
+// appendMended appends a JSON text, with escapes for the control characters in its strings.
 func appendMended(dst, text []byte) []byte {
 	dst = slices.Grow(dst, len(text)+1)
 	var m mender
@@ -87,7 +91,7 @@ func appendEscape(dst []byte, c byte) []byte {
 	return fmt.Appendf(dst, `\u%04x`, c)
 }
 
-// rawEnd returns the number of bytes of a text of which the first end bytes of its mended copy are made.
+// rawEnd returns the number of bytes of a text that make the first end bytes of its mended copy.
 func rawEnd(text []byte, end int) int {
 	var m mender
 	var escape [len(`\u0000`)]byte

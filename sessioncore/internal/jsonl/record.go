@@ -4,7 +4,7 @@ import "sessionfs/sessioncore/internal/rawjson"
 
 // notes holds the members of the records of a chunk. They refer to its buffer.
 type notes struct {
-	key            string // the member whose members are noted in inner, in quotes
+	key            string // the member with the members for inner, in quotes
 	members, inner []rawjson.Member
 }
 
@@ -56,5 +56,6 @@ func scanRecord(
 		}
 		return end, st
 	})
-	return textRange{uint32(from), uint32(len(*list))}, end, st
+	members = textRange{Start: uint32(from), End: uint32(len(*list))}
+	return members, end, st
 }

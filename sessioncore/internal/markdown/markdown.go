@@ -18,15 +18,23 @@ func Append(dst, text []byte) []byte {
 		tags:   tag.Match(text),
 		labels: bytes.Contains(text, []byte("]:")),
 	}
-	if bytes.Contains(text, []byte("#")) { // keep the relative levels of headings
-		var first copier
-		first.lines(text)
-		if first.lowest > 0 {
-			c.deeper = max(0, ourHeadings+1-first.lowest)
-		}
+	lowest := lowestHeading(text)
+	if lowest > 0 { // keep the relative levels of headings
+		c.deeper = max(0, ourHeadings+1-lowest)
 	}
 	c.lines(text)
 	return c.out
+}
+
+// lowestHeading returns the lowest level of the headings in a text, 0 if there are none. A copy that is
+// thrown away finds them, since a # in code is none.
+func lowestHeading(text []byte) int {
+	if !bytes.Contains(text, []byte("#")) {
+		return 0
+	}
+	var c copier
+	c.lines(text)
+	return c.lowest
 }
 
 // AppendQuote appends visible text as a quote of Markdown that affects nothing outside it.
@@ -49,8 +57,7 @@ func AppendQuote(dst, text []byte) []byte {
 // quotes and list items around it. How text is changed is in text.go.
 
 const (
-	// ourHeadings is the number of levels of headings that are ours: the document's and those of
-	// its turns.
+	// ourHeadings is the number of levels of headings that are ours: the document's and its turns'.
 	ourHeadings = 2
 	// deepestHeading is the deepest level that Markdown has.
 	deepestHeading = 6
@@ -73,8 +80,12 @@ var (
 
 // isRule reports whether text is a thematic break.
 func isRule(text []byte) bool {
-	return bytes.IndexByte([]byte("*-_"), text[0]) >= 0 && bytes.Count(text, text[:1]) >= 3 &&
-		len(bytes.Trim(text, string(text[:1])+" \t")) == 0
+	if bytes.IndexByte([]byte("*-_"), text[0]) < 0 {
+		return false
+	}
+	sign := text[:1]
+	others := bytes.Trim(text, string(sign)+" \t")
+	return len(others) == 0 && bytes.Count(text, sign) >= 3
 }
 
 // isDelimiters reports whether a line could be the delimiter row of a table.
@@ -102,7 +113,7 @@ type copier struct {
 
 	tags   bool // the text may have raw HTML
 	labels bool // the text may have link definitions
-	deeper int  // number of levels by which headings are lowered
+	deeper int  // number of levels to lower headings by
 	lowest int  // the lowest level of a heading so far, 0 for none
 
 	open  []int // the open quotes and list items: the number of columns before an item's text, 0 for a quote
@@ -113,9 +124,10 @@ type copier struct {
 	margin []byte // the margin before each line of the code
 
 	table  bool // the paragraph may be a table
-	unsure bool // what looks like code in the rest of the paragraph may not be code
+	unsure bool // in the rest of the paragraph the looks of code may deceive
 }
 
+// lines copies the lines of a text.
 func (c *copier) lines(text []byte) {
 	for len(text) > 0 {
 		var line []byte
@@ -138,9 +150,7 @@ func (c *copier) put(line []byte) {
 func (c *copier) line(src []byte) {
 	line, n, at := c.enter(src)
 	if c.last == fenced && n == len(c.open) {
-		line, at, spaces := indent(line, at)
-		if spaces < 4 && bytes.HasPrefix(line[at:], c.fence) &&
-			len(bytes.TrimLeft(line[at+RunLength(line[at:], c.fence[0]):], " \t")) == 0 {
+		if c.closesFence(line, at) {
 			c.last = nothing
 		}
 		c.put(src)
@@ -204,6 +214,17 @@ func (c *copier) apart(src []byte) {
 	c.line(src)
 }
 
+// closesFence reports whether a line closes the open fence. at is the column after its margins.
+func (c *copier) closesFence(line []byte, at int) bool {
+	line, at, spaces := indent(line, at)
+	text := line[at:]
+	if spaces >= 4 || !bytes.HasPrefix(text, c.fence) {
+		return false
+	}
+	rest := text[RunLength(text, c.fence[0]):]
+	return len(bytes.TrimLeft(rest, " \t")) == 0
+}
+
 // enter matches the margins of the open quotes and items that a line continues. It returns the line
 // with the tabs in its margins expanded, the number of these quotes and items, and the column after
 // their margins.
@@ -211,15 +232,19 @@ func (c *copier) enter(line []byte) (wide []byte, n, at int) {
 	for ; n < len(c.open); n++ {
 		var text, spaces int
 		line, text, spaces = indent(line, at)
-		blank := text == len(line)
+		isBlank := text == len(line)
 		margin := c.open[n]
+		isQuote := margin == 0
+		isEmptyItem := c.empty && n == len(c.open)-1
 		switch {
-		case margin == 0 && !blank && spaces < 4 && line[text] == '>':
+		case isQuote && !isBlank && spaces < 4 && line[text] == '>':
 			line, _, spaces = indent(line, text+1)
 			at = text + 1 + min(spaces, 1)
-		case margin > 0 && blank && !(c.empty && n == len(c.open)-1):
+		case isQuote:
+			return line, n, at
+		case isBlank && !isEmptyItem:
 			at = text
-		case margin > 0 && !blank && spaces >= margin:
+		case !isBlank && spaces >= margin:
 			at += margin
 		default:
 			return line, n, at
@@ -252,8 +277,10 @@ func (c *copier) begin(line []byte, n, at int) lineStart {
 		width := rawjson.SkipDigits(rest, 0) + 1
 		isQuote := rest[0] == '>'
 		isEmpty := len(bytes.TrimLeft(rest[width:], " \t")) == 0
-		if start.depth == maxNesting || hasOpened && isEmpty && !isQuote {
-			start.line = slices.Insert(bytes.Clone(start.line), start.text+width-1, '\\')
+		isEmptyItem := isEmpty && !isQuote
+		if start.depth == maxNesting || (isEmptyItem && hasOpened) {
+			markerEnd := start.text + width - 1
+			start.line = slices.Insert(bytes.Clone(start.line), markerEnd, '\\')
 			return start
 		}
 		c.openAt(&start, width, isQuote, isEmpty)
@@ -265,7 +292,10 @@ func (c *copier) begin(line []byte, n, at int) lineStart {
 // hasMarker reports whether the text of a line begins with the marker of a quote or an item.
 func (c *copier) hasMarker(start *lineStart) bool {
 	text := start.line[start.text:]
-	if len(text) == 0 || start.spaces >= 4 || !special[text[0]] || !marker.Match(text) || isRule(text) {
+	if len(text) == 0 || start.spaces >= 4 || !special[text[0]] {
+		return false
+	}
+	if !marker.Match(text) || isRule(text) {
 		return false
 	}
 	isBelowText := c.last == paragraph && start.depth == len(c.open)
@@ -294,20 +324,31 @@ func (c *copier) openAt(start *lineStart, width int, isQuote, isEmpty bool) {
 }
 
 // indent returns the offset of the first text of a line at or after at, and the number of blanks
-// before it. Tabs among them are expanded.
+// before it. Tabs among them are expanded: of "- \tx" from 1 on it returns "-   x", 4 and 3.
 func indent(line []byte, at int) (wide []byte, text, spaces int) {
-	for text = at; text < len(line) && line[text] == ' '; {
+	text = at
+	for text < len(line) && line[text] == ' ' {
 		text++
 	}
 	if text == len(line) || line[text] != '\t' {
 		return line, text, text - at
 	}
 	rest := bytes.TrimLeft(line[text:], " \t")
+	blanks := line[text : len(line)-len(rest)]
 	wide = bytes.Clone(line[:text])
-	for _, b := range line[text : len(line)-len(rest)] {
-		for wide = append(wide, ' '); b == '\t' && len(wide)%4 != 0; {
-			wide = append(wide, ' ')
+	for _, b := range blanks {
+		wide = append(wide, ' ')
+		if b == '\t' {
+			wide = toTabStop(wide)
 		}
 	}
 	return append(wide, rest...), len(wide), len(wide) - at
+}
+
+// toTabStop appends blanks up to the next column that is a multiple of 4.
+func toTabStop(line []byte) []byte {
+	for len(line)%4 != 0 {
+		line = append(line, ' ')
+	}
+	return line
 }

@@ -36,17 +36,23 @@ func (c *copier) text(src, lead, text []byte, n int) {
 		c.last = paragraph
 		c.table = false
 		c.unsure = false
-	} else if c.table && (marker.Match(text) || len(lead) >= 4) {
-		// A list or code can begin below the head of a table but not below text, and programs
-		// disagree on which this is.
-		c.apart(src)
-		return
+	} else if c.table {
+		mayBegin := marker.Match(text) || len(lead) >= 4
+		if mayBegin {
+			// A list or code can begin below the head of a table but not below text, and programs
+			// disagree whether this is one.
+			c.apart(src)
+			return
+		}
 	}
 	next, _, _ := bytes.Cut(c.next, []byte("\n"))
-	c.table = c.table || isDelimiters(next)
+	if isDelimiters(next) {
+		c.table = true
+	}
 	c.out = append(c.out, lead...)
 	mayDefine := first || bytes.HasPrefix(text, []byte("[^"))
-	if c.labels && text[0] == '[' && mayDefine && !label.Match(text) {
+	isLabel := text[0] == '[' && !label.Match(text)
+	if c.labels && mayDefine && isLabel {
 		c.out = append(c.out, '\\')
 	}
 	c.escape(text)
@@ -63,7 +69,7 @@ var (
 	autolink = regexp.MustCompile("^<(?:https?://|mailto:)[^\\s<>`|\\\\]*>")
 	// target matches the target of a link if it cannot be misread.
 	target = regexp.MustCompile("^\\]\\([^\\s()<>`\"'\\\\]*\\)")
-	// address matches the part of a bare address by which some programs recognize a link.
+	// address matches the part of a bare address that makes it a link in some programs.
 	address = regexp.MustCompile(`(?i)://|www\.|mailto:|xmpp:`)
 )
 
@@ -98,7 +104,10 @@ func (c *copier) escape(text []byte) {
 			// In some programs, a backslash at the end of a line escapes the first character of the
 			// next one.
 			done = i
-			if c.unsure && i == 1 || i > 1 && text[i-2] == '\\' || inAddress(text[:i-1]) {
+			before := text[:i-1]
+			mayBeEscaped := c.unsure && len(before) == 0
+			isEscaped := bytes.HasSuffix(before, []byte(`\`))
+			if mayBeEscaped || isEscaped || inAddress(before) {
 				c.out = append(c.out, "&lt;"...)
 			} else {
 				c.out = append(c.out, `\<`...)
@@ -106,7 +115,8 @@ func (c *copier) escape(text []byte) {
 		case '`':
 			n := RunLength(rest, '`')
 			span := codeSpan(rest, n)
-			if len(span) == 0 || c.table && bytes.IndexByte(span, '|') >= 0 || inAddress(text[:i-1]) {
+			mayEndCell := c.table && bytes.IndexByte(span, '|') >= 0
+			if len(span) == 0 || mayEndCell || inAddress(text[:i-1]) {
 				c.unsure = true
 				span = rest[:n]
 			}
@@ -114,7 +124,11 @@ func (c *copier) escape(text []byte) {
 		case ']':
 			c.unsure = len(rest) > 1 && rest[1] == '(' && !target.Match(rest)
 		case '\\':
-			if len(rest) > 1 && !(rest[1] == '<' && inAddress(text[:i-1])) {
+			if len(rest) == 1 {
+				break
+			}
+			isInAddress := rest[1] == '<' && inAddress(text[:i-1])
+			if !isInAddress {
 				i++
 			}
 		}

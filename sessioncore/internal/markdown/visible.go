@@ -14,9 +14,19 @@ import (
 
 // isSuspicious reports whether Visible has to check a byte: a control character, or the first byte of
 // a longer character that may be among those.
-func isSuspicious(c byte) bool { return c < 0x20 && c != '\n' && c != '\t' || suspicious[c] }
+func isSuspicious(c byte) bool {
+	isControl := c < 0x20 && c != '\n' && c != '\t'
+	return isControl || suspicious[c]
+}
 
-var suspicious = [256]bool{0x7F: true, 0xC2: true, 0xD8: true, 0xE2: true, 0xED: true}
+// suspicious has DEL, and the first bytes of characters that may be controls.
+var suspicious = [256]bool{
+	0x7F: true,
+	0xC2: true,
+	0xD8: true,
+	0xE2: true,
+	0xED: true,
+}
 
 // Visible returns WTF-8 text as UTF-8 that has no effect on a terminal: text itself if that is so
 // already. Control characters are replaced by their pictures (ESC by ␛) or code points, and so are
@@ -99,7 +109,8 @@ func AppendLine(dst, text []byte, characters int) []byte {
 
 // Line returns WTF-8 text as Visible and AppendLine do.
 func Line(text []byte, characters int) string {
-	return string(AppendLine(nil, Visible(text[:min(len(text), 16*characters)]), characters))
+	enough := text[:min(len(text), 16*characters)]
+	return string(AppendLine(nil, Visible(enough), characters))
 }
 
 // longestRun returns the length of the longest run of c in text.
@@ -132,7 +143,8 @@ func AppendCode(dst []byte, line string) []byte {
 		return dst
 	}
 	ticks := strings.Repeat("`", longestRun([]byte(line), '`')+1)
-	if line[0] == '`' || line[len(line)-1] == '`' {
+	touchesTicks := strings.HasPrefix(line, "`") || strings.HasSuffix(line, "`")
+	if touchesTicks {
 		line = " " + line + " "
 	}
 	return append(dst, ticks+line+ticks...)
@@ -153,15 +165,15 @@ func AppendText(dst []byte, line string) []byte {
 // AppendFenced appends visible text as a fenced code block with an info string. The fence is longer
 // than any run of backticks in the text.
 func AppendFenced(dst []byte, info string, text []byte) []byte {
-	fence := bytes.Repeat([]byte{'`'}, max(3, longestRun(text, '`')+1))
+	length := max(3, longestRun(text, '`')+1)
+	fence := bytes.Repeat([]byte{'`'}, length)
 	dst = append(dst, fence...)
 	dst = append(dst, info...)
 	dst = append(dst, '\n')
-	if len(text) > 0 {
-		dst = append(dst, text...)
-		if text[len(text)-1] != '\n' {
-			dst = append(dst, '\n')
-		}
+	dst = append(dst, text...)
+	isOpen := len(text) > 0 && text[len(text)-1] != '\n'
+	if isOpen {
+		dst = append(dst, '\n')
 	}
 	dst = append(dst, fence...)
 	return append(dst, '\n')

@@ -42,7 +42,7 @@ func Look[T any](look func() (T, error)) (found T, err error) {
 	go storage.Guarded(func() {
 		defer func() { <-looks }()
 		found, err := look()
-		done <- result{found, err}
+		done <- result{found: found, err: err}
 	})()
 	limit := time.NewTimer(lookLimit)
 	defer limit.Stop()

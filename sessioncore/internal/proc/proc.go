@@ -21,7 +21,9 @@ type Process struct {
 }
 
 // Of returns the process with an id.
-func Of(pid int) Process { return Process{pid, filepath.Join("/proc", strconv.Itoa(pid))} }
+func Of(pid int) Process {
+	return Process{PID: pid, Dir: filepath.Join("/proc", strconv.Itoa(pid))}
+}
 
 // Processes returns all processes of the proc(5) mounted at proc, youngest first by id, as clients
 // are younger than system processes.
@@ -30,7 +32,7 @@ func Processes(proc string) (all []Process) {
 	for _, name := range names {
 		pid, err := strconv.Atoi(name.Name())
 		if err == nil {
-			all = append(all, Process{pid, filepath.Join(proc, name.Name())})
+			all = append(all, Process{PID: pid, Dir: filepath.Join(proc, name.Name())})
 		}
 	}
 	slices.SortFunc(all, func(a, b Process) int {

@@ -20,7 +20,10 @@ type Edits []TextEdit
 // InOrder sorts the edits, removes those within another, and returns the result. It modifies l.
 func (l Edits) InOrder() Edits {
 	slices.SortStableFunc(l, func(a, b TextEdit) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+		if a.Start != b.Start {
+			return cmp.Compare(a.Start, b.Start)
+		}
+		return cmp.Compare(b.End, a.End)
 	})
 	at := 0
 	return slices.DeleteFunc(l, func(e TextEdit) bool {
@@ -49,9 +52,9 @@ func (l Edits) AppendTo(dst, text []byte) []byte {
 	return append(dst, text[at:]...)
 }
 
-// Object appends the edits that remove the members of an object for which drop returns true, and
-// add members after the last one. add is JSON without a leading comma, "" for none. base is the
-// object's offset in the edited text.
+// Object appends the edits that remove the members of an object that drop reports, and add members
+// after the last one. add is JSON without a leading comma, "" for none. base is the object's offset in
+// the edited text.
 func (l Edits) Object(object Value, base int, add string, drop func(Member) bool) Edits {
 	var kept, found bool
 	var keptEnd int
@@ -130,7 +133,7 @@ func SetMembers(object Value, fields []Field) []byte {
 	return AppendMembers(nil, object, members, fields)
 }
 
-// AppendMembers is SetMembers for an object of which the members are known. It appends the object to dst.
+// AppendMembers is SetMembers for an object with known members. It appends the object to dst.
 func AppendMembers(dst []byte, object Value, members []Member, fields []Field) []byte {
 	last := make([]TextEdit, len(fields)) // of the last member of each field; End is 0 for none
 	for _, m := range members {
@@ -171,7 +174,7 @@ func AppendMembers(dst []byte, object Value, members []Member, fields []Field) [
 	return edits.AppendTo(dst, object)
 }
 
-// behindMembers returns the edit that adds members behind those of an object.
+// behindMembers returns the edit that adds members behind the last one of an object.
 func behindMembers(members []Member, add string) TextEdit {
 	if len(members) == 0 {
 		return TextEdit{Start: 1, End: 1, Text: add}

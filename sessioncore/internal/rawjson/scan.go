@@ -50,6 +50,7 @@ func SkipSpace(b []byte, i int) int {
 	return skipBlanks(b, i)
 }
 
+// skipBlanks returns the offset of the first byte from i on that is no white space.
 func skipBlanks(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
@@ -57,7 +58,7 @@ func skipBlanks(b []byte, i int) int {
 	return i
 }
 
-// BigNumberLen is the minimum length of a number whose digits may overflow a double (1.8e308).
+// BigNumberLen is the minimum length of a number with digits that may overflow a double (1.8e308).
 const BigNumberLen = 309
 
 // SkipNumber validates the number at b[i] and returns the offset after it.
@@ -146,6 +147,7 @@ type containers struct {
 	deep  []uint64
 }
 
+// push opens a container: 1 for an object, 0 for an array.
 func (c *containers) push(object uint64) {
 	if c.depth > 0 && c.depth&63 == 0 {
 		c.deep = append(c.deep, c.near)
@@ -155,6 +157,7 @@ func (c *containers) push(object uint64) {
 	c.depth++
 }
 
+// pop closes the innermost container.
 func (c *containers) pop() {
 	c.near >>= 1
 	c.depth--
@@ -177,6 +180,8 @@ func (s *Scanner) SkipValue(b []byte, i int) (int, ScanStatus) {
 	return end, st
 }
 
+// skipNested is SkipValue with a stack of containers, which is empty before and after. It is one loop over
+// the bytes: each round reads the beginning of a value, then closes containers and goes on to the next one.
 func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, ScanStatus) {
 	var st ScanStatus
 	for {

@@ -80,6 +80,7 @@ func ReadEscape(text []byte) (r rune, size int) {
 	return unit, 6
 }
 
+// escapedUnit returns the code unit of an escape \uXXXX at the start of a text.
 func escapedUnit(text []byte) (unit rune, ok bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
@@ -153,7 +154,12 @@ func DecodeRune(b []byte) (rune, int) {
 
 // IsSurrogate reports whether WTF-8 text begins with a lone surrogate.
 func IsSurrogate(b []byte) bool {
-	return len(b) >= 3 && b[0] == 0xED && b[1] >= 0xA0 && b[1] <= 0xBF && b[2] >= 0x80 && b[2] <= 0xBF
+	if len(b) < 3 || b[0] != 0xED {
+		return false
+	}
+	isSecond := b[1] >= 0xA0 && b[1] <= 0xBF
+	isThird := b[2] >= 0x80 && b[2] <= 0xBF
+	return isSecond && isThird
 }
 
 // Quote returns WTF-8 text as a JSON string, as AppendQuoted does.
@@ -169,12 +175,17 @@ func AppendQuoted(dst []byte, text string) []byte {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		length := 1
-		if c >= 0x20 && c != '"' && c != '\\' && (c != 0xED || !IsSurrogate([]byte(text[i:min(i+3, len(text))]))) {
+		mayBeSurrogate := c == 0xED
+		isPlain := c >= 0x20 && c != '"' && c != '\\'
+		if isPlain && !mayBeSurrogate {
+			continue
+		}
+		if mayBeSurrogate && !beginsSurrogate(text[i:]) {
 			continue
 		}
 		dst = append(dst, text[start:i]...)
 		switch {
-		case c == 0xED:
+		case mayBeSurrogate:
 			r, _ := DecodeRune([]byte(text[i : i+3]))
 			dst = append(dst, '\\', 'u', 'd', hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 			length = 3
@@ -190,10 +201,21 @@ func AppendQuoted(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
+// beginsSurrogate is IsSurrogate for a string.
+func beginsSurrogate(text string) bool {
+	return IsSurrogate([]byte(text[:min(3, len(text))]))
+}
+
 // TrimSpace trims like JavaScript's trim: the white space of Unicode except U+0085, and U+FEFF.
 func TrimSpace(text string) string {
 	return strings.TrimFunc(text, func(r rune) bool {
-		return r == 0xFEFF || r != 0x85 && unicode.IsSpace(r)
+		switch r {
+		case 0xFEFF:
+			return true
+		case 0x85:
+			return false
+		}
+		return unicode.IsSpace(r)
 	})
 }
 
@@ -270,7 +292,11 @@ const BlobPrefix = "blob:sha256:"
 
 // noteString sets HasBlob if the string at the start of b has the blob prefix, escaped or not.
 func (s *Scanner) noteString(b []byte) {
-	if len(b) == 0 || b[0] != 'b' && b[0] != '\\' {
+	if len(b) == 0 {
+		return
+	}
+	mayBegin := b[0] == 'b' || b[0] == '\\'
+	if !mayBegin {
 		return
 	}
 	for _, want := range []byte(BlobPrefix) {
@@ -287,7 +313,7 @@ func (s *Scanner) noteString(b []byte) {
 	s.Flags |= HasBlob
 }
 
-// JSONText is a string whose JSON is like the clients', with lone surrogates escaped.
+// JSONText is a string; its JSON is like the clients', with lone surrogates escaped.
 type JSONText string
 
 // MarshalJSON implements json.Marshaler.
@@ -317,5 +343,9 @@ func AppendLine(dst []byte, v any) []byte {
 // which begins another line in some programs, or a bidi control, which can make a line look like
 // another one.
 func IsControl(r rune) bool {
-	return r < 0x20 || r >= 0x7F && r <= 0x9F || r == 0x2028 || r == 0x2029 || unicode.Is(unicode.Bidi_Control, r)
+	switch {
+	case r < 0x20, r >= 0x7F && r <= 0x9F, r == 0x2028, r == 0x2029:
+		return true
+	}
+	return unicode.Is(unicode.Bidi_Control, r)
 }

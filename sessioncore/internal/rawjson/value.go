@@ -24,7 +24,11 @@ func (v Value) IsString() bool { return len(v) > 0 && v[0] == '"' }
 
 // IsNumber reports whether v is a number.
 func (v Value) IsNumber() bool {
-	return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9')
+	if len(v) == 0 {
+		return false
+	}
+	isDigit := v[0] >= '0' && v[0] <= '9'
+	return isDigit || v[0] == '-'
 }
 
 // IsNull reports whether v is null. It returns false for an absent value.
@@ -60,7 +64,7 @@ func (v Value) Bytes() (text []byte, ok bool) {
 // longestEscape is how many bytes of the file a byte of text takes at most, as \u0041.
 const longestEscape = 6
 
-// Is reports whether v is a string whose text is want.
+// Is reports whether v is a string with the text want.
 func (v Value) Is(want string) bool {
 	if !v.IsString() {
 		return false
@@ -186,7 +190,7 @@ func (v Value) OffsetIn(text Value) int { return cap(text) - cap(v) }
 // Truthy reports whether JavaScript converts v to true.
 func (v Value) Truthy() bool {
 	switch {
-	case len(v) == 0 || v[0] == 'n' || v[0] == 'f' || string(v) == `""`:
+	case len(v) == 0, v[0] == 'n', v[0] == 'f', string(v) == `""`: // absent, null, false, empty
 		return false
 	case v.IsNumber():
 		f, _ := strconv.ParseFloat(string(v), 64)
@@ -195,7 +199,7 @@ func (v Value) Truthy() bool {
 	return true
 }
 
-// AsKey returns the string to which JavaScript converts v in a key. Arrays keep their JSON text.
+// AsKey returns the string that JavaScript makes of v in a key. Arrays keep their JSON text.
 func (v Value) AsKey() string {
 	switch {
 	case len(v) == 0:
@@ -346,6 +350,7 @@ const (
 // maxTimeText is longer than any written time: RFC 3339 with nanoseconds has 35 bytes.
 const maxTimeText = 64
 
+// parseTime is timeOf for the text of a string.
 func parseTime(text []byte) (ms int64, ok bool) {
 	if len(text) > maxTimeText || len(text) < len(layoutDate) {
 		return 0, false
@@ -430,9 +435,10 @@ func AppendDate(dst []byte, v Value) []byte {
 	switch {
 	case inList && v.IsNumber():
 		v = AppendQuoted(nil, string(v))
-	case !inList && (v.IsNull() || string(v) == "false"):
+	case inList:
+	case v.IsNull(), string(v) == "false":
 		v = Value("0")
-	case !inList && v.IsTrue():
+	case v.IsTrue():
 		v = Value("1")
 	}
 	if v.IsString() && len(v) == len(`"2006"`) {
