@@ -91,12 +91,15 @@ func IsTitleSlot(v rawjson.Value) bool {
 }
 
 // HeaderRange returns the range of the header's text in the backing file.
-func (s *Snapshot) HeaderRange() FileRange { return FileRange{s.header.off, s.header.size} }
+func (s *Snapshot) HeaderRange() FileRange {
+	return FileRange{Offset: s.header.off, Size: s.header.size}
+}
 
 // SlotRange returns the range of the title slot's text in the backing file; ok is false without
 // one.
 func (s *Snapshot) SlotRange() (r FileRange, ok bool) {
-	return FileRange{s.header.slotOff, s.header.slot}, s.header.slot > 0
+	slot := FileRange{Offset: s.header.slotOff, Size: s.header.slot}
+	return slot, slot.Size > 0
 }
 
 // ReadHeader reads the header and the title slot, nil if there is none. The error wraps

@@ -136,6 +136,7 @@ func (d *dirInode) Mknod(_ context.Context, name string, _, _ uint32, _ *fuse.En
 	return nil, nodes.DenyName(d.dir, name, "mknod")
 }
 
+// Link is refused, as no file has two names.
 func (d *dirInode) Link(
 	_ context.Context, _ fusefs.InodeEmbedder, name string, _ *fuse.EntryOut,
 ) (*fusefs.Inode, syscall.Errno) {

@@ -195,8 +195,7 @@ func (r *request) lookIn(dir *handledNode, name string) (*handledNode, nodes.Att
 // types are the numbers of RFC 1813, ftype3.
 var types = map[storage.Kind]int{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}
 
-// knownAttr returns the attributes of an object now if they take no rendering, else those of no
-// kind.
+// knownAttr returns the attributes of an object now if they take no rendering, else attributes of no kind.
 func (r *request) knownAttr(o *handledNode) (a nodes.Attr) {
 	if !nodes.IsRendered(o.node) {
 		a, _ = o.node.Stat(r.ctx) // a client that needs them gets the error

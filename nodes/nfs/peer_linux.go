@@ -236,7 +236,11 @@ func (o *socketOwners) receive() ([]socket, error) {
 		}
 		sender, ok := from.(*unix.SockaddrNetlink)
 		isKernel := ok && sender.Pid == 0
-		if isKernel && n >= unix.SizeofNlMsghdr && binary.NativeEndian.Uint32(buf[8:]) == o.sequence {
+		if !isKernel || n < unix.SizeofNlMsghdr {
+			continue
+		}
+		sequence := binary.NativeEndian.Uint32(buf[8:])
+		if sequence == o.sequence {
 			return parseReply(buf[:n])
 		}
 	}
@@ -244,17 +248,11 @@ func (o *socketOwners) receive() ([]socket, error) {
 
 // parseReply returns the socket of an answer.
 func parseReply(message []byte) ([]socket, error) {
-	var r diagReply
-	if binary.NativeEndian.Uint16(message[4:]) == unix.NLMSG_ERROR {
-		if len(message) < unix.SizeofNlMsghdr+4 {
-			return nil, errNoAnswer
-		}
-		errno := -int32(binary.NativeEndian.Uint32(message[unix.SizeofNlMsghdr:]))
-		if syscall.Errno(errno) == unix.ENOENT {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("%w: %w", errNoAnswer, syscall.Errno(errno))
+	messageType := binary.NativeEndian.Uint16(message[4:])
+	if messageType == unix.NLMSG_ERROR {
+		return nil, parseError(message)
 	}
+	var r diagReply
 	_, err := binary.Decode(message, binary.NativeEndian, &r)
 	if err != nil || r.Type != unix.SOCK_DIAG_BY_FAMILY {
 		return nil, errNoAnswer
@@ -262,13 +260,27 @@ func parseReply(message []byte) ([]socket, error) {
 	return []socket{{state: r.State, uid: r.UID, inode: uint64(r.Inode)}}, nil
 }
 
+// parseError returns the error of an answer, nil if there is no such socket.
+func parseError(message []byte) error {
+	if len(message) < unix.SizeofNlMsghdr+4 {
+		return errNoAnswer
+	}
+	negative := int32(binary.NativeEndian.Uint32(message[unix.SizeofNlMsghdr:]))
+	errno := syscall.Errno(-negative)
+	if errno == unix.ENOENT {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errNoAnswer, errno)
+}
+
 // readTables adds the sockets with addresses of IPv4 that the kernel's tables have. The table of IPv6
 // has sockets with mapped addresses, and is missing where there is no IPv6.
 func (o *socketOwners) readTables(wanted []ends, found map[ends][]socket) error {
 	columns := map[string]ends{}
 	for _, e := range wanted {
-		columns[tableColumn(e.local)+" "+tableColumn(e.remote)] = e
-		columns[tableColumn(mapped(e.local))+" "+tableColumn(mapped(e.remote))] = e
+		asMapped := ends{local: mapped(e.local), remote: mapped(e.remote)}
+		columns[e.columns()] = e
+		columns[asMapped.columns()] = e
 	}
 	for i, name := range o.tables {
 		err := readTable(name, columns, found)
@@ -304,6 +316,9 @@ func readTable(name string, wanted map[string]ends, found map[ends][]socket) err
 	}
 	return lines.Err()
 }
+
+// columns returns the columns of a socket's addresses in a table.
+func (e ends) columns() string { return tableColumn(e.local) + " " + tableColumn(e.remote) }
 
 // mapped returns an address of IPv4 as one of IPv6.
 func mapped(a netip.AddrPort) netip.AddrPort {

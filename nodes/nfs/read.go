@@ -272,9 +272,9 @@ func dirName(name string, id nodeID) listedName {
 	return listedName{id: id, item: item}
 }
 
-// putListed encodes the attributes and the handle of a listed name. One whose attributes may take
-// long has no handle, and a kind beside the attributes of the directory: find needs no more, and a
-// client that has no handle keeps no attributes, so that it asks for a size before it uses one.
+// putListed encodes the attributes and the handle of a listed name. If its attributes may take long, it
+// has no handle, and a kind beside the attributes of the directory: find needs no more, and a client
+// without a handle keeps no attributes, so that it asks for a size before it uses one.
 func (r *request) putListed(dir *handledNode, look *nodes.Look, n listedName, like nodes.Attr) {
 	if !n.item.Bare && r.ctx.Err() == nil {
 		o, a, _ := r.find(look, dir, n.item)

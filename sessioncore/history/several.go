@@ -85,35 +85,17 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		case err == nil:
 			answered = true
 			texts[i] = part.Text
-			settled = settled && part.Settled
+			if !part.Settled {
+				settled = false
+			}
 		}
 	}
 	if !answered && refused != nil {
 		return r, refused
 	}
-	for {
-		newest := -1
-		last := ""
-		for i := range texts {
-			if len(texts[i]) == 0 {
-				continue
-			}
-			at := timeOf(texts[i])
-			if newest < 0 || at > last {
-				newest = i
-				last = at
-			}
-		}
-		if newest < 0 {
-			break
-		}
-		line, rest, _ := bytes.Cut(texts[newest], []byte("\n"))
-		texts[newest] = rest
-		out.line = fmt.Appendf(out.line[:0], `{"agent":%q,%s`+"\n", h[newest].Agent, line[1:])
-		err := out.end()
-		if err != nil {
-			return r, err
-		}
+	err = h.merge(texts, out)
+	if err != nil {
+		return r, err
 	}
 	now, err := h.State()
 	rendering := Rendering{
@@ -122,6 +104,41 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		Settled: settled && now == state,
 	}
 	return rendering, err
+}
+
+// merge writes the lines of all agents' texts, each of them the newest first, in the order of their times,
+// with the agent of each.
+func (h Several) merge(texts [][]byte, out *PromptLines) error {
+	for {
+		newest := newestText(texts)
+		if newest < 0 {
+			return nil
+		}
+		line, rest, _ := bytes.Cut(texts[newest], []byte("\n"))
+		texts[newest] = rest
+		out.line = fmt.Appendf(out.line[:0], `{"agent":%q,%s`+"\n", h[newest].Agent, line[1:])
+		err := out.end()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// newestText returns the index of the text with the newest first line, -1 if all are empty.
+func newestText(texts [][]byte) int {
+	newest := -1
+	last := ""
+	for i, text := range texts {
+		if len(text) == 0 {
+			continue
+		}
+		at := timeOf(text)
+		if newest < 0 || at > last {
+			newest = i
+			last = at
+		}
+	}
+	return newest
 }
 
 // timeOf returns the first line's time, or "~", which sorts as newest, for another form.

@@ -96,7 +96,8 @@ func SectionPath(line string) string {
 	}
 	name := line[1 : len(line)-1]
 	path, tag, hasTag := strings.Cut(name, "#")
-	if hasTag && (len(tag) != tagLength || !isTag(tag)) {
+	isSection := len(tag) == tagLength && isTag(tag)
+	if hasTag && !isSection {
 		return ""
 	}
 	return unquoted(path)
@@ -114,6 +115,7 @@ func withoutTag(name string) string {
 // tagLength is the number of digits of a hash after the name of a file.
 const tagLength = 4
 
+// isTag reports whether a text has hexadecimal digits alone.
 func isTag(text string) bool { return text != "" && strings.Trim(text, "0123456789abcdefABCDEF") == "" }
 
 // unquoted returns a name without the quotes around it.

@@ -121,6 +121,7 @@ func decodedByte(text []byte) (size int, c byte) {
 	return 3, c
 }
 
+// isHex reports whether a byte is a hexadecimal digit.
 func isHex(c byte) bool {
 	letter := fold(c)
 	switch {

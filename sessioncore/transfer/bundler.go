@@ -147,6 +147,7 @@ func (b *Bundler) other(ctx context.Context, at string, open func() (storage.Obj
 	return b.write(ctx, at, obj, st.Size, st.ModTime())
 }
 
+// wrote notes that the bundle has, or leaves out, a file of this path.
 func (b *Bundler) wrote(at string) {
 	if b.written == nil {
 		b.written = map[string]bool{}

@@ -167,7 +167,8 @@ func (t *transcript) layOut(
 		return nil, err
 	}
 	defer cache.mu.Unlock()
-	cache.sizes = append(cache.sizes, make([]entrySize, max(0, s.Len()-len(cache.sizes)))...)
+	missing := max(0, s.Len()-len(cache.sizes))
+	cache.sizes = append(cache.sizes, make([]entrySize, missing)...)
 	var turn turnStart
 	for _, e := range path {
 		err := ctx.Err()

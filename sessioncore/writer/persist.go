@@ -123,7 +123,8 @@ func (p *persister) str(v rawjson.Value, key string) {
 	if key == "image_url" && isImageURL(v) {
 		if p.rules.Blobs { // otherwise keep it: a truncated image is useless
 			text, _ := v.Text()
-			p.replace(v, p.blob([]byte(names.TextUTF8(text)), ""))
+			url := names.TextUTF8(text)
+			p.replace(v, p.blob([]byte(url), ""))
 		}
 		return
 	}

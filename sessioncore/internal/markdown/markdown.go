@@ -278,7 +278,8 @@ func (c *copier) begin(line []byte, n, at int) lineStart {
 		isQuote := rest[0] == '>'
 		isEmpty := len(bytes.TrimLeft(rest[width:], " \t")) == 0
 		isEmptyItem := isEmpty && !isQuote
-		if start.depth == maxNesting || (isEmptyItem && hasOpened) {
+		isInner := isEmptyItem && hasOpened
+		if isInner || start.depth == maxNesting {
 			markerEnd := start.text + width - 1
 			start.line = slices.Insert(bytes.Clone(start.line), markerEnd, '\\')
 			return start

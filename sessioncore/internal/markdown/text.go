@@ -97,38 +97,20 @@ func (c *copier) escape(text []byte) {
 		i++
 		switch rest[0] {
 		case '<':
-			if !tag.Match(rest[:min(2, len(rest))]) || autolink.Match(rest) {
-				break
-			}
-			c.out = append(c.out, text[done:i-1]...)
-			// In some programs, a backslash at the end of a line escapes the first character of the
-			// next one.
-			done = i
-			before := text[:i-1]
-			mayBeEscaped := c.unsure && len(before) == 0
-			isEscaped := bytes.HasSuffix(before, []byte(`\`))
-			if mayBeEscaped || isEscaped || inAddress(before) {
-				c.out = append(c.out, "&lt;"...)
-			} else {
-				c.out = append(c.out, `\<`...)
+			if mayBeTag(rest) {
+				before := text[:i-1]
+				c.out = append(c.out, before[done:]...)
+				c.out = append(c.out, c.escapedBracket(before)...)
+				done = i
 			}
 		case '`':
-			n := RunLength(rest, '`')
-			span := codeSpan(rest, n)
-			mayEndCell := c.table && bytes.IndexByte(span, '|') >= 0
-			if len(span) == 0 || mayEndCell || inAddress(text[:i-1]) {
-				c.unsure = true
-				span = rest[:n]
-			}
-			i += len(span) - 1
+			i += c.codeSize(rest, text[:i-1]) - 1
 		case ']':
-			c.unsure = len(rest) > 1 && rest[1] == '(' && !target.Match(rest)
+			isLink := len(rest) > 1 && rest[1] == '('
+			c.unsure = isLink && !target.Match(rest)
 		case '\\':
-			if len(rest) == 1 {
-				break
-			}
-			isInAddress := rest[1] == '<' && inAddress(text[:i-1])
-			if !isInAddress {
+			isBracketInAddress := len(rest) > 1 && rest[1] == '<' && inAddress(text[:i-1])
+			if len(rest) > 1 && !isBracketInAddress {
 				i++
 			}
 		}
@@ -137,6 +119,35 @@ func (c *copier) escape(text []byte) {
 	if bytes.HasSuffix(bytes.TrimRight(text, " \t"), []byte(`\`)) {
 		c.unsure = true
 	}
+}
+
+// mayBeTag reports whether a text that begins with < may begin raw HTML. A link in brackets is none.
+func mayBeTag(text []byte) bool {
+	return tag.Match(text[:min(2, len(text))]) && !autolink.Match(text)
+}
+
+// escapedBracket returns the escape of a < behind a part of a line. A backslash would do nothing in an
+// address, and behind another one; in some programs also at the beginning of a line below such a one.
+func (c *copier) escapedBracket(before []byte) string {
+	mayBeEscaped := c.unsure && len(before) == 0
+	isEscaped := bytes.HasSuffix(before, []byte(`\`))
+	if mayBeEscaped || isEscaped || inAddress(before) {
+		return "&lt;"
+	}
+	return `\<`
+}
+
+// codeSize returns the size of the code span at the beginning of a text, behind a part of its line. If it may
+// be none in some program, that is the size of its backticks, and the rest of the paragraph is unsure.
+func (c *copier) codeSize(text, before []byte) int {
+	n := RunLength(text, '`')
+	span := codeSpan(text, n)
+	mayEndCell := c.table && bytes.IndexByte(span, '|') >= 0
+	if len(span) == 0 || mayEndCell || inAddress(before) {
+		c.unsure = true
+		return n
+	}
+	return len(span)
 }
 
 // codeSpan returns the code span at the start of text that begins with n backticks, nil if it does

@@ -256,7 +256,9 @@ func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, ScanStatus
 				}
 				break
 			}
-			if c == '}' && open.inObject() || c == ']' && !open.inObject() {
+			closesObject := c == '}' && open.inObject()
+			closesArray := c == ']' && !open.inObject()
+			if closesObject || closesArray {
 				open.pop()
 				continue
 			}
