@@ -182,7 +182,7 @@ func ParseOptions(o Options, lists []string, sloppy bool) (_ Options, err error)
 // Flags returns the flags of a mount, for completions.
 func Flags() *pflag.FlagSet { return flags(&Command{}, &flagValues{}) }
 
-// The texts of help: summary.txt fits a screen, usage.txt is that of a mount.
+// The texts of help: summary.txt fits a screen, usage.txt is for a mount.
 var (
 	//go:embed summary.txt
 	summary string

@@ -72,7 +72,7 @@ type Options struct {
 	// Memory is how much memory the daemon may take beyond its index of the sessions, in bytes; 0
 	// means the default.
 	Memory int64
-	// Prices is a file of prices for answers whose client recorded no cost. Empty stands for the
+	// Prices is a file of prices for answers without a recorded cost. Empty stands for the
 	// list prices that come along, and NoPrices for none.
 	Prices string
 	// NoCache reads all sessions for a bill, and keeps nothing of them (cache=none).
@@ -92,7 +92,7 @@ type Options struct {
 
 // AgentDir is an agent directory of several.
 type AgentDir struct {
-	// Name is that of the directory of its sessions.
+	// Name is the name of the directory of its sessions.
 	Name string
 	// Source, SourceAs and State are those of Options.
 	Source, SourceAs, State string
@@ -392,7 +392,7 @@ func (o *Options) setIdle(value string) error {
 	return nil
 }
 
-// setLogLevel sets the level; that of debug logs every request too.
+// setLogLevel sets the level; debug logs every request too.
 func (o *Options) setLogLevel(value string) error {
 	var level slog.Level
 	if !slices.Contains([]string{"error", "warn", "info", "debug"}, value) || level.UnmarshalText([]byte(value)) != nil {

@@ -30,7 +30,7 @@ func CheckValues(flags *pflag.FlagSet, args []string) error {
 	return nil
 }
 
-// takesNextWord returns the option in a word whose value is the next word, nil if there is none. As
+// takesNextWord returns the option in a word that has the next word as its value, nil if there is none. As
 // in pflag, a word is --name, --name=value, or -abc, where the first letter with a value takes the
 // rest of the word.
 func takesNextWord(flags *pflag.FlagSet, word string) *pflag.Flag {

@@ -150,7 +150,7 @@ var branchFiles = fixedNames[*BranchDir]{
 	},
 }
 
-// entriesName is the only file whose node stands for one content.
+// entriesName is the only file with a node that stands for one content.
 const entriesName = "entries.jsonl"
 
 // generated returns the node of a generated file that is rendered at the end of the branch.

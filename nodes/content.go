@@ -76,7 +76,7 @@ func (c *content) attr() Attr {
 	return a
 }
 
-// Open makes the content, whose memory counts until the handle is closed.
+// Open makes the content. Its memory counts until the handle is closed.
 func (f *ContentFile) Open(ctx context.Context, _ int) (Handle, error) {
 	hold := f.view().Memory.Hold()
 	c, err := f.render(ctx, &hold)

@@ -75,7 +75,7 @@ func (f *GeneratedFile) init(in *Directory, r render) {
 	}
 }
 
-// generated returns a generated file whose open handles keep their version.
+// generated returns a generated file. Its open handles keep their version.
 func (d *SessionDir) generated(r render) *GeneratedFile {
 	f := &GeneratedFile{}
 	f.init(&d.Directory, r)
@@ -252,7 +252,7 @@ type sharedVersion struct {
 	show func(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (rendering, error)
 	// grows reports whether handles opened in a snapshot follow newer versions; nil if none do.
 	grows func(*sessioncore.Snapshot) bool
-	// content is the Content of the Child whose node has the version.
+	// content is the Content of the Child that the version belongs to.
 	content uint64
 
 	making sync.Mutex // held while a version is made; taken before mu

@@ -15,7 +15,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// targetLink is a symbolic link whose target is found by each read. Links to sessions are Relinked,
+// targetLink is a symbolic link. Each read finds its target. Links to sessions are Relinked,
 // those with a constant target Fixed; others change: branches/current, a label in by-label/, a link
 // of SOURCE.
 type targetLink struct {
@@ -95,7 +95,7 @@ func (d *Directory) sessionLink(find findTarget, now target) Child {
 	return c
 }
 
-// steadyLink returns the child of a link whose target does not change while the session only grows:
+// steadyLink returns the child of a link with a target that stays the same while the session only grows:
 // in tree/ entry.json, or a child whose directory is in .deep; a branch in branches/; an entry in
 // path/. After a rewrite of the session, a link with another target or time is another node.
 func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {

@@ -134,7 +134,7 @@ const (
 	Fixed
 )
 
-// Follower is a file whose open handles may share a version; see line.
+// Follower is a file with open handles that may share a version; see sharedVersion.
 type Follower interface {
 	File
 	// Follows reports whether its handles share a version.
@@ -165,7 +165,7 @@ type Child struct {
 	Make func() Node
 }
 
-// replaced is the content of a node whose name may have been another node's of the same kind.
+// replaced is the content of a node if another node of the same kind may have had its name.
 const replaced = 1
 
 // Item is a name in a listing.

@@ -200,7 +200,7 @@ var (
 // errReplaced means that another node has the node's name now: the door repeats the lookup.
 var errReplaced = fmt.Errorf("%w: it was replaced", storage.ErrStale)
 
-// noHint is for errors whose texts contain a hint.
+// noHint is for errors with a hint in their texts.
 const noHint = ""
 
 // kindOfError is a kind of domain error with its errno, 0 for the system call's, and a hint.

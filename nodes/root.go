@@ -155,7 +155,7 @@ func (v *View) rootView() *View {
 // rootStat returns the state of SOURCE.
 func (v *View) rootStat() (storage.Stat, error) { return v.rootView().source.Stat("") }
 
-// countedBlobs are blobs whose number is known by a token, which changes with it.
+// countedBlobs are blobs with a token that changes with their number.
 type countedBlobs interface {
 	State() (storage.Token, error)
 }
@@ -173,7 +173,7 @@ func (v *View) blobsState() *storage.Token {
 	return &state
 }
 
-// ShownAgent is one of several agents whose sessions a mount shows.
+// ShownAgent is one of several agents with sessions in a mount.
 type ShownAgent struct {
 	Name string // of its directory in sessions/
 	View *View

@@ -256,7 +256,7 @@ type HitLinksDir struct {
 	entries bool // otherwise sessions
 }
 
-// name returns the name of the link to a hit, whose number counts from 1.
+// name returns the name of the link to a hit. number counts from 1.
 func (d *HitLinksDir) name(number int, h *search.Hit) string {
 	if d.entries {
 		return layout.HitName(number, h)

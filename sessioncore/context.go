@@ -207,7 +207,7 @@ func (c *contextBuilder) separate(e Entry) {
 	c.messages = append(c.messages, e)
 }
 
-// alteredFlags are the flags of entries whose bytes may differ from the text for the model.
+// alteredFlags are the flags of entries with other bytes than the text for the model.
 const alteredFlags = recBlob | recIllFormed | recBigNumber | recManyLines
 
 // firstKept returns the id of the first entry that a compaction keeps, 0 for none.

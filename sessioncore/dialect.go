@@ -111,7 +111,7 @@ func (d *Dialect) Time(v rawjson.Value) (ms int64, form rawjson.TimeForm, ok boo
 // IsOMP reports whether d is OMP or Pi, which have the same header and the same words.
 func (d *Dialect) IsOMP() bool { return d == OMP || d == Pi }
 
-// OfProgram returns the dialect of a session of program p whose header is of dialect d.
+// OfProgram returns the dialect of a session of program p with a header of dialect d.
 func (d *Dialect) OfProgram(p Program) *Dialect {
 	if d.IsOMP() && p == ByPi {
 		return Pi
@@ -129,7 +129,7 @@ func DialectOf(v rawjson.Value) *Dialect {
 	return nil
 }
 
-// DialectOfType returns the dialect whose headers have the type typ, nil if there is none.
+// DialectOfType returns the dialect with headers of the type typ, nil if there is none.
 func DialectOfType(typ string) *Dialect {
 	switch typ {
 	case OMP.HeaderType:
@@ -157,20 +157,20 @@ func (d *Dialect) TypeOf(v rawjson.Value) EntryType {
 // Dialect returns the dialect of the session.
 func (s *Snapshot) Dialect() *Dialect { return s.dialect }
 
-// TimeForm returns the form for new times in the session, that of its last timestamp.
+// TimeForm returns the form for new times in the session: its last timestamp's.
 func (s *Snapshot) TimeForm() rawjson.TimeForm { return s.form }
 
 // Format is the set of facts that decide how clients write the lines of a session.
 type Format struct {
 	Dialect *Dialect
-	Slot    bool // the file begins with a title slot, as those of omp 18 do
+	Slot    bool // the file begins with a title slot, as files of omp 18 do
 	Blobs   bool // large images go into blobs; otherwise they stay in the line
 }
 
 // Format returns the format of the session.
 func (s *Snapshot) Format() Format { return Format{s.dialect, s.header.slot > 0, s.toBlobs} }
 
-// Format acquires a snapshot and returns its format. Errors are those of Acquire.
+// Format acquires a snapshot and returns its format. Errors come from Acquire.
 func (s *Session) Format(ctx context.Context) (Format, error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {

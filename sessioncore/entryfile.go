@@ -14,7 +14,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// recRendered are the flags of entries whose files differ from the bytes of the session file.
+// recRendered are the flags of entries with files that differ from the bytes of the session file.
 const recRendered = recMigrated | recManyLines
 
 // FileRange is a range of the backing file, in bytes.
@@ -236,7 +236,7 @@ func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 	return text, r.s.check(e, text)
 }
 
-// EntryAt returns the entry whose text has the byte at an offset of the file, or NoEntry.
+// EntryAt returns the entry with the byte at an offset of the file, or NoEntry.
 func (s *Snapshot) EntryAt(off int64) Entry {
 	next := sort.Search(len(s.records), func(i int) bool {
 		return s.records[i].off > off

@@ -25,7 +25,7 @@ const (
 	TypeArchive       // hides or shows the entries under another one
 	TypeSessionInfo   // the session's title, in the dialects of pi and operator
 	// Only of effect in pi's dialect.
-	TypeUsage       // what something cost that is no message
+	TypeUsage       // the cost of something that is no message
 	TypeContextEdit // another content for an entry in the context
 	// Only in the operator dialect, where branch is TypeBranchSummary and custom_info TypeCustom.
 	TypeLeaf // a move of the leaf

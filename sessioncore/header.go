@@ -287,13 +287,13 @@ func (s *Session) Probe(ctx context.Context) (storage.Stat, error) {
 	return st, err
 }
 
-// ParentText returns the header's parent, a path or an id, or "". Errors are those of Probe.
+// ParentText returns the header's parent, a path or an id, or "". Errors come from Probe.
 func (s *Session) ParentText(ctx context.Context) (string, error) {
 	_, p, err := s.probe(ctx, true)
 	return p.parent, err
 }
 
-// ID returns the id in the header. Errors are those of Probe.
+// ID returns the id in the header. Errors come from Probe.
 func (s *Session) ID(ctx context.Context) (string, error) {
 	_, p, err := s.probe(ctx, true)
 	return p.id, err

@@ -82,7 +82,7 @@ type contents struct {
 	labelBytes   int // the memory of the texts in labelSets
 	problems     []Problem
 	problemCount int64    // number of all problems of reading, including those beyond maxProblems
-	longIDs      []symbol // ids whose names are cut
+	longIDs      []symbol // ids with names that are cut
 	// ordinals holds, for version 1 files, the number of each entry among the values
 	// (docs/format.md, Old versions).
 	ordinals []uint32

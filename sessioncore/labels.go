@@ -39,13 +39,13 @@ func (s *Snapshot) Labels() []Label {
 	return s.labels.list
 }
 
-// LabelOf returns the label in effect of an id, which need not be that of an entry, "" for none.
+// LabelOf returns the label in effect of an id, "" for none. An entry of the id may be missing.
 func (s *Snapshot) LabelOf(id string) string {
 	s.labels.once.Do(s.findLabels)
 	return s.labels.of[id].Label
 }
 
-// WholeLabelOf is LabelOf with the end of a label that is cut, which it reads. Errors are those of EntryText.
+// WholeLabelOf is LabelOf with the end of a label that is cut, which it reads. Errors come from EntryText.
 func (s *Snapshot) WholeLabelOf(id string) (string, error) {
 	s.labels.once.Do(s.findLabels)
 	label := s.labels.of[id]

@@ -24,7 +24,7 @@ func (d *Dialect) MoveTarget(text rawjson.Value) (target rawjson.Value, isMove b
 }
 
 // Moves reports whether target, an id or nil for the position before the first entry, differs from
-// the leaf. Errors are those of Leaf and Verify.
+// the leaf. Errors come from Leaf and Verify.
 func (s *Snapshot) Moves(target *string) (bool, error) {
 	leaf, err := s.Leaf()
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Snapshot) lastText() string {
 
 // TryMove moves the leaf to target, an id or nil for the position before the first entry, in
 // memory, until an entry is added to the session. done is false if one was added during the call;
-// the caller may retry. Errors are those of Acquire and Snapshot.Moves.
+// the caller may retry. Errors come from Acquire and Snapshot.Moves.
 func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err error) {
 	snap, err := s.Acquire(ctx)
 	if err != nil {

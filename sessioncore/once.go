@@ -10,7 +10,7 @@ import (
 // Passing is an open session, converted from another agent's file, that can be read without being kept.
 type Passing interface {
 	// ConvertOnce returns the session, in the memory of dst or more, and its state. Nothing of it is kept. With
-	// words, it may lack what no search looks at: usages, and details of results without calls. It
+	// words, it may lack the parts that no search looks at: usages, and details of results without calls. It
 	// returns nil for a session that is long, or converted already.
 	ConvertOnce(ctx context.Context, dst []byte, words bool) ([]byte, storage.Stat, error)
 }

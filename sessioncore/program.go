@@ -122,7 +122,7 @@ func keepsBlobs(root Program, marks Marks) bool {
 	return root == ByOMP
 }
 
-// ProgramOfSession returns the program whose rules apply to a session: ByOMP or ByPi. omp's own
+// ProgramOfSession returns the program with the rules for a session: ByOMP or ByPi. omp's own
 // marks decide, then the agent directory, then pi's marks. In doubt it is ByOMP: pi ignores lines
 // by omp's rules, and a file of omp must not get lines that omp ignores.
 func ProgramOfSession(root Program, marks Marks) Program {

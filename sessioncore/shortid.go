@@ -40,7 +40,7 @@ type sharedBytes struct {
 	counts []int32    // by entry
 }
 
-// of returns the count of an entry. It counts those of all entries at once: in the order of ids,
+// of returns the count of an entry. It counts for all entries at once: in the order of ids,
 // the one before e that shares most with e is the nearest one on either side.
 func (c *sharedBytes) of(s *Snapshot, e Entry) int {
 	c.mu.Lock()
@@ -87,7 +87,7 @@ func commonBytes(a, b []byte) (n int32) {
 // maxCandidates is how many ids the error of FindBeginning lists.
 const maxCandidates = 10
 
-// FindBeginning returns the entry with an id, else the one whose id alone begins with text. The
+// FindBeginning returns the entry with an id, else the only one with an id that begins with text. The
 // error wraps ErrNotFound, or where several ids begin with it ErrInvalid.
 func (s *Snapshot) FindBeginning(text string) (Entry, error) {
 	e, err := s.Find(text)

@@ -186,7 +186,7 @@ func (f *FS) globIn(dir, part string) (found []string) {
 	return found
 }
 
-// maxStale bounds the lookups of a path whose node has changed meanwhile. The kernel repeats one.
+// maxStale bounds the lookups of a path if its node has changed meanwhile. The kernel repeats one.
 const maxStale = 4
 
 // at calls do at the target of a path; with follow it follows a link at the path's end.

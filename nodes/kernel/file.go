@@ -123,11 +123,11 @@ func (e *entryInode) store(ctx context.Context, h *nodes.EntryHandle) {
 	}
 }
 
-// sourceInode is the inode of a file of SOURCE, whose content may change.
+// sourceInode is the inode of a file of SOURCE. Its content may change.
 type sourceInode struct {
 	inode
 	file *nodes.SourceFile
-	// cached is the state of the content whose pages the kernel may have; nil if it has none.
+	// cached is the state of the content that the kernel may have pages of; nil if it has none.
 	cached atomic.Pointer[storage.Token]
 }
 

@@ -34,7 +34,7 @@ type operations interface {
 	node() nodes.Node
 }
 
-// newOperations returns the inode of a node. Those of entries and links are small, as there are
+// newOperations returns the inode of a node. The inodes of entries and links are small, as there are
 // most.
 func newOperations(n nodes.Node) operations {
 	switch n := n.(type) {

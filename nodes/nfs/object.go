@@ -203,7 +203,7 @@ func (r *request) knownAttr(o *handledNode) (a nodes.Attr) {
 	return a
 }
 
-// attr returns the attributes of an object now. Those of a generated file take rendering it.
+// attr returns the attributes of an object now. For a generated file it renders the content.
 func (r *request) attr(o *handledNode) nodes.Attr {
 	if o.sum.Load() != 0 { // so that o.changed is right
 		list, errno := r.list(o, justNow)
@@ -253,7 +253,7 @@ func (r *request) putAttr(o *handledNode, a nodes.Attr) {
 	}
 }
 
-// putKnown encodes attributes that may be left out, which those of no kind are.
+// putKnown encodes attributes, or leaves out attributes of no kind.
 func (r *request) putKnown(o *handledNode, a nodes.Attr) {
 	known := a.Kind != storage.KindOther
 	r.out.putBool(known)

@@ -77,7 +77,7 @@ func (d *Door) version(o *handledNode, good func(*fileVersion) bool, fill func(*
 	return v, 0
 }
 
-// open opens a file, or returns it if it is open. With now it shows what the name shows now, unless
+// open opens a file, or returns it if it is open. With now it shows the name's content of now, unless
 // a reader is in the middle of it. The caller must call RUnlock.
 func (r *request) open(o *handledNode, now bool) *fileVersion {
 	good := func(v *fileVersion) bool {
@@ -190,7 +190,7 @@ func (r *request) fillListing(dir *handledNode, v *fileVersion) syscall.Errno {
 	return 0
 }
 
-// startingAt returns the names of a listing from the first one on whose id is not below prefix.
+// startingAt returns the names of a listing from the first one on that has an id not below prefix.
 func (v *fileVersion) startingAt(prefix []byte) []listedName {
 	first, _ := slices.BinarySearchFunc(v.names, prefix, func(n listedName, prefix []byte) int {
 		return bytes.Compare(n.id[:len(prefix)], prefix)

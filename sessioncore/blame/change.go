@@ -315,7 +315,7 @@ func (r *sectionReader) endBody() {
 	r.body = r.body[:0]
 }
 
-// endSection adds the changes of a section of the file, those of the last lines first.
+// endSection adds the changes of a section of the file, the last lines first.
 func (r *sectionReader) endSection() {
 	r.endBody()
 	section := r.section

@@ -7,7 +7,7 @@ import (
 	"sessionfs/sessioncore/view"
 )
 
-// diff returns changes of a file as a diff, whose hunks have no line numbers.
+// diff returns changes of a file as a diff without line numbers.
 func diff(name string, changes []Change) string {
 	out := fmt.Appendf(nil, "--- a/%[1]s\n+++ b/%[1]s\n", name)
 	for _, c := range changes {

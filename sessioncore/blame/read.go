@@ -53,8 +53,8 @@ func (c callIDs) read(
 	return list, nil
 }
 
-// changesOf returns the changes of the file by a call with a result: those of the tool's own calls; else
-// those in the call's arguments, or in the result where the arguments do not tell the replaced text.
+// changesOf returns the changes of the file by a call with a result: by the tool's own calls; else from the
+// call's arguments, or from the result where the arguments do not tell the replaced text.
 func changesOf(call *message.Members, result editResult, is func(path string) bool) []Change {
 	if len(result.nested) > 0 {
 		return result.nested

@@ -46,7 +46,7 @@ type SnapshotSource interface {
 	CheckRange(text []byte, off int64, now storage.Token, known *CheckedEntry) error
 }
 
-// CheckedEntry is an entry that was verified in a state of the file later than that of its snapshot.
+// CheckedEntry is an entry that was verified in a later state of the file than its snapshot's.
 type CheckedEntry struct {
 	Entry int32
 	In    storage.Token
@@ -315,7 +315,7 @@ func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
 // An open file switches to a newer version of its content only if that begins with the whole older
 // content. Continues compares their pieces without rendering either.
 
-// Continues reports whether the content of d begins with that of old. The Maker compares the
+// Continues reports whether the content of d begins with old's. The Maker compares the
 // content after the leading text; without one, only documents of text continue each other.
 func (d *Document) Continues(old *Document) bool {
 	if d.size < old.size {

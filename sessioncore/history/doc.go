@@ -1,3 +1,3 @@
 // Package history reads prompt histories: SOURCE/history.jsonl of Claude Code and Codex (Lines), the files of other
-// agents (Files), and those of several agents together (Several). Package promptdb reads that of omp.
+// agents (Files), and those of several agents together (Several). Package promptdb reads omp's.
 package history

@@ -55,7 +55,7 @@ func (s State) WithLog(log storage.Token) State {
 	return s
 }
 
-// StateOf returns the state of the history in a file. The error wraps fs.ErrNotExist for what is no regular
+// StateOf returns the state of the history in a file. The error wraps fs.ErrNotExist if it is no regular
 // file.
 func StateOf(files storage.Files, name string) (State, error) {
 	st, err := files.Stat(name)

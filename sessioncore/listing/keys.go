@@ -114,7 +114,7 @@ func (x rows) own(key string) rows {
 	return x[:end]
 }
 
-// withPrefix returns the rows whose keys begin with a prefix.
+// withPrefix returns the rows with keys that begin with a prefix.
 func (x rows) withPrefix(prefix string) rows {
 	x = x.from(prefix)
 	end := sort.Search(len(x), func(i int) bool {

@@ -85,7 +85,7 @@ func (l *Listing) allFiles(f func(*sessionFile) bool) {
 }
 
 // byNames returns the sessions that match, as far as the names of files tell, the latest modified first.
-// It reads the files with the key in their names, and those whose names tell no id. isAll reports whether
+// It reads the files with the key in their names, and files with names that tell no id. isAll reports whether
 // the answer is complete: no other file can match; or one session has the key in its name, alone or as its
 // complete id; or a session has the key, a UUID, as its id. Callers must have scanned the names.
 func (l *Listing) byNames(ctx context.Context, w wanted) (found []*Info, isAll bool, err error) {

@@ -130,7 +130,7 @@ func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
 	return l.collectSessions(), nil
 }
 
-// ModifiedSince returns the sessions whose files were modified at or after a time, in nanoseconds
+// ModifiedSince returns the sessions with files modified at or after a time, in nanoseconds
 // since the epoch, in no order. It reads no others.
 func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info, err error) {
 	err = storage.LockUntil(ctx, &l.mu)
@@ -160,7 +160,7 @@ func (s *Sessions) Newest(n int) []*Info {
 	return infos[:min(n, len(infos))]
 }
 
-// withoutSubagents returns the sessions without those of subagents; infos itself if there are none.
+// withoutSubagents returns the sessions that are no subagents'; infos itself if there are none.
 func withoutSubagents(infos []*Info) []*Info {
 	if !slices.ContainsFunc(infos, (*Info).IsSubagent) {
 		return infos

@@ -111,7 +111,7 @@ func slashPath(file string) string {
 
 // locateMoved returns the session that was at an absolute path before it, or the session that owns it as an
 // artifact, was moved to another directory: clients do not update paths in other sessions. So for
-// /a/old/2026_x/sub.jsonl it looks for sub in all directories, then for 2026_x, whose artifact that is. The
+// /a/old/2026_x/sub.jsonl it looks for sub in all directories, then for 2026_x, as sub may be its artifact. The
 // error wraps ErrNotFound if there is none.
 func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Session, error) {
 	parts := strings.Split(slashPath(file), "/")

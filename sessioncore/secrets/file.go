@@ -50,13 +50,13 @@ func (a allowText) needsAll() bool {
 func (s *settings) allowlists() []allowText { return append(s.Allowlists, s.Allowlist) }
 
 const (
-	// maxFile bounds the size of a rule file in bytes. That of gitleaks has 100 KB.
+	// maxFile bounds the size of a rule file in bytes. The file of gitleaks has 100 KB.
 	maxFile = 8 << 20
 	// minKeyword is the length in bytes of the shortest keyword and stopword.
 	minKeyword = 2
 )
 
-// Read returns the known rules and those of the named file, or only the known ones for "". A rule
+// Read returns the known rules and the rules of the named file, or only the known ones for "". A rule
 // of the file replaces a known one with its id.
 func Read(name string) (*Rules, error) {
 	if name == "" {
@@ -73,7 +73,7 @@ func Read(name string) (*Rules, error) {
 	return rules, nil
 }
 
-// withFile returns the rules with those of a rule file, given as text.
+// withFile returns the rules together with the rules of a rule file, given as text.
 func (set *Rules) withFile(file string) (*Rules, error) {
 	s, err := parse(file)
 	if err != nil {

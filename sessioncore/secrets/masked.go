@@ -26,7 +26,7 @@ type Masked struct {
 type fileID struct{ device, inode uint64 }
 
 const (
-	// maxMasks bounds the files whose masks are kept, and maxKept the places in them, 100 bytes
+	// maxMasks bounds the files with masks that are kept, and maxKept the places in them, 100 bytes
 	// each. Other files are searched again.
 	maxMasks = 4096
 	maxKept  = 200_000

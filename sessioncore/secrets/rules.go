@@ -112,7 +112,7 @@ func knownRule(text ruleText, isGitleaks bool) *rule {
 	return r
 }
 
-// with returns the set with more rules, which replace those of the same id, and with allowlists.
+// with returns the set with more rules, which replace rules of the same id, and with allowlists.
 func (set *Rules) with(rules []*rule, lists []allowText) *Rules {
 	out := &Rules{allow: slices.Clip(set.allow)}
 	for _, r := range set.rules {

@@ -27,7 +27,7 @@ const (
 	noteLine                  // a label and values, which nobody said
 	callLine                  // the call of a tool
 	resultLine                // the call that a result answers
-	paragraphLine             // any other line, whose spans have their own blanks
+	paragraphLine             // any other line; its spans have their own blanks
 	pictureLine               // a note of an image in the entry
 	proseText                 // Markdown of the speaker
 	thoughtText               // Markdown of the model's thoughts

@@ -9,14 +9,14 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Screen is the output of a command whose text people may read on a terminal, or in its pager.
+// Screen is the output of a command with a text for people on a terminal, or in its pager.
 type Screen struct {
 	*bufio.Writer
 	People  bool // it is a terminal
 	Colours bool // the terminal gets colours
 }
 
-// The colours of text on a terminal. Those of a match and its path are grep's.
+// The colours of text on a terminal. A match and its path have grep's.
 const (
 	ColourMatch = "\x1b[1;31m"
 	ColourPath  = "\x1b[35m"

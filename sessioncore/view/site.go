@@ -214,7 +214,7 @@ type stalePage struct {
 	state string // of the session now
 }
 
-// Write writes the pages of sessions that changed, and removes those of sessions that are gone. All
+// Write writes the pages of changed sessions, and removes the pages of sessions that are gone. All
 // pages are written when key changes, which has all that they depend on beside their sessions.
 func (s *SiteDir) Write(ctx context.Context, sessions []*listing.Info, key string) error {
 	stale, err := s.plan(sessions, key)

@@ -81,7 +81,7 @@ type loader struct {
 	// chunk is the size of the first read. It doubles up to ChunkSize.
 	chunk int64
 	limit int64 // length of the longest line that is read
-	// inner is the key, in quotes, of the member whose members Records collects; "" for Load.
+	// inner is the key, in quotes, of the member that Records collects the members of; "" for Load.
 	inner string
 	// skip is Records.Skip, or nil.
 	skip func(line []byte) bool
@@ -110,7 +110,7 @@ var ErrStop = errors.New("stop")
 var errLineChanged = fmt.Errorf("%w: a line changed while it was read", storage.ErrStale)
 
 // Load calls emit for the units of obj from a position up to size, in file order. It returns the
-// position for the next load. Errors are those of reading and of emit.
+// position for the next load. Errors come from reading and of emit.
 func Load(ctx context.Context, obj io.ReaderAt, from Position, size int64, emit func(*Unit) error) (Position, error) {
 	l := &loader{
 		ctx:   ctx,
@@ -187,7 +187,7 @@ func (l *loader) load(ctx context.Context, from Position) (Position, error) {
 }
 
 // LoadFirst is Load for the beginning of a file: it stops when emit returns ErrStop, begins with a
-// small read, and starts no goroutines. Errors are those of reading and of emit.
+// small read, and starts no goroutines. Errors come from reading and of emit.
 func LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emit func(*Unit) error) error {
 	return Records{}.LoadFirst(ctx, obj, size, emit)
 }

@@ -368,7 +368,7 @@ const (
 	inside = Short + 1
 )
 
-// SkipString validates the string whose opening quote is at b[i-1] and returns the offset after its
+// SkipString validates the string with the opening quote at b[i-1] and returns the offset after its
 // closing quote, or with Bad and Short the offset where it stopped.
 func (s *Scanner) SkipString(b []byte, i int) (int, ScanStatus) {
 	for n := 0; n < shortWords && i+wordSize <= len(b); n++ {
