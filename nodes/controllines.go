@@ -203,7 +203,8 @@ var newline = []byte{'\n'}
 
 // cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first
 // one, with room for the rest. It omits empty lines unless empty is true. ends holds the offset in
-// data after each line and the empty lines that follow it.
+// data after each line and the empty lines that follow it: with {"a": as pending and 1}\n\nx\n as data
+// the lines are {"a":1} and x, and the ends 4 and 6.
 func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
 	for at := 0; at < len(data); {
 		n := at + bytes.IndexByte(data[at:], '\n')

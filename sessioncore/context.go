@@ -232,10 +232,12 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	}
 	off := rec.off + int64(rec.msgOff)
 	size := int64(rec.msgSize)
-	hook := rec.role == RoleHookMessage && c.s.version < 3
-	payload := rec.role == RoleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
-	c.blobs = c.blobs || rec.flags&recBlob != 0
-	isAltered := rec.flags&alteredFlags != 0 || hook || payload
+	if rec.flags&recBlob != 0 {
+		c.blobs = true
+	}
+	isOldHook := rec.role == RoleHookMessage && c.s.version < 3
+	hasPayload := rec.role == RoleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
+	isAltered := rec.flags&alteredFlags != 0 || isOldHook || hasPayload
 	mayBeNull := size == int64(len("null"))
 	if !isAltered && !mayBeNull {
 		c.separate(e)
@@ -248,10 +250,10 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	}
 	message := l.message()
 	var edits rawjson.Edits
-	if hook {
+	if isOldHook {
 		edits = hookEdit(edits, message, 0)
 	}
-	if payload {
+	if hasPayload {
 		edits = payloadEdits(edits, message)
 	}
 	if rec.flags&alteredFlags != 0 {

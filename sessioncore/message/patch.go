@@ -22,29 +22,38 @@ var (
 // with its name.
 func eachPatched(text []byte, isPatch bool, f func(string)) {
 	if isPatch {
-		isAnchored := IsAnchored(text)
-		for line := range bytes.Lines(text) {
-			if !beginsSection(bytes.TrimLeft(line, " \t")) || !fits(line) {
-				continue
-			}
-			if isAnchored {
-				name := AnchoredPath(string(line))
-				if name != "" {
-					f(name)
-				}
-				continue
-			}
-			name := SectionPath(strings.TrimRight(string(line), " \t\r\n"))
-			if name != "" {
-				f(name)
-			}
+		eachSection(text, f)
+	}
+	eachPatchLine(text, f)
+}
+
+// eachSection calls f for the path of each section of a patch of omp's edit.
+func eachSection(text []byte, f func(string)) {
+	isAnchored := IsAnchored(text)
+	for line := range bytes.Lines(text) {
+		if !beginsSection(bytes.TrimLeft(line, " \t")) || !fits(line) {
+			continue
+		}
+		name := ""
+		if isAnchored {
+			name = AnchoredPath(string(line))
+		} else {
+			name = SectionPath(strings.TrimRight(string(line), " \t\r\n"))
+		}
+		if name != "" {
+			f(name)
 		}
 	}
+}
+
+// eachPatchLine calls f for the path of each line such as "*** Update File: a.go" behind the first beginning
+// of a patch.
+func eachPatchLine(text []byte, f func(string)) {
 	begin := bytes.Index(text, patchBegin)
 	if begin < 0 {
 		return
 	}
-	quoted := begin > 0 && text[begin-1] != '\n'
+	isQuoted := begin > 0 && text[begin-1] != '\n'
 	at := begin
 	for {
 		next := bytes.Index(text[at+1:], patchMark)
@@ -53,7 +62,8 @@ func eachPatched(text []byte, isPatch bool, f func(string)) {
 		}
 		at += 1 + next
 		name := patchPath(text, at)
-		if name != "" && !(quoted && strings.Contains(name, "${")) { // a template's variable
+		isTemplate := isQuoted && strings.Contains(name, "${")
+		if name != "" && !isTemplate {
 			f(name)
 		}
 	}

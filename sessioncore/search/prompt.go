@@ -19,27 +19,38 @@ type Prompts struct {
 
 // Before returns the first line of the person's request that an entry follows or is, or "".
 func (p *Prompts) Before(s *sessioncore.Snapshot, e sessioncore.Entry) string {
-	for n := 0; !p.AreOff && e != sessioncore.NoEntry && n < s.Len(); n++ { // parents may be a cycle
-		if !s.IsRequest(e) {
-			e = s.Parent(e)
-			continue
-		}
-		if !p.read || p.entry != e {
-			text, err := s.EntryText(e)
-			if err != nil {
-				return ""
-			}
-			words, _ := message.FirstText(s.Request(e, text)).Bytes()
-			words = bytes.TrimSpace(words)
-			p.entry = e
-			p.read = true
-			if p.AreWhole {
-				p.line = wholeLineAt(words, 0)
-			} else {
-				p.line = lineAt(words, 0)
-			}
-		}
+	if p.AreOff {
+		return ""
+	}
+	request := requestOf(s, e)
+	if request == sessioncore.NoEntry {
+		return ""
+	}
+	if p.read && p.entry == request {
 		return p.line
 	}
-	return ""
+	text, err := s.EntryText(request)
+	if err != nil {
+		return ""
+	}
+	words, _ := message.FirstText(s.Request(request, text)).Bytes()
+	words = bytes.TrimSpace(words)
+	p.entry = request
+	p.read = true
+	p.line = lineAt(words, 0)
+	if p.AreWhole {
+		p.line = wholeLineAt(words, 0)
+	}
+	return p.line
+}
+
+// requestOf returns the person's request that an entry follows or is, or NoEntry.
+func requestOf(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry {
+	for range s.Len() { // parents may be a cycle
+		if e == sessioncore.NoEntry || s.IsRequest(e) {
+			return e
+		}
+		e = s.Parent(e)
+	}
+	return sessioncore.NoEntry
 }

@@ -94,28 +94,33 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *open
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			_ = obj.Close()
-		}
-	}()
-	st, err := obj.Stat()
-	if err != nil {
-		return nil, err
-	}
 	c := &openSession{
 		Object:   obj,
 		header:   header,
 		headerAt: -1,
 	}
+	err = c.read(ctx)
+	if err != nil {
+		_ = obj.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// read sets Copy, and finds the place of the header and the blobs. A torn last line is left out.
+func (c *openSession) read(ctx context.Context) error {
+	st, err := c.Object.Stat()
+	if err != nil {
+		return err
+	}
 	c.Copy = writer.Copy{
-		ReaderAt: &interruptible{ctx: ctx, at: obj},
+		ReaderAt: &interruptible{ctx: ctx, at: c.Object},
 		Size:     st.Size,
 		Modified: st.ModTime(),
 	}
 	seen := map[string]bool{}
 	last := jsonl.ObjectUnit
-	_, err = jsonl.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
+	_, err = jsonl.Load(ctx, c.Object, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
 		last = u.Kind
 		isSought := c.header != nil && c.headerAt < 0
 		if isSought && bytes.Equal(u.Text, c.header) {
@@ -130,7 +135,7 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *open
 		err = c.leaveOutTorn()
 	}
 	c.blobs = slices.Sorted(maps.Keys(seen))
-	return c, err
+	return err
 }
 
 // blob is a reference to a blob that is a string of its own in a JSON text.

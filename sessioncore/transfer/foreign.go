@@ -94,22 +94,26 @@ func (f *FoundFile) settle(ctx context.Context) error {
 	f.source = agent.Name
 	f.path = "/" + f.name
 	store, name, isSession := f.from.home(agent, f.name)
-	shown, isOrphan := orphanIn(store, name)
+	orphan, isOrphan := orphanIn(store, name)
 	if isOrphan {
-		name = shown
+		name = orphan
 		f.isOrphan = true
 	}
-	if isSession || isOrphan {
-		_, err := store.Files.Stat(name)
-		if err == nil {
-			f.files = store.Files
-			f.how = store.Format
-			f.name = name
-			return nil
-		}
+	isNamed := isSession || isOrphan
+	if !isNamed || !canStat(store.Files, name) {
+		f.how, err = agent.Alone(f.files, record)
+		return err
 	}
-	f.how, err = agent.Alone(f.files, record)
-	return err
+	f.files = store.Files
+	f.how = store.Format
+	f.name = name
+	return nil
+}
+
+// canStat reports whether a file can be stat.
+func canStat(files storage.Files, name string) bool {
+	_, err := files.Stat(name)
+	return err == nil
 }
 
 // home returns the sessions of the agent's directory that has a file, and the file's name there. isSession is

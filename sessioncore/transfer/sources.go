@@ -145,7 +145,7 @@ func (s *Sources) add(ctx context.Context, given string) error {
 		if isComposed || err != nil {
 			return err
 		}
-		return s.walk(ctx, given, name, "")
+		return s.walk(ctx, walkedPlace{given: given, name: name})
 	case strings.HasSuffix(name, databaseEnding):
 		isComposed, err := s.addComposed(given, storage.Dir(name))
 		if isComposed || err != nil {
@@ -228,60 +228,79 @@ func (s *Sources) addBundle(ctx context.Context, given string, in io.Reader) err
 		s.refuse(filepath.Join(given, member.name), member.err)
 	}
 	before := len(s.Found)
-	err = s.walk(ctx, given, strings.TrimPrefix(to, "/"), "")
+	err = s.walk(ctx, walkedPlace{given: given, name: strings.TrimPrefix(to, "/")})
 	if err == nil && len(s.Found) == before {
 		err = errors.New("no session is in it")
 	}
 	return err
 }
 
-// walk looks through a directory; below is its path below the one that was given. Of an agent
-// directory only the sessions are looked at.
-func (s *Sources) walk(ctx context.Context, given, name, below string) error {
-	items, err := storage.List(s, name)
+// walkedPlace is a file or directory below a path that was given.
+type walkedPlace struct {
+	given string // the path that was given
+	below string // the path below it; "" for itself
+	name  string // the path in Sources
+}
+
+// join returns the place of a name in a directory.
+func (p walkedPlace) join(name string) walkedPlace {
+	return walkedPlace{
+		given: p.given,
+		below: path.Join(p.below, name),
+		name:  path.Join(p.name, name),
+	}
+}
+
+// shown returns the path for people.
+func (p walkedPlace) shown() string { return filepath.Join(p.given, p.below) }
+
+// walk looks through a directory. Of an agent directory only the sessions are looked at.
+func (s *Sources) walk(ctx context.Context, dir walkedPlace) error {
+	items, err := storage.List(s, dir.name)
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		return err
 	}
-	isSession := map[string]bool{}
+	hasArtifacts := map[string]bool{} // the names of directories beside sessions
 	isDir := map[string]bool{}
 	for _, item := range items {
 		if item.Kind == storage.KindFile && sessioncore.IsSessionName(item.Name) {
-			isSession[strings.TrimSuffix(item.Name, sessioncore.FileEnding)] = true
+			hasArtifacts[strings.TrimSuffix(item.Name, sessioncore.FileEnding)] = true
 		}
 		isDir[item.Name] = item.Kind == storage.KindDir
 	}
-	if isGenerated(s.disk, name) {
+	if isGenerated(s.disk, dir.name) {
 		return errGenerated
 	}
-	only := dirsOf("/"+name, isDir)
+	only := dirsOf("/"+dir.name, isDir)
 	for _, item := range items {
-		if only != nil && !slices.Contains(only, item.Name) {
-			continue
-		}
-		at := path.Join(name, item.Name)
-		shown := path.Join(below, item.Name)
-		forPeople := filepath.Join(given, shown)
-		_, _, inSessions := splitAgent(at + "/")
-		isDirectory := item.Kind == storage.KindDir
-		switch {
-		case isDirectory && isSession[item.Name]: // it has the artifacts of a session
-		case isDirectory:
-			err := s.walk(ctx, given, at, shown)
-			if err != nil {
-				s.refuse(forPeople, err)
-			}
-		case item.Kind == storage.KindFile && s.isWanted(item.Name, at):
-			s.addFile(forPeople, at, "")
-		case item.Kind == storage.KindLink && inSessions:
-			s.refuse(forPeople, errors.New("it is a link, and links are not followed: name what it leads to"))
-		case !isClients(item.Name):
-			s.Others++
+		isLeftOut := only != nil && !slices.Contains(only, item.Name)
+		isArtifacts := isDir[item.Name] && hasArtifacts[item.Name]
+		if !isLeftOut && !isArtifacts {
+			s.visit(ctx, dir.join(item.Name), item)
 		}
 	}
 	return nil
+}
+
+// visit adds a file, or the files of a directory, to Found, or to the others.
+func (s *Sources) visit(ctx context.Context, at walkedPlace, item storage.Item) {
+	_, _, inSessions := splitAgent(at.name + "/")
+	switch {
+	case item.Kind == storage.KindDir:
+		err := s.walk(ctx, at)
+		if err != nil {
+			s.refuse(at.shown(), err)
+		}
+	case item.Kind == storage.KindFile && s.isWanted(item.Name, at.name):
+		s.addFile(at.shown(), at.name, "")
+	case item.Kind == storage.KindLink && inSessions:
+		s.refuse(at.shown(), errors.New("it is a link, and links are not followed: name what it leads to"))
+	case !isClients(item.Name):
+		s.Others++
+	}
 }
 
 // isWanted reports whether a file in a directory is a session by its name, and no part of another one.

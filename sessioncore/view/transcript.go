@@ -305,14 +305,14 @@ func (t *transcript) headOf(s *sessioncore.Snapshot, hasMore bool) ([]block, err
 	if cwd != "" {
 		about.add(span{text: " in "}, codeOf(cwd))
 	}
-	about.add(begun(s.HeaderTime())...)
+	about.add(startSpans(s.HeaderTime())...)
 	about.add(span{text: "."})
 	return []block{lineOf(titleLine, span{text: title}), about}, nil
 }
 
-// begun returns when a session began, if that is known, and the name of the time zone of its
+// startSpans returns the start of a session, if that is known, and the name of the time zone of its
 // transcript.
-func begun(at time.Time) []span {
+func startSpans(at time.Time) []span {
 	zone := sessioncore.ZoneName()
 	if at.UnixMilli() == 0 {
 		return []span{{text: ", times in "}, codeOf(zone)}

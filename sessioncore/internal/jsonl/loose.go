@@ -54,6 +54,11 @@ type looseRun struct {
 	final  bool // no further line may belong to the value
 	long   bool // it holds longLoose, and text is one of the buffers
 	atEnd  bool // there is no further line in the file
+
+	// The fields below are set by read.
+	end    int                // the end of the value in text, or in mended
+	status rawjson.ScanStatus // of the value
+	gaveUp bool               // to read on would take too much work
 }
 
 // emitLoose emits the value that begins on the line at off, or else the line as skipped text.
@@ -61,13 +66,6 @@ func (l *loader) emitLoose(line, off int64) error {
 	workBefore := l.work
 	r := looseRun{l: l, off: off, text: l.loose[:0]}
 	defer r.release()
-	u := Unit{
-		Kind:   SkippedUnit,
-		Reason: reasonGaveUp,
-		Line:   line,
-		Off:    off,
-	}
-	var info LineInfo
 	err := r.addLine()
 	if err != nil {
 		return err
@@ -76,29 +74,22 @@ func (l *loader) emitLoose(line, off int64) error {
 	if rawjson.SkipSpace(r.text, 0) == len(r.text) { // a blank line is not loose
 		return errLineChanged
 	}
-	st := rawjson.Short
-	end := 0
-	for l.work < looseWork+looseWorkRatio*off {
-		info = LineInfo{}
-		end, st = r.scan(&info)
-		if st != rawjson.Short || r.final || r.atEnd {
-			u.Reason = reasonNotJSON
-			break
-		}
-		err := r.extend()
-		if err != nil {
-			return err
-		}
+	var info LineInfo
+	err = r.read(&info)
+	if err != nil {
+		return err
 	}
-	if st == rawjson.OK {
-		l.fillLoose(&u, &info, &r, end)
-	} else {
-		u.Size = firstLine
-		if st == rawjson.Short && u.Reason != reasonGaveUp {
-			u.Reason = reasonTorn
-		}
+	u := Unit{
+		Kind:   SkippedUnit,
+		Reason: r.reason(),
+		Line:   line,
+		Off:    off,
+		Size:   firstLine,
 	}
-	mayGoOn := st == rawjson.Short && r.atEnd
+	if r.status == rawjson.OK {
+		l.fillLoose(&u, &info, &r)
+	}
+	mayGoOn := r.status == rawjson.Short && r.atEnd
 	if r.open || mayGoOn {
 		l.settle(Position{
 			Off:   off,
@@ -110,6 +101,37 @@ func (l *loader) emitLoose(line, off int64) error {
 		l.resume.Guessed = l.settled
 	}
 	return l.emit(&u)
+}
+
+// read scans the value, and adds lines until it is whole, or no further line may belong to it, or that
+// would take too much work.
+func (r *looseRun) read(info *LineInfo) error {
+	l := r.l
+	r.status = rawjson.Short
+	for l.work < looseWork+looseWorkRatio*r.off {
+		*info = LineInfo{}
+		r.end, r.status = r.scan(info)
+		if r.status != rawjson.Short || r.final || r.atEnd {
+			return nil
+		}
+		err := r.extend()
+		if err != nil {
+			return err
+		}
+	}
+	r.gaveUp = true
+	return nil
+}
+
+// reason returns the reason to skip the line if the run has no value.
+func (r *looseRun) reason() string {
+	switch {
+	case r.gaveUp:
+		return reasonGaveUp
+	case r.status == rawjson.Short:
+		return reasonTorn
+	}
+	return reasonNotJSON
 }
 
 // release keeps the buffer for the next value. A long one goes back to longBuffers.
@@ -148,9 +170,10 @@ func (r *looseRun) grow(size int) error {
 	return nil
 }
 
-// fillLoose sets the fields of u for the value at the start of r's text, which ends at end.
-func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun, end int) {
+// fillLoose sets the fields of u for the value at the start of r's text.
+func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun) {
 	start := rawjson.SkipSpace(r.text, 0)
+	end := r.end
 	u.Kind = OtherUnit
 	if r.text[start] == '{' {
 		u.Kind = ObjectUnit
