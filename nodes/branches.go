@@ -315,5 +315,5 @@ func (f *EntriesFile) Open(ctx context.Context, _ int) (Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &documentHandle{line: &f.sharedVersion}, nil
+	return &documentHandle{shared: &f.sharedVersion}, nil
 }

@@ -193,7 +193,7 @@ func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
 			return nil, err
 		}
 		if joined {
-			return &documentHandle{line: &f.sharedVersion, advances: true}, nil
+			return &documentHandle{shared: &f.sharedVersion, advances: true}, nil
 		}
 	}
 	// If it follows, it has changed in another way since its name was looked up.
@@ -202,12 +202,12 @@ func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &documentHandle{line: own}, nil
+	return &documentHandle{shared: own}, nil
 }
 
 // documentHandle is an open file that is rendered from a session.
 type documentHandle struct {
-	line *sharedVersion // the version of the file, or one of its own
+	shared *sharedVersion // the version of the file, or one of its own
 	// advances reports that a reader at the end advances the version. A door that reads whole pages
 	// and knows the size reads beyond the end only after a stat has returned a larger one.
 	advances bool
@@ -216,23 +216,23 @@ type documentHandle struct {
 // ReadAt implements Handle.
 func (h *documentHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if h.advances {
-		h.line.advance(ctx, off+int64(len(p)))
+		h.shared.advance(ctx, off+int64(len(p)))
 	}
-	h.line.mu.RLock()
-	defer h.line.mu.RUnlock()
-	return h.line.version.ReadAt(p, off)
+	h.shared.mu.RLock()
+	defer h.shared.mu.RUnlock()
+	return h.shared.version.ReadAt(p, off)
 }
 
 // Stat returns the attributes of the version.
 func (h *documentHandle) Stat(ctx context.Context) (Attr, error) {
-	if h.line.Follows() {
-		return h.line.stat(ctx, nil) // the line has this handle
+	if h.shared.Follows() {
+		return h.shared.stat(ctx, nil) // the version has this handle
 	}
-	a, _ := h.line.openAttr()
+	a, _ := h.shared.openAttr()
 	return a, nil
 }
 
-func (h *documentHandle) Close() { h.line.release() }
+func (h *documentHandle) Close() { h.shared.release() }
 
 // sharedVersion is the version that the open handles of a file share. When a reader comes to its end, it
 // becomes the newest version, if that continues it (docs/design.md section 6). Otherwise the handles keep
@@ -274,133 +274,133 @@ type rendering struct {
 }
 
 // Follows reports whether the handles of the file share a version.
-func (l *sharedVersion) Follows() bool { return l.grows != nil }
+func (v *sharedVersion) Follows() bool { return v.grows != nil }
 
 // StandsFor reports whether new handles may share the version of the existing ones, as the name
 // shows the same; content is the Content of the name's Child.
-func (l *sharedVersion) StandsFor(ctx context.Context, content uint64) bool {
-	if l.content != content {
+func (v *sharedVersion) StandsFor(ctx context.Context, content uint64) bool {
+	if v.content != content {
 		return false
 	}
-	snap, err := l.session.Acquire(ctx)
+	snap, err := v.session.Acquire(ctx)
 	if err != nil {
 		return true // the next operation returns the error
 	}
 	defer snap.Release()
-	l.update(ctx, snap)
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if l.handles == 0 {
+	v.update(ctx, snap)
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.handles == 0 {
 		return true
 	}
-	isCompared := l.serial == snap.Serial()
-	growsAlike := l.follows == l.grows(snap)
-	return l.current && isCompared && growsAlike
+	isCompared := v.serial == snap.Serial()
+	growsAlike := v.follows == v.grows(snap)
+	return v.current && isCompared && growsAlike
 }
 
 // open adds a handle. It returns false if the existing handles show another version than the name.
-func (l *sharedVersion) open(ctx context.Context) (bool, error) {
-	snap, err := l.session.Acquire(ctx)
+func (v *sharedVersion) open(ctx context.Context) (bool, error) {
+	snap, err := v.session.Acquire(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer snap.Release()
-	l.update(ctx, snap)
-	err = storage.LockUntil(ctx, &l.making)
+	v.update(ctx, snap)
+	err = storage.LockUntil(ctx, &v.making)
 	if err != nil {
 		return false, err
 	}
-	defer l.making.Unlock()
-	follows := l.Follows() && l.grows(snap)
-	joined, hasHandles := l.join(snap, follows)
+	defer v.making.Unlock()
+	follows := v.Follows() && v.grows(snap)
+	joined, hasHandles := v.join(snap, follows)
 	if hasHandles {
 		return joined, nil
 	}
-	s, err := l.show(ctx, snap, false)
+	s, err := v.show(ctx, snap, false)
 	if err != nil {
 		return false, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.handles = 1
-	l.version = s.version
-	l.attr = s.attr
-	l.follows = follows
-	l.serial = snap.Serial()
-	l.current = true
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.handles = 1
+	v.version = s.version
+	v.attr = s.attr
+	v.follows = follows
+	v.serial = snap.Serial()
+	v.current = true
 	return true, nil
 }
 
 // join adds a handle to the existing ones, if they show the name's version. hasHandles is false if there
 // are none.
-func (l *sharedVersion) join(snap *sessioncore.Snapshot, follows bool) (joined, hasHandles bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.handles == 0 {
+func (v *sharedVersion) join(snap *sessioncore.Snapshot, follows bool) (joined, hasHandles bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.handles == 0 {
 		return false, false
 	}
-	if !l.current || l.serial != snap.Serial() || l.follows != follows {
+	if !v.current || v.serial != snap.Serial() || v.follows != follows {
 		return false, true
 	}
-	l.handles++
+	v.handles++
 	return true, true
 }
 
 // update makes the handles continue with the version of a newer snapshot, if that continues theirs.
-func (l *sharedVersion) update(ctx context.Context, snap *sessioncore.Snapshot) {
-	isOld, _ := l.isOld(snap)
-	if !isOld || storage.LockUntil(ctx, &l.making) != nil {
+func (v *sharedVersion) update(ctx context.Context, snap *sessioncore.Snapshot) {
+	isOld, _ := v.isOld(snap)
+	if !isOld || storage.LockUntil(ctx, &v.making) != nil {
 		return
 	}
-	defer l.making.Unlock()
-	isOld, follows := l.isOld(snap) // another caller may have updated it meanwhile
+	defer v.making.Unlock()
+	isOld, follows := v.isOld(snap) // another caller may have updated it meanwhile
 	if !isOld {
 		return
 	}
-	s, err := l.show(ctx, snap, follows)
+	s, err := v.show(ctx, snap, follows)
 	if err != nil && ctx.Err() != nil {
 		return // the next caller retries
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.serial = snap.Serial()
-	l.current = false
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.serial = snap.Serial()
+	v.current = false
 	if err != nil {
 		return // the handles keep their version
 	}
-	if l.handles == 0 || !s.version.Continues(l.version) {
+	if v.handles == 0 || !s.version.Continues(v.version) {
 		s.version.Close()
 		return
 	}
-	l.version.Close()
-	l.version = s.version
-	l.attr = s.attr
-	l.current = !s.isLonger
+	v.version.Close()
+	v.version = s.version
+	v.attr = s.attr
+	v.current = !s.isLonger
 }
 
 // isOld reports whether the handles' version was not compared with a snapshot, and whether the handles
 // follow newer versions.
-func (l *sharedVersion) isOld(snap *sessioncore.Snapshot) (old, follows bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.handles > 0 && l.serial != snap.Serial(), l.follows
+func (v *sharedVersion) isOld(snap *sessioncore.Snapshot) (old, follows bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.handles > 0 && v.serial != snap.Serial(), v.follows
 }
 
 // stat returns the attributes of the handles' version, or of measure without handles. With handles no
 // signal ends it: readers at the end would take an old size for the end of the file.
-func (l *sharedVersion) stat(
+func (v *sharedVersion) stat(
 	ctx context.Context, measure func(context.Context, *sessioncore.Snapshot) (Attr, error),
 ) (Attr, error) {
-	_, isOpen := l.openAttr()
+	_, isOpen := v.openAttr()
 	if isOpen {
 		ctx = context.WithoutCancel(ctx)
 	}
-	snap, err := l.session.Acquire(ctx)
+	snap, err := v.session.Acquire(ctx)
 	if err == nil {
 		defer snap.Release()
-		l.update(ctx, snap)
+		v.update(ctx, snap)
 	}
-	a, isOpen := l.openAttr()
+	a, isOpen := v.openAttr()
 	if isOpen {
 		return a, nil
 	}
@@ -411,34 +411,34 @@ func (l *sharedVersion) stat(
 }
 
 // openAttr returns the attributes of the handles' version. isOpen is false without handles.
-func (l *sharedVersion) openAttr() (a Attr, isOpen bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.attr, l.handles > 0
+func (v *sharedVersion) openAttr() (a Attr, isOpen bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.attr, v.handles > 0
 }
 
 // advance updates to the newest version if a read up to an offset would come to the end.
-func (l *sharedVersion) advance(ctx context.Context, off int64) {
-	l.mu.RLock()
-	atEnd := off > l.version.Size()
-	l.mu.RUnlock()
+func (v *sharedVersion) advance(ctx context.Context, off int64) {
+	v.mu.RLock()
+	atEnd := off > v.version.Size()
+	v.mu.RUnlock()
 	if !atEnd {
 		return
 	}
-	snap, err := l.session.Acquire(ctx)
+	snap, err := v.session.Acquire(ctx)
 	if err == nil {
-		l.update(ctx, snap)
+		v.update(ctx, snap)
 		snap.Release()
 	}
 }
 
 // release removes a handle; the last one closes the version.
-func (l *sharedVersion) release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.handles--
-	if l.handles == 0 {
-		l.version.Close()
-		l.version = nil
+func (v *sharedVersion) release() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.handles--
+	if v.handles == 0 {
+		v.version.Close()
+		v.version = nil
 	}
 }

@@ -62,40 +62,46 @@ func (r *readable) read(text []byte, joined bool) (differs []int) {
 			i++
 			continue
 		}
-		run := 0
-		for i+run < len(text) && text[i+run] == '\\' {
-			run++
-		}
-		size := 1
-		to := c
-		n := sequenceLen(text[i:], run)
-		if n > 0 {
+		size, isDifferent := r.readSpecial(text[i:], joined)
+		if isDifferent {
 			differs = append(differs, i)
-			size = n
-			to = ' '
-			if joined {
-				r.drop(n)
-				i += n
-				continue
-			}
-		} else if run > 0 {
-			size, to = unescape(text[i:], run)
-			if size == 0 {
-				r.text = append(r.text, text[i:i+run]...)
-				i += run
-				continue
-			}
-		} else if n, decoded := decodedByte(text[i:]); n > 0 {
-			differs = append(differs, i)
-			if joined {
-				size = n
-				to = decoded
-			}
 		}
-		r.put(to, size)
 		i += size
 	}
 	return differs
+}
+
+// readSpecial is read for the control sequence or escape at the beginning of a text, and returns the size
+// that it has read. A special character that begins none stays as it is.
+func (r *readable) readSpecial(text []byte, joined bool) (size int, differs bool) {
+	run := 0 // of backslashes
+	for run < len(text) && text[run] == '\\' {
+		run++
+	}
+	sequence := sequenceLen(text, run)
+	switch {
+	case sequence > 0 && joined:
+		r.drop(sequence)
+		return sequence, true
+	case sequence > 0:
+		r.put(' ', sequence)
+		return sequence, true
+	case run > 0:
+		escape, char := unescape(text, run)
+		if escape == 0 {
+			r.text = append(r.text, text[:run]...)
+			return run, false
+		}
+		r.put(char, escape)
+		return escape, false
+	}
+	escape, char := decodedByte(text)
+	if escape > 0 && joined {
+		r.put(char, escape)
+		return escape, true
+	}
+	r.put(text[0], 1)
+	return 1, escape > 0
 }
 
 // isSpecial holds the bytes that read does not simply copy.

@@ -53,19 +53,14 @@ func (b *builder) change(name string, text rawjson.Value) {
 	word := func(keys ...string) string {
 		return b.word(text.AnyOf(keys...))
 	}
-	set, ok := settings[name]
+	set, isSetting := settings[name]
 	switch {
 	case name == "model_change":
 		model := word("model")
 		if model == "" {
 			model = modelName(text.Member("provider"), text.AnyOf("modelId", "model_id"))
 		}
-		role := word("role")
-		if role != "" && role != "default" {
-			b.note("Model for", role, model)
-			return
-		}
-		b.note("Model:", model)
+		b.model(word("role"), model)
 	case name == "service_tier_change":
 		tier := b.scalar(text.AnyOf("serviceTier", "service_tier"))
 		if tier == "" {
@@ -73,21 +68,14 @@ func (b *builder) change(name string, text rawjson.Value) {
 		}
 		b.note("Service tier:", tier)
 	case name == "label":
-		target := codeOf(word("targetId", "target_id"))
-		label := word("label")
-		if label != "" {
-			b.note("Label", label)
-			b.more(span{style: emphasisStyle, text: "on entry"}, target)
-			return
-		}
-		b.note("Label taken from entry", target.text)
+		b.label(word("label"), codeOf(word("targetId", "target_id")))
 	case name == "archive":
 		said := "Archived, with all that follows it, entry"
 		if !text.Member("archived").Truthy() {
 			said = "Brought back from the archive, with all that follows it, entry"
 		}
 		b.note(said, word("targetId"))
-	case ok:
+	case isSetting:
 		value := b.list(text.AnyOf(set.keys...))
 		if set.none != "" {
 			value = word(set.keys...)
@@ -103,6 +91,25 @@ func (b *builder) change(name string, text rawjson.Value) {
 		b.note("An entry of type", markdown.Line([]byte(name), maxWord))
 		b.link("the entry")
 	}
+}
+
+// model adds a change of the model of a role, or of the one for all others.
+func (b *builder) model(role, model string) {
+	if role == "" || role == "default" {
+		b.note("Model:", model)
+		return
+	}
+	b.note("Model for", role, model)
+}
+
+// label adds a label that was set on an entry, or taken from it if it is empty.
+func (b *builder) label(label string, target span) {
+	if label == "" {
+		b.note("Label taken from entry", target.text)
+		return
+	}
+	b.note("Label", label)
+	b.more(span{style: emphasisStyle, text: "on entry"}, target)
 }
 
 // scalar returns a string as one line, and any other value as JSON.

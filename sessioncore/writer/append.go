@@ -108,20 +108,15 @@ func (a *appending) write() (ids []string, err error) {
 		if len(added) == 0 {
 			return misfit
 		}
-		if len(b.lines) > 0 {
-			a.wrote = true
-			if len(added) > len(a.ids) {
-				a.ids = added
-			}
-			err := c.commit(b.lines)
-			if err != nil {
-				return err
-			}
+		err = a.commit(c, b.lines, added)
+		if err != nil {
+			return err
 		}
 		ids = added
 		return nil
 	})
-	if err != nil && a.wrote && !errors.Is(err, errFormat) {
+	mayHaveWritten := a.wrote && !errors.Is(err, errFormat)
+	if err != nil && mayHaveWritten {
 		ids = a.survivingIDs()
 		if len(ids) == len(added) {
 			err = nil
@@ -135,6 +130,18 @@ func (a *appending) write() (ids []string, err error) {
 		return ids, misfit
 	}
 	return ids, a.bad
+}
+
+// commit writes lines, if there are any, and notes their ids.
+func (a *appending) commit(c *change, lines []byte, ids []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	a.wrote = true
+	if len(ids) > len(a.ids) {
+		a.ids = ids
+	}
+	return c.commit(lines)
 }
 
 // batch returns an empty batch, or errFormat.
