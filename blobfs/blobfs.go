@@ -1,5 +1,5 @@
-// Package blobfs is the blob store: files named after the SHA-256 of their content, to which the
-// image blocks of sessions refer (docs/format.md, Persisting).
+// Package blobfs is the blob store: files named after the SHA-256 of their content. The image
+// blocks of sessions refer to them (docs/format.md, Persisting).
 //
 // The package never opens a file with another name, never changes a complete blob and never removes
 // one. Only Put verifies the content of an existing blob.
@@ -137,7 +137,7 @@ func (s *Store) store(hash string, write func(io.Writer) error) error {
 	return storage.ErrStale
 }
 
-// link gives a blob a second name with an ending, by which other programs know its format.
+// link gives a blob a second name with an ending, which tells viewers its format.
 func (s *Store) link(hash, ending string) {
 	disk, canLink := s.Storage.(storage.HardLinker)
 	if !canLink {

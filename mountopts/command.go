@@ -30,7 +30,7 @@ const helperPrefix = "mount."
 // IsHelper reports whether a program's name is one that mount(8) runs.
 func IsHelper(program string) bool { return strings.HasPrefix(filepath.Base(program), helperPrefix) }
 
-// flagValues holds the values of the flags that the parser needs besides those of Command.
+// flagValues holds the values of the flags that only the parser needs.
 type flagValues struct {
 	options                               []string
 	all, debug                            bool

@@ -79,7 +79,7 @@ type Options struct {
 	NoCache bool
 	// Debug logs at debug level, every request too.
 	Debug bool
-	// LogLevel is from which level on is logged without Debug.
+	// LogLevel is the lowest level that is logged without Debug.
 	LogLevel slog.Level
 	// LogFile is where the log goes instead of stderr or syslog; empty for those.
 	LogFile string
@@ -94,7 +94,7 @@ type Options struct {
 type AgentDir struct {
 	// Name is the name of the directory of its sessions.
 	Name string
-	// Source, SourceAs and State are those of Options.
+	// Source, SourceAs and State are as in Options.
 	Source, SourceAs, State string
 }
 
@@ -115,7 +115,7 @@ func (o Options) TableSource() string {
 	return o.Source
 }
 
-// Level returns from which level on is logged.
+// Level returns the lowest level that is logged.
 func (o Options) Level() slog.Level {
 	if o.Debug {
 		return slog.LevelDebug
@@ -133,7 +133,7 @@ var (
 	isURL      = regexp.MustCompile(`(?i)^\s*([a-z][a-z0-9+.:-]*://|postgres(ql)?:)`)
 	isKeywords = regexp.MustCompile(`(?i)(^\s*(host|hostaddr|port|dbname|user|service|passfile|sslmode)|(^|\s)(ssl)?password)\s*=`)
 	isPostgres = regexp.MustCompile(`(?i)^postgres(ql)?://`)
-	// passwords are those of URLs and of keywords.
+	// passwords matches the passwords of URLs and of keywords.
 	passwords = regexp.MustCompile(`(?i)(postgres(?:ql)?:/*[^\s/:@]*:)[^\s@]+@|(\b(?:ssl)?password\s*=\s*)('[^']*'?|[^\s&'"]+)`)
 )
 
@@ -436,10 +436,10 @@ func (k option) String() string {
 
 // accepted are the options without effect, whatever their value. First come those that mount(8),
 // fstab and systemd pass: the kernel keeps no access times for FUSE; nosuid, nodev and
-// default_permissions are always on; mount.fuse3 adds suid and dev. Then those of other FUSE file
+// default_permissions are always on; mount.fuse3 adds suid and dev. Then come options of other FUSE file
 // systems: caching is a part of the contract (docs/design.md section 6), and requests have the
 // largest sizes. A mount that a signal ends is unmounted without auto_unmount; after kill -9 the
-// next mount in its place cleans up. The last is context, whose one value is the default of earlier
+// next mount in its place cleans up. The last is context; its one value is the default of earlier
 // versions.
 var accepted = strings.Fields(`
   defaults default_permissions nosuid suid nodev dev atime noatime relatime

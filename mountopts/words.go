@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// CheckValues refuses a command line in which an option would take another option for its value.
+// CheckValues refuses a command line if an option would take another option for its value.
 // Without it `--all --redact` would write, unmasked, into a directory of the name --redact. A
 // value that begins with a dash is joined to its option; "-" alone is a value.
 func CheckValues(flags *pflag.FlagSet, args []string) error {

@@ -82,8 +82,8 @@ func (d *BranchIDsDir) Find(_ context.Context, snap *sessioncore.Snapshot, it It
 // branch is a branch's name in .by-id/: the name of its last entry's file, without the suffix.
 type branch string
 
-// end returns the last entry of the branch. With extended it returns the entry to which readers of
-// its files continue, and isLonger reports whether that is another one.
+// end returns the last entry of the branch. With extended it returns the entry that readers of its
+// files continue to, and isLonger reports whether that is another one.
 func (b branch) end(snap *sessioncore.Snapshot, extended bool) (end sessioncore.Entry, isLonger bool, err error) {
 	e, err := snap.FindBranch(string(b))
 	end = e

@@ -41,7 +41,7 @@ type controlHandle struct {
 	refused refusedLine
 	results answers
 	// leftOut has the lines of the file that were not written since the first write, by their first
-	// fields. It is nil for a file whose other lines stay.
+	// fields. It is nil if other lines of the file stay.
 	leftOut map[string]string
 	isWhole bool        // a line was written as it was in the file, so the writer knows the file
 	hold    budget.Hold // for pending, the refused line and results
@@ -241,7 +241,7 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	return done, err
 }
 
-// execute is run for lines of which none is too long.
+// execute is run for lines that are not too long.
 func (h *controlHandle) execute(ctx context.Context, lines [][]byte) (done int, err error) {
 	if len(lines) == 0 {
 		return 0, nil
@@ -451,7 +451,7 @@ func (h *controlHandle) reserve(ctx context.Context, lines [][]byte) (done func(
 // read or write begins within the last read, the rest of that becomes unread.
 type answers struct {
 	text []byte
-	next int   // the index in text at which the next read begins
+	next int   // the index in text where the next read begins
 	last int   // the bytes before next that the last read returned
 	at   int64 // the offset of the last read in the file
 }

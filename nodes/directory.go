@@ -301,7 +301,7 @@ func (f fixedNames[D]) list(ctx context.Context, d D) []Item {
 	return items
 }
 
-// slowFiles are generated files of which a stat may read much of the session. A listing omits their attributes.
+// slowFiles are generated files; a stat of one may read much of the session. A listing omits their attributes.
 var slowFiles = map[string]bool{
 	"context.json": true, "edits.diff": true, "problems.jsonl": true,
 	"results.tsv": true, "transcript.md": true, "usage.json": true,

@@ -51,7 +51,7 @@ type GeneratedFile struct {
 	size atomic.Pointer[renderedSize]
 }
 
-// renderedSize is the size of the file in one snapshot, with the states on which it depends.
+// renderedSize is the size of the file in one snapshot, with the states that it depends on.
 type renderedSize struct {
 	serial int64          // of the snapshot
 	bytes  int64          // the size
@@ -262,7 +262,7 @@ type sharedVersion struct {
 	version *document.Document // nil if there are no handles
 	attr    Attr               // the attributes of version
 	follows bool               // handles continue with newer versions; otherwise version does not change
-	serial  int64              // the snapshot with which version was compared last
+	serial  int64              // the snapshot that version was compared with last
 	current bool               // in that snapshot the file's name shows exactly version
 }
 

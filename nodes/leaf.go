@@ -73,7 +73,7 @@ func (d *SessionDir) removePending(name string) bool {
 // renameNoReplace is RENAME_NOREPLACE of renameat2(2): it fails if the name exists.
 const renameNoReplace = 1
 
-// leafHidden is the time for which leaf does not exist after it was removed: long enough for a tool
+// leafHidden is how long leaf does not exist after it was removed: long enough for a tool
 // that removes a link before it makes the new one.
 const leafHidden = time.Second
 

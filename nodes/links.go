@@ -127,13 +127,13 @@ type LinksDir struct {
 	scannedAt atomic.Int64
 }
 
-// scanLife is the time for which a scan of all sessions serves the lookups after a listing. Each
+// scanLife is how long a scan of all sessions serves the lookups after a listing. Each
 // link is looked up several times when its directory is listed, and a scan of ten thousand
 // directories takes a tenth of a second.
 const scanLife = time.Second
 
 // LinksName is a directory of links as a name. refusalName is its name in last-error for failed
-// lookups, "" for a directory whose failed lookups are not recorded.
+// lookups, "" if these are not recorded.
 func LinksName(name string, dir layout.LinkDirectory, refusalName string) Name {
 	return Name{
 		Name: name,

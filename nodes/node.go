@@ -31,12 +31,12 @@ type Dir interface {
 	List(context.Context, *sessioncore.Snapshot) ([]Item, error)
 	// Find finds the child of an item of List, perhaps of an older snapshot, or of Named.
 	Find(context.Context, *sessioncore.Snapshot, Item) (Child, error)
-	// Noted returns the directory's name in last-error for failed lookups; "" for a directory whose
-	// failed lookups are not recorded.
+	// Noted returns the directory's name in last-error for failed lookups; "" if these are not
+	// recorded.
 	Noted() string
 }
 
-// LinkDir is a directory in which programs replace a link. Other directories refuse changes.
+// LinkDir is a directory with a link that programs replace. Other directories refuse changes.
 type LinkDir interface {
 	Dir
 	// Symlink makes a link, which may wait to be renamed.
@@ -68,7 +68,7 @@ type Control interface {
 	Sync(context.Context) syscall.Errno
 	// Readable reports whether the file shows content other than the answers to lines.
 	Readable() bool
-	// Refused records in last-error the reason for which lines were refused, and returns the errno.
+	// Refused records in last-error the reason of a refusal of lines, and returns the errno.
 	Refused(error) syscall.Errno
 }
 
@@ -119,7 +119,7 @@ func IsRendered(n Node) bool {
 	return false
 }
 
-// Stability is the time for which an answer about a node holds.
+// Stability is how long an answer about a node holds.
 type Stability uint8
 
 const (

@@ -142,7 +142,7 @@ func (v *View) Lost(err error) {
 	_ = v.noteRefusal(outside, database, database, err, func() {})
 }
 
-// LeaveOut records in the root's last-error the reason for which an agent is left out.
+// LeaveOut records in the root's last-error why an agent is left out.
 func (v *View) LeaveOut(why string) {
 	v.noteLeftOut(layout.Sessions, why)
 	v.Log.Warn("an agent is left out", "why", why)
@@ -463,7 +463,7 @@ func isCopying(n Node) bool {
 	return isControl && f.copies && f.view().Fork != nil
 }
 
-// frozen returns the reason for which a node accepts no lines, or nil.
+// frozen returns the reason why a node accepts no lines, or nil.
 func frozen(n Node) error {
 	if isCopying(n) {
 		return nil
@@ -471,7 +471,7 @@ func frozen(n Node) error {
 	return n.Base().view.Frozen
 }
 
-// unchangeable returns the reason for which a node accepts no change, also in a read-only mount; nil if there
+// unchangeable returns the reason why a node accepts no change, also in a read-only mount; nil if there
 // is none.
 func unchangeable(n Node) error {
 	v := n.Base().view

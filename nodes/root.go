@@ -114,7 +114,7 @@ type View struct {
 	Archive *View
 	// Frozen is the reason against all changes (ErrArchived, ErrForeign, ErrForkable); nil if there is none.
 	Frozen error
-	// Family are the listings in which a parent is searched, in order.
+	// Family are the listings that are searched for a parent, in order.
 	Family listing.Listings
 	// Agents are the agents of a mount of several, each with a directory; none in other mounts.
 	Agents []ShownAgent
@@ -207,8 +207,8 @@ func AgentsName(all storage.Files, agents ...ShownAgent) Name {
 	}
 }
 
-// viewFor returns the View for a new session of an agent. "" stands for the first agent whose sessions can be
-// made here.
+// viewFor returns the View for a new session of an agent. "" stands for the first agent that sessions can be
+// made for.
 func (v *View) viewFor(agent string) (*View, error) {
 	if len(v.Agents) == 0 && agent == "" {
 		return v, v.Frozen

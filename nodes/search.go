@@ -95,7 +95,7 @@ func (h *hits) matcher() (search.Matcher, error) {
 	return search.ParseQuery(h.query)
 }
 
-// pathToRoot leads from entries/ and sessions/ to the directory to which the paths of hits are relative: from
+// pathToRoot leads from entries/ and sessions/ to the directory where the paths of hits begin: from
 // search/QUERY/sessions/ it is "../../..", and from by-file/a/b.go/sessions/ "../../../..".
 func (h *hits) pathToRoot() string {
 	if h.touched == "" {

@@ -27,7 +27,7 @@ type SessionDir struct {
 	// moved is the session's new directory, if it was moved; see retryIfMoved.
 	moved atomic.Pointer[SessionDir]
 
-	// leafBack is the time from which leaf exists after it was removed, in nanoseconds since 1970.
+	// leafBack is the time when leaf exists again after it was removed, in nanoseconds since 1970.
 	leafBack atomic.Int64
 	mu       sync.Mutex        // guards pending
 	pending  map[string]string // targets of links that wait to be renamed to leaf
@@ -305,8 +305,8 @@ func (d *SessionDir) subagents() report.Subagents {
 	return report.SubagentsOf(d.view.Sessions.Storage(), d.session.Name())
 }
 
-// renderUsage makes usage.json, with the costs of subagents, and without those of the session from
-// which this one was forked.
+// renderUsage makes usage.json, with the costs of subagents, and without the costs of the session that
+// this one is a fork of.
 func (d *SessionDir) renderUsage(
 	ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry,
 ) (*document.Document, error) {
@@ -343,13 +343,13 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// parent finds the session from which this one was forked.
+// parent finds the session that this one is a fork of.
 func (d *SessionDir) parent(ctx context.Context) (listing.ListedSession, error) {
 	return d.view.Family.Parent(ctx, d.member())
 }
 
-// parentTarget finds the target of parent. The link has the owner and the times of its own session,
-// whose header names the parent.
+// parentTarget finds the target of parent. The link has the owner and the times of its own session, as
+// the header of that names the parent.
 func (d *SessionDir) parentTarget(ctx context.Context) (target, error) {
 	parent, err := d.parent(ctx)
 	if err != nil {
