@@ -37,7 +37,7 @@ var imports = map[string][]string{
 		"github.com/hanwen/go-fuse/v2/fuse",
 		"sessionfs/blobfs", "sessionfs/mountopts", "sessionfs/nodes", "sessionfs/nodes/kernel", "sessionfs/nodes/nfs", "sessionfs/nodes/layout",
 		"sessionfs/sessioncore", "sessionfs/sessioncore/budget", "sessionfs/sessioncore/clients", "sessionfs/sessioncore/forks",
-		"sessionfs/sessioncore/history", "sessionfs/sessioncore/history/promptdb", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/report",
+		"sessionfs/sessioncore/history", "sessionfs/sessioncore/history/promptdb", "sessionfs/sessioncore/ledger", "sessionfs/sessioncore/listing", "sessionfs/sessioncore/report",
 		"sessionfs/sessioncore/storage", "sessionfs/sessioncore/agents", "sessionfs/sessioncore/agents/all",
 		"sessionfs/sessioncore/storage/dir", "sessionfs/sessioncore/storage/gzip",
 		"sessionfs/sessioncore/storage/postgres", "sessionfs/sessioncore/secrets",
