@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"hash/fnv"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,13 +37,27 @@ type Book struct {
 	maker string
 
 	mu       sync.Mutex // guards the fields below
-	sessions map[fileKey]keptSession
+	sessions map[sessionKey]keptSession
 	saved    int64 // bytes of the file on disk
 	unsaved  int64 // bytes of the sessions whose charges that lacks
 }
 
-// fileKey names a session's file while it is there.
-type fileKey struct{ device, inode uint64 }
+// sessionKey names a session while its file is there. A file may have several, such as those of subagents.
+type sessionKey struct {
+	device, inode uint64 // of the file
+	name          uint64 // a hash of the session's name
+}
+
+// keyOf returns the key of a session with a name in a file with a token.
+func keyOf(name string, of storage.Token) sessionKey {
+	hash := fnv.New64a()
+	_, _ = io.WriteString(hash, name)
+	return sessionKey{
+		device: of.Device,
+		inode:  of.Inode,
+		name:   hash.Sum64(),
+	}
+}
 
 // keptSession has the charges of a session.
 type keptSession struct {
@@ -56,7 +72,7 @@ func Open(path, maker string) *Book {
 	b := &Book{
 		path:     path,
 		maker:    maker,
-		sessions: map[fileKey]keptSession{},
+		sessions: map[sessionKey]keptSession{},
 	}
 	text, err := readOwn(path)
 	if err != nil {
@@ -90,9 +106,10 @@ func readOwn(path string) ([]byte, error) {
 // addRow adds a row of the file, unless nobody has asked for it for long.
 func (b *Book) addRow(text []byte) {
 	d := decoder{text: text}
-	of := fileKey{
+	of := sessionKey{
 		device: d.uvarint(),
 		inode:  d.uvarint(),
+		name:   d.uvarint(),
 	}
 	kept := keptSession{
 		modified: d.varint(),
@@ -105,13 +122,16 @@ func (b *Book) addRow(text []byte) {
 	}
 }
 
-// Charge gives a ledger the charges of a session, as its own Charge does. Where the file has them for the state
-// that a token names, which was taken before the session was opened, the session is not read.
-func (b *Book) Charge(ctx context.Context, of storage.Token, session agents.Charging, to agents.Ledger) (isWhole bool, err error) {
+// Charge gives a ledger the charges of a session with a name, which no other session in its file has, as the
+// session's own Charge does. Where the book has them for the state that a token names, which was taken before
+// the session was opened, the session is not read.
+func (b *Book) Charge(
+	ctx context.Context, name string, of storage.Token, session agents.Charging, to agents.Ledger,
+) (isWhole bool, err error) {
 	if b == nil {
 		return session.Charge(ctx, to)
 	}
-	isKnown := b.replay(of, to)
+	isKnown := b.replay(name, of, to)
 	if isKnown {
 		return true, nil
 	}
@@ -121,14 +141,14 @@ func (b *Book) Charge(ctx context.Context, of storage.Token, session agents.Char
 	isFile := of.Device != 0 // not a row of a database, or a file in an archive
 	isLasting := isFile && !of.Racy(readAt.UnixNano())
 	if err == nil && isWhole && isLasting && !r.hasMoney {
-		b.keep(of, r.text)
+		b.keep(name, of, r.text)
 	}
 	return isWhole, err
 }
 
-// replay gives a ledger the charges in the file for a token, and reports whether there are any.
-func (b *Book) replay(of storage.Token, to agents.Ledger) (isKnown bool) {
-	charges, isKnown := b.find(of)
+// replay gives a ledger the charges of a session in the state of a token, and reports whether the book has them.
+func (b *Book) replay(name string, of storage.Token, to agents.Ledger) (isKnown bool) {
+	charges, isKnown := b.find(name, of)
 	if !isKnown {
 		return false
 	}
@@ -145,11 +165,11 @@ func (b *Book) replay(of storage.Token, to agents.Ledger) (isKnown bool) {
 	return true
 }
 
-// find returns the charges for a token, and notes that they are in use.
-func (b *Book) find(of storage.Token) (charges []byte, isKnown bool) {
+// find returns the charges of a session in the state of a token, and notes that they are in use.
+func (b *Book) find(name string, of storage.Token) (charges []byte, isKnown bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := fileKey{device: of.Device, inode: of.Inode}
+	at := keyOf(name, of)
 	known, isThere := b.sessions[at]
 	if !isThere || known.modified != of.Modified || known.changed != of.Changed {
 		return nil, false
@@ -159,11 +179,11 @@ func (b *Book) find(of storage.Token) (charges []byte, isKnown bool) {
 	return known.charges, true
 }
 
-// keep keeps charges for a token.
-func (b *Book) keep(of storage.Token, charges []byte) {
+// keep keeps the charges of a session in the state of a token.
+func (b *Book) keep(name string, of storage.Token, charges []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sessions[fileKey{device: of.Device, inode: of.Inode}] = keptSession{
+	b.sessions[keyOf(name, of)] = keptSession{
 		modified: of.Modified,
 		changed:  of.Changed,
 		used:     today(),
@@ -261,6 +281,7 @@ func (b *Book) write(out *bufio.Writer) (size int64) {
 	for of, kept := range b.sessions {
 		text = binary.AppendUvarint(text[:0], of.device)
 		text = binary.AppendUvarint(text, of.inode)
+		text = binary.AppendUvarint(text, of.name)
 		text = binary.AppendVarint(text, kept.modified)
 		text = binary.AppendVarint(text, kept.changed)
 		text = binary.AppendVarint(text, kept.used)

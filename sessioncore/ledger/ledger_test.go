@@ -90,8 +90,13 @@ func oldToken(inode uint64) storage.Token {
 
 // bill returns the charges of a session through a file.
 func bill(t *testing.T, b *Book, token storage.Token, s *session) []agents.Charge {
+	return billNamed(t, b, "s", token, s)
+}
+
+// billNamed is bill for a session with a name.
+func billNamed(t *testing.T, b *Book, name string, token storage.Token, s *session) []agents.Charge {
 	found := collector{{ID: "of an earlier try"}}
-	isWhole, err := b.Charge(t.Context(), token, s, &found)
+	isWhole, err := b.Charge(t.Context(), name, token, s, &found)
 	require.NoError(t, err)
 	require.Equal(t, !s.isText, isWhole)
 	return found
@@ -175,7 +180,7 @@ func TestNotKept(t *testing.T) {
 	t.Run("error", func(t *testing.T) {
 		b := Open(pathOf(t), "maker")
 		s := &session{charges: one, err: errors.New("read error")}
-		_, err := b.Charge(t.Context(), oldToken(1), s, &collector{})
+		_, err := b.Charge(t.Context(), "s", oldToken(1), s, &collector{})
 		require.ErrorIs(t, err, s.err)
 		require.Empty(t, b.sessions)
 	})
@@ -319,4 +324,22 @@ func TestSave(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Less(t, info.Size(), int64(worthwhile))
+}
+
+// TestSeveralInFile: the sessions in one file, which has one token, have charges of their own.
+func TestSeveralInFile(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 3))
+	path := pathOf(t)
+	own := session{charges: randomCharges(rng, 5)}
+	subagents := session{charges: randomCharges(rng, 7)}
+	for range 2 {
+		b := Open(path, "maker")
+		for range 2 {
+			require.Equal(t, own.charges, billNamed(t, b, "own", oldToken(1), &own))
+			require.Equal(t, subagents.charges, billNamed(t, b, "agent-1", oldToken(1), &subagents))
+		}
+		require.NoError(t, b.Save())
+	}
+	require.Equal(t, 1, own.reads)
+	require.Equal(t, 1, subagents.reads)
 }

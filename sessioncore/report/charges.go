@@ -25,7 +25,7 @@ func (c *Costs) chargesOf(
 		return costs, false, nil
 	}
 	var of charges
-	isWhole, err = c.kept.Charge(ctx, info.Stat.Token, charging, &of)
+	isWhole, err = c.kept.Charge(ctx, info.BaseName(), info.Stat.Token, charging, &of)
 	if err != nil || !isWhole {
 		return costs, false, err
 	}
