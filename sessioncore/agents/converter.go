@@ -61,6 +61,8 @@ type Brief interface {
 	// FirstRecord returns the first record. It has the facts of the session's header, but for the title
 	// and the parent.
 	FirstRecord() []byte
+	// About returns the facts about the session that its records do not have.
+	About() About
 	// State returns the state of the session. The size is a guess, as the others are needed for it.
 	State() storage.Stat
 }

@@ -314,9 +314,9 @@ func (o *object) Header() (text []byte, st storage.Stat, err error) {
 	if !ok {
 		return nil, st, nil
 	}
-	about, err := o.files.format.About(o.name, brief, 0, false)
-	if err != nil || about.Title == "" { // the records tell the title
-		return nil, st, err
+	about := brief.About()
+	if about.Title == "" { // the records tell the title
+		return nil, st, nil
 	}
 	st, err = o.files.converted(o.name, func() (storage.Stat, error) {
 		return brief.State(), nil

@@ -28,8 +28,12 @@ func (s Shown) bill() Shown {
 // name.
 const idSize, sessionEnding = 36, ".jsonl"
 
-// has reports whether an existing name is shown.
+// has reports whether an existing name is shown. Composed files have no others.
 func (s Shown) has(name string, kind storage.Kind) bool {
+	_, isComposed := s.Files.(Composed)
+	if isComposed {
+		return true
+	}
 	dir, below, isBelow := strings.Cut(name, "/")
 	base, _, isDeep := strings.Cut(below, "/")
 	switch {
@@ -44,7 +48,7 @@ func (s Shown) has(name string, kind storage.Kind) bool {
 
 // isBeside reports whether a directory lies beside a session of its name.
 func (s Shown) isBeside(dir string) bool {
-	st, err := s.bill().Files.Stat(dir + sessionEnding) // which needs no size
+	st, err := s.Files.Stat(dir + sessionEnding)
 	return err == nil && st.Kind == storage.KindFile && s.Format.IsSession(dir+sessionEnding)
 }
 
@@ -52,6 +56,10 @@ func (s Shown) isBeside(dir string) bool {
 func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error {
 	if dir != "" && !s.has(dir, storage.KindDir) {
 		return Missing(dir)
+	}
+	_, isComposed := s.Files.(Composed)
+	if isComposed {
+		return s.Files.List(dir, only, f)
 	}
 	var others []string
 	stopped := false

@@ -204,12 +204,43 @@ var uuidHyphens = []int{8, 13, 18, 23}
 const firstBatch = 64
 
 // NewestFirst returns all sessions, the latest modified first. It reads them in batches, as the
-// caller goes on. The caller must not use l meanwhile.
+// caller goes on; of a brief listing, of sessions with a title only the headers. The caller must not use l meanwhile.
 func (l *Listing) NewestFirst(ctx context.Context) iter.Seq2[*Info, error] {
-	return l.inBatches(ctx, func(batch []timedFile) ([]*Info, error) {
-		err := l.readPrefixes(ctx, staleIn(batch))
-		return listedIn(batch), err
+	return l.inBatches(ctx, func(batch []timedFile) (infos []*Info, err error) {
+		if l.isBrief {
+			infos, err = l.readBriefly(ctx, staleIn(batch), l.readHeader)
+		} else {
+			err = l.readPrefixes(ctx, staleIn(batch))
+		}
+		return append(infos, listedIn(batch)...), err
 	})
+}
+
+// readHeader reads the header of a session of which nothing is known, or returns nil if that has no title
+// to show, or if more must be read for it.
+func (l *Listing) readHeader(f *sessionFile) *Info {
+	if f.info != nil {
+		return nil
+	}
+	obj, err := l.store.Storage().Open(f.name)
+	if err != nil {
+		return nil
+	}
+	defer obj.Close()
+	headed, ok := obj.(sessioncore.Headed)
+	if !ok {
+		return nil
+	}
+	text, st, err := headed.Header()
+	if err != nil {
+		return nil
+	}
+	info := parseInfo(text[:min(prefixSize, len(text))])
+	if info == nil || displayText(info.Title, 1) == "" {
+		return nil
+	}
+	l.complete(info, f, st)
+	return info
 }
 
 // inBatches yields the sessions that read returns for batches of files, the latest modified first. A session

@@ -14,8 +14,12 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// maxAtOnce is how many sessions are read at once. Large ones are read by several goroutines each.
-const maxAtOnce = 4
+const (
+	// maxAtOnce is how many sessions are read at once. Large ones are read by several goroutines each.
+	maxAtOnce = 4
+	// announced is how many sessions are announced at once. Those of a database are read in one transaction then.
+	announced = 32
+)
 
 // cache keeps facts T of sessions, made of the F that read finds in a session, by the names of
 // their files. Facts beyond most bytes are not kept, and made each time. A cache is safe for
@@ -54,8 +58,14 @@ func (c *cache[F, T]) each(
 	}
 	defer c.mu.Unlock()
 	done := 0
+	ahead := 0     // number of sessions that were announced
+	at := int64(0) // a time before they were read
 	for batch := range slices.Chunk(sessions, c.batch) {
-		at := time.Now().UnixNano()
+		if done >= ahead {
+			at = time.Now().UnixNano()
+			ahead = min(done+announced, len(sessions))
+			c.readAhead(sessions[done:ahead])
+		}
 		changed, err := c.readChanged(ctx, batch)
 		if err != nil {
 			return err
@@ -102,6 +112,20 @@ func (c *cache[F, T]) readChanged(ctx context.Context, sessions []*listing.Info)
 		err = ctx.Err()
 	}
 	return all, err
+}
+
+// readAhead announces the sessions without facts to the storage. An error here recurs when they are read.
+func (c *cache[F, T]) readAhead(sessions []*listing.Info) {
+	var err error
+	defer storage.RecoverTo(&err)
+	var names []string
+	for _, info := range sessions {
+		_, isKnown := c.get(info)
+		if !isKnown {
+			names = append(names, info.Name())
+		}
+	}
+	c.store.Storage().ReadAhead(names)
 }
 
 // conversionBuffers recycles the memory for sessions that are read once.

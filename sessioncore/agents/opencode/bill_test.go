@@ -3,6 +3,8 @@ package opencode
 import (
 	"encoding/json"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,24 +95,6 @@ func TestBill(t *testing.T) {
 	require.NotContains(t, storagetest.Read(t, files, name), `"usage":{"input":5}`, "no client reports a bill in a result")
 }
 
-// TestBilledRows: the bill of a session whose answers have tokens needs no part of it.
-func TestBilledRows(t *testing.T) {
-	d := newDatabase(t, tables)
-	d.session("ses_1", "Herons", 9)
-	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
-	d.answer("ses_1", "msg_2", 1002, tokens, `{"type":"text","text":"Two herons"}`)
-	h, _ := d.billedHome()
-	name := "-srv-pond/ses_1.jsonl"
-	text := storagetest.Read(t, h.Bill(), name)
-	require.NotContains(t, text, "herons")
-	require.Contains(t, text, `"input":7`)
-	require.Empty(t, h.sizes, "the size of a text is another one")
-	require.Contains(t, storagetest.Read(t, h, name), "Two herons")
-	d.answer("ses_1", "msg_3", 1003, `"modelID":"fake-1"`, `{"type":"text","text":"None"}`)
-	d.session("ses_1", "Herons", 10)
-	require.Contains(t, storagetest.Read(t, h.Bill(), name), "Count the herons", "as it may have been a command")
-}
-
 // TestCopies: a fork's copies of answers are shown, and are no answers of its bill.
 func TestCopies(t *testing.T) {
 	d := newDatabase(t, tables)
@@ -137,7 +121,7 @@ func (l *ledger) Charge(of *agents.Charge) {
 	*l = append(*l, fmt.Sprint(of.ID, " ", of.Usage.Total, " ", string(of.Cost)))
 }
 
-// TestCharge: the rows alone tell the charges of a session, with the tokens of summaries, until an answer has no tokens.
+// TestCharge: the rows alone tell the charges of a session, with the tokens of summaries.
 func TestCharge(t *testing.T) {
 	d := newDatabase(t, tables)
 	d.session("ses_1", "Herons", 9)
@@ -161,13 +145,108 @@ func TestCharge(t *testing.T) {
 	got, isWhole = charge(files.Facts())
 	require.True(t, isWhole)
 	require.Equal(t, want, got)
-	_, isWhole = charge(h)
-	require.False(t, isWhole, "a text that is shown is whole")
+	require.Empty(t, h.sizes, "no text is made")
 	d.answer("ses_1", "msg_4", 1004, `"modelID":"fake-1"`, `{"type":"text","text":"None"}`)
 	d.session("ses_1", "Herons", 10)
-	_, isWhole = charge(h.Bill())
-	require.False(t, isWhole)
-	got, isWhole = charge(files.Facts())
-	require.True(t, isWhole, "by its text")
+	got, isWhole = charge(h.Bill())
+	require.True(t, isWhole)
 	require.Equal(t, append(want, "msg_4 0 "), got)
+	require.Empty(t, h.sizes)
+}
+
+// unlisted is a home without a form for a bill.
+type unlisted struct{ storage.Files }
+
+// TestRowsAsText: the charges that rows tell, of sessions read one by one and ahead, are those of the texts.
+func TestRowsAsText(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.insertSamples()
+	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
+	d.answer("ses_1", "msg_2", 1002, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
+	d.answer("ses_1", "msg_3", 1003, tokens, `{"type":"text","text":"Two herons"}`)
+	d.answer("ses_1", "msg_4", 1004, `"modelID":"fake-1"`, `{"type":"text","text":"None"}`)
+	d.answer("ses_1", "msg_5", 1005, `"modelID":"fake-1","cost":2`, `{"type":"tool","state":{"input":{"command":"ls"}}}`)
+	d.answer("ses_1", "msg_6", 1006, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
+	d.answer("ses_copy", "msg_c1", 900, `"modelID":"fake-1"`, `{"type":"text","text":"None"}`)
+	d.answer("ses_copy", "msg_c2", 901, tokens, `{"type":"text","text":"Two herons"}`)
+	d.answer("ses_copy", "msg_c3", 1001, tokens, `{"type":"text","text":"Three herons"}`)
+	d.message("ses_command", "msg_d1", 1001, "user", "x")
+	d.insert("part", map[string]any{"id": "prt_msg_d1", "message_id": "msg_d1", "session_id": "ses_command", "data": `{"type":"text","synthetic":true,"text":"` + executed + `"}`})
+	d.answer("ses_command", "msg_d2", 1002, `"modelID":"fake-1"`, `{"type":"tool","state":{"status":"completed","input":{"command":"ls"}}}`)
+	d.answer("ses_handed", "msg_h1", 1001, `"modelID":"fake-1"`, `{"type":"text","text":"Two","metadata":{"handedOver":{"id":"aa","timestamp":"2026-01-01T00:00:00.000Z"}}}`)
+	d.answer("ses_old", "msg_o1", 1001, tokens[:len(tokens)-1]+`}`, `{"type":"text"}`)
+	d.insert("message", map[string]any{"id": "msg_o2", "session_id": "ses_old", "time_created": 1002, "data": `{"role":"assistant"`})
+	removed := func(session, members string) {
+		info := fmt.Sprintf(`{"info":{"id":"msg_%s","role":"assistant","time":{"created":1003},%s}}`, session, members)
+		d.insert("event", map[string]any{"aggregate_id": session, "seq": 1, "type": "message.updated.1", "data": info})
+		d.insert("event", map[string]any{"aggregate_id": session, "seq": 2, "type": "message.removed.1", "data": `{"messageID":"msg_` + session + `"}`})
+	}
+	d.answer("ses_undone", "msg_u1", 1002, tokens, `{"type":"text","text":"Two herons"}`)
+	removed("ses_undone", tokens)
+	d.answer("ses_unused", "msg_v1", 1002, tokens, `{"type":"text","text":"Two herons"}`)
+	removed("ses_unused", `"modelID":"fake-1"`)
+	for _, id := range []string{"ses_1", "ses_copy", "ses_command", "ses_handed", "ses_old", "ses_undone", "ses_unused"} {
+		d.session(id, "Herons", 9)
+	}
+	charge := func(files storage.Files, name string) (got ledger, isWhole bool) {
+		obj, err := files.Open(name)
+		require.NoError(t, err)
+		defer obj.Close()
+		isWhole, err = obj.(agents.Charging).Charge(t.Context(), &got)
+		require.NoError(t, err)
+		return got, isWhole
+	}
+	h, rows := d.billedHome()
+	texts := agents.NewFiles(unlisted{h}, h, nil, t.TempDir()).Facts()
+	facts := rows.Facts()
+	names := d.Sessions("")
+	partial := map[string]bool{}
+	for range 2 {
+		for _, name := range names {
+			want, isWhole := charge(texts, name)
+			require.True(t, isWhole, name)
+			got, isWhole := charge(facts, name)
+			require.True(t, isWhole, name)
+			require.Equal(t, want, got, name)
+			_, isOfRows := charge(h.Bill(), name)
+			partial[path.Base(name)] = !isOfRows
+		}
+		facts.ReadAhead(append(slices.Clone(names), "-srv-pond/ses_none.jsonl"))
+	}
+	for id, isPartial := range map[string]bool{"1": false, "copy": false, "command": true, "handed": true, "old": false, "undone": false, "unused": true} {
+		require.Equal(t, isPartial, partial["ses_"+id+ending], id)
+	}
+}
+
+// TestReadAhead: charges that were read ahead are given once, and are those of the state in which the session is opened.
+func TestReadAhead(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.answer("ses_1", "msg_1", 1001, tokens, `{"type":"text","text":"Two herons"}`)
+	d.session("ses_1", "Herons", 9)
+	h, _ := d.billedHome()
+	name := "-srv-pond/ses_1.jsonl"
+	_, err := h.sessions()
+	require.NoError(t, err)
+	b := h.Bill().(*bill)
+	b.ReadAhead([]string{name, "-srv-pond/ses_none.jsonl"})
+	require.Len(t, b.ahead, 1)
+	answers := func() int {
+		obj, err := b.Open(name)
+		require.NoError(t, err)
+		defer obj.Close()
+		var got ledger
+		isWhole, err := obj.(agents.Charging).Charge(t.Context(), &got)
+		require.NoError(t, err)
+		require.True(t, isWhole)
+		return len(got)
+	}
+	require.Equal(t, 1, answers())
+	require.Empty(t, b.ahead)
+	require.Equal(t, 1, answers())
+	b.ReadAhead([]string{name})
+	d.answer("ses_1", "msg_2", 1002, tokens, `{"type":"text","text":"Three herons"}`)
+	d.session("ses_1", "Herons", 10)
+	_, err = h.sessions()
+	require.NoError(t, err)
+	require.Equal(t, 2, answers())
 }

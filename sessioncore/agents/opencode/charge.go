@@ -1,9 +1,10 @@
 package opencode
 
 import (
-	"context"
+	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -15,52 +16,38 @@ import (
 // This file makes the charges of a session straight from the rows of its messages. They are those that the
 // converter makes of its text.
 
-var _ agents.Charging = (*object)(nil)
-
-// Charge implements agents.Charging. A session in whose messages an answer has no tokens, or has facts that no
-// client writes, is told by its text alone.
-func (o *object) Charge(ctx context.Context, to agents.Ledger) (isWhole bool, err error) {
-	if o.kind != billedText || !o.session.tells() {
-		return false, nil
-	}
-	memory := memories.Get().(*rowMemory)
-	defer memory.release()
-	b := &rowBill{provider: o.home.name, memory: memory}
-	err = o.session.database.Read(ctx, func(conn *sqlite.Conn) error { return b.read(conn, o.session) })
-	if err != nil || b.isPartial {
-		return false, err
-	}
-	slices.SortFunc(b.answers, func(x, y *rowAnswer) int {
-		return byTime(x.messageLine, y.messageLine)
-	})
-	to.Begin()
-	b.addSummaries()
-	for _, a := range b.answers {
-		to.Charge(&a.charge)
-	}
-	return true, nil
+// billedMessage is a message as a bill needs it.
+type billedMessage struct {
+	kind     billedKind
+	created  int64 // of the row, in ms
+	hasUsage bool
+	charge   agents.Charge // of an answer; of others the id, and of a summary the tokens too
 }
 
-// rowAnswer is a message with an answer or a summary.
-type rowAnswer struct {
-	*messageLine
-	isSummary bool
-	charge    agents.Charge // of a summary the tokens alone
-}
+// billedKind is the kind of a message for a bill.
+type billedKind uint8
 
-// rowBill makes the charges of a session.
+const (
+	billedPrompt billedKind = iota
+	billedAnswer
+	billedSummary
+)
+
+// rowBill makes the charges of a session, known in an earlier state.
 type rowBill struct {
-	provider  string
-	created   int64 // of the session, in ms: what is older is a copy
-	memory    *rowMemory
-	answers   []*rowAnswer
-	isPartial bool // only the text tells the charges
+	session  *session
+	provider string
+	created  int64 // of the session, in ms: what is older is a copy
+	memory   *rowMemory
+	messages []billedMessage // in their order
+	// hasRemoved says that some of them were removed, so that their parts are gone.
+	hasRemoved bool
+	isPartial  bool // only the text tells the charges
 }
 
-// read reads the answers of a session, known in an earlier state.
-func (b *rowBill) read(conn *sqlite.Conn, s *session) error {
-	b.answers = nil
-	b.memory.data = b.memory.data[:0]
+// read reads the messages. Where rows are damaged, the bill is partial.
+func (b *rowBill) read(conn *sqlite.Conn) error {
+	s := b.session
 	now, err := s.in(conn)
 	if err != nil {
 		return err
@@ -70,75 +57,205 @@ func (b *rowBill) read(conn *sqlite.Conn, s *session) error {
 	if b.isPartial {
 		return nil
 	}
-	b.isPartial, err = now.tables.hasRemoved(conn, s.id)
-	switch {
-	case sqlite.IsDamage(err):
+	b.created = max(0, now.created)
+	err = b.readMessages(conn, now.tables)
+	if err == nil && !b.isPartial {
+		slices.SortFunc(b.messages, compareBilled)
+		err = b.checkUnused(conn)
+	}
+	if sqlite.IsDamage(err) {
 		b.isPartial = true
 		return nil
-	case err != nil || b.isPartial:
-		return err
 	}
-	b.created = max(0, now.created)
-	isDamaged, err := eachMessage(conn, s.id, func(m *messageLine, row *sqlite3.Stmt) {
-		b.isPartial = b.isPartial || !b.add(m, row.ColumnRawText(2))
-	})
-	b.isPartial = b.isPartial || isDamaged
 	return err
 }
 
-// latest is a time after all clients, in ms.
-const latest = 1 << 45
-
-// add adds a message, of which text is the JSON. It reports whether that tells its charge.
-func (b *rowBill) add(m *messageLine, text []byte) (isWhole bool) {
-	of := membersIn(text)
-	role := of[billedRole]
-	if !role.IsString() || role.Is("user") {
-		return true
+// compareBilled orders messages as byTime does.
+func compareBilled(x, y billedMessage) int {
+	order := cmp.Compare(x.created, y.created)
+	if order == 0 {
+		order = strings.Compare(x.charge.ID, y.charge.ID)
 	}
-	at := agents.Count(of[billedTime].Member("created"))
-	usage := usageOf(of[billedTokens])
-	model := of[billedModel]
-	a := &rowAnswer{messageLine: m, isSummary: of[billedSummary].Truthy()}
-	switch {
-	case usage == (agents.Usage{}): // its parts tell whether it is a copy
-		return false
-	case at < b.created:
-		return true
-	case at <= 0 || at > latest || !a.isSummary && (!model.IsString() || len(model) > maxModel):
-		return false
-	}
-	a.charge = agents.Charge{ID: m.id, At: at, Provider: b.provider, Usage: usage}
-	if !a.isSummary {
-		a.charge.Model = b.memory.clone(model)
-		a.charge.Cost = b.memory.clone(costMember(of[billedCost]))
-	}
-	b.answers = append(b.answers, a)
-	return true
+	return order
 }
 
-// maxModel bounds the name of a model, in bytes. The text shortens a much longer one.
-const maxModel = 1 << 10
+// readMessages reads the messages, and those that were removed, in no order.
+func (b *rowBill) readMessages(conn *sqlite.Conn, tables *schema) error {
+	hasRemoved, err := tables.hasRemoved(conn, b.session.id)
+	if err != nil {
+		return err
+	}
+	b.hasRemoved = hasRemoved
+	known := map[string]*messageLine{}
+	b.messages = make([]billedMessage, 0, fewMessages)
+	isDamaged, err := eachMessage(conn, b.session.id, func(id string, created int64, data []byte) {
+		b.add(id, created, data)
+		if hasRemoved {
+			known[id] = &messageLine{id: id, created: created}
+		}
+	})
+	if isDamaged {
+		b.isPartial = true
+	}
+	if err != nil || !hasRemoved {
+		return err
+	}
+	err = addRemoved(conn, b.session.id, withoutParts, known)
+	for _, m := range known {
+		if m.isRemoved {
+			b.add(m.id, m.created, m.info)
+		}
+	}
+	return err
+}
+
+// checkUnused looks at the answers without tokens. Their parts may tell that only the text has their charges: one that
+// was handed over has another id and time, and a command that the person ran is no answer.
+func (b *rowBill) checkUnused(conn *sqlite.Conn) error {
+	prompt := ""
+	for i := range b.messages {
+		m := &b.messages[i]
+		if m.kind == billedPrompt {
+			prompt = m.charge.ID
+		}
+		if m.kind != billedAnswer || m.hasUsage {
+			continue
+		}
+		parts, err := b.partsOf(conn, m.charge.ID)
+		if err != nil {
+			return err
+		}
+		asked, err := b.partsOf(conn, prompt)
+		if err != nil {
+			return err
+		}
+		mayBeCommand := agents.HasAny(parts, `"command"`) && agents.HasAny(asked, `"synthetic"`)
+		if b.hasRemoved || mayBeCommand || agents.HasAny(parts, `"`+agents.EntryKey+`"`) {
+			b.isPartial = true
+			return nil
+		}
+	}
+	return nil
+}
+
+// partsOf returns the data of the parts of a message, one behind the other.
+func (b *rowBill) partsOf(conn *sqlite.Conn, message string) (all []byte, err error) {
+	const parts = "SELECT data FROM part WHERE session_id = ?1 AND message_id = ?2"
+	err = conn.EachRow(parts, []string{b.session.id, message}, func(row *sqlite3.Stmt) error {
+		all = append(all, row.ColumnRawText(0)...)
+		return nil
+	})
+	return all, err
+}
+
+// charge gives a ledger the charges, once.
+func (b *rowBill) charge(to agents.Ledger) {
+	to.Begin()
+	b.addSummaries()
+	for i := range b.messages {
+		m := &b.messages[i]
+		if b.isCharged(m) {
+			to.Charge(&m.charge)
+		}
+	}
+}
+
+// isCharged reports whether a message is an answer, and no copy.
+func (b *rowBill) isCharged(m *billedMessage) bool {
+	return m.kind == billedAnswer && m.charge.At >= b.created
+}
 
 // addSummaries adds the tokens of summaries to the answers before them, or else to the first one.
 func (b *rowBill) addSummaries() {
 	var first agents.Usage
-	var last *rowAnswer
-	b.answers = slices.DeleteFunc(b.answers, func(a *rowAnswer) bool {
+	var last *billedMessage
+	for i := range b.messages {
+		m := &b.messages[i]
 		switch {
-		case !a.isSummary && last == nil:
-			a.charge.Usage = a.charge.Usage.Plus(first)
-			last = a
-		case !a.isSummary:
-			last = a
+		case b.isCharged(m):
+			if last == nil {
+				m.charge.Usage = m.charge.Usage.Plus(first)
+			}
+			last = m
+		case m.kind != billedSummary:
 		case last == nil:
-			first = first.Plus(a.charge.Usage)
+			first = first.Plus(m.charge.Usage)
 		default:
-			last.charge.Usage = last.charge.Usage.Plus(a.charge.Usage)
+			last.charge.Usage = last.charge.Usage.Plus(m.charge.Usage)
 		}
-		return a.isSummary
-	})
+	}
 }
+
+// billedMembers are the members of a message that a bill needs.
+type billedMembers struct{ role, tokens, time, model, cost, summary rawjson.Value }
+
+// membersIn returns the members of a message's JSON that a bill needs.
+func membersIn(text []byte) (of billedMembers) {
+	for member := range agents.ObjectIn(text).EachMember {
+		switch string(member.Key) {
+		case `"role"`:
+			of.role = member.Value
+		case `"tokens"`:
+			of.tokens = member.Value
+		case `"time"`:
+			of.time = member.Value
+		case `"modelID"`:
+			of.model = member.Value
+		case `"cost"`:
+			of.cost = member.Value
+		case `"summary"`:
+			of.summary = member.Value
+		}
+	}
+	return of
+}
+
+// fewMessages is the number of messages of a short session.
+const fewMessages = 16
+
+// latest is a time after all clients, in ms.
+const latest = 1 << 45
+
+// add adds a message with its data. If that cannot tell its charge, the bill is partial.
+func (b *rowBill) add(id string, created int64, data []byte) {
+	of := membersIn(data)
+	m := billedMessage{created: created, charge: agents.Charge{ID: id}}
+	switch {
+	case !of.role.IsString():
+		return
+	case of.role.Is("user"):
+		b.messages = append(b.messages, m)
+		return
+	}
+	at := agents.Count(of.time.Member("created"))
+	usage := usageOf(of.tokens)
+	m.hasUsage = usage != agents.Usage{}
+	if m.hasUsage && at < b.created {
+		return // a copy
+	}
+	if at <= 0 || at > latest {
+		b.isPartial = true
+		return
+	}
+	m.charge.At = at
+	m.charge.Usage = usage
+	m.kind = billedSummary
+	if !of.summary.Truthy() {
+		isNamed := of.model.IsString() && len(of.model) <= maxModel
+		if !isNamed {
+			b.isPartial = true
+			return
+		}
+		m.kind = billedAnswer
+		m.charge.Provider = b.provider
+		m.charge.Model = b.memory.clone(of.model)
+		m.charge.Cost = b.memory.clone(costMember(of.cost))
+	}
+	b.messages = append(b.messages, m)
+}
+
+// maxModel bounds the name of a model, in bytes. The text shortens a much longer one.
+const maxModel = 1 << 10
 
 // costMember returns the member with a recorded cost, nil for none: 0 is of a subscription, or of a model without
 // a price.

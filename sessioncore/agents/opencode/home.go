@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -89,18 +87,33 @@ const nanoseconds = 1_000_000
 // list is all sessions at one moment.
 type list struct {
 	sessions map[string]*session
+	ids      []string            // theirs, as they were read: nearly in order, which sort makes use of
 	top      map[string][]string // sessions of no other session, by the names of their directories
 	dirs     map[string]string   // the names of their directories, by session
 	below    map[string][]string // sessions of subagents, by the session that called each
+
+	byDirectory func() map[string][]*session // all sessions, by their working directories; made at its first call
+
+	mu      sync.Mutex       // guards changes
+	changes map[string]int64 // see changeOf; by directory
 }
 
 func newList() *list {
-	return &list{
+	l := &list{
 		sessions: map[string]*session{},
 		top:      map[string][]string{},
 		dirs:     map[string]string{},
 		below:    map[string][]string{},
+		changes:  map[string]int64{},
 	}
+	l.byDirectory = sync.OnceValue(func() map[string][]*session {
+		sessions := map[string][]*session{}
+		for _, s := range l.sessions {
+			sessions[s.directory] = append(sessions[s.directory], s)
+		}
+		return sessions
+	})
+	return l
 }
 
 func newHome(source agents.Source, name, database string) *home {
@@ -169,17 +182,20 @@ func (h *home) sessions() (*list, error) {
 	return l, nil
 }
 
-// add adds a session unless it is known.
+// add adds a session unless it is known, or its id is no name.
 func (l *list) add(s *session) {
-	if l.sessions[s.id] == nil && storage.CheckName(s.id) == nil && strings.HasPrefix(s.id, idPrefix) {
+	isName := storage.CheckName(s.id) == nil && !strings.Contains(s.id, "/")
+	if isName && l.sessions[s.id] == nil && strings.HasPrefix(s.id, idPrefix) {
 		l.sessions[s.id] = s
+		l.ids = append(l.ids, s.id)
 	}
 }
 
 // sort makes the names of directories. A subagent whose session is gone is a session of its own.
 func (l *list) sort() {
 	dirs := map[string]string{} // by working directory, of which many sessions have the same
-	for id, s := range l.sessions {
+	for _, id := range l.ids {
+		s := l.sessions[id]
 		if l.isCalled(s) {
 			l.below[s.parent] = append(l.below[s.parent], id)
 			continue
@@ -343,7 +359,7 @@ func (h *home) Stat(name string) (storage.Stat, error) {
 	if s == nil || h.isMeasured(s) {
 		return h.stat(l, name)
 	}
-	s, text, err := h.textOf(name, s, wholeText)
+	s, text, err := h.textOf(name, s)
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -364,7 +380,7 @@ func (h *home) stat(l *list, name string) (storage.Stat, error) {
 	if s != nil {
 		return h.stateOf(s), nil
 	}
-	items, ok := l.names(name)
+	changed, ok := l.changeOf(name)
 	if !ok {
 		return storage.Stat{}, agents.Missing(name)
 	}
@@ -372,12 +388,29 @@ func (h *home) stat(l *list, name string) (storage.Stat, error) {
 	defer h.mu.Unlock()
 	st := h.newStat(storage.KindDir, storage.DirMode)
 	st.Inode = hashOf("/" + name)
+	st.Changed = changed
+	return st, nil
+}
+
+// changeOf returns a number that changes with the names in a directory, and whether it is one.
+func (l *list) changeOf(dir string) (change int64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change, isKnown := l.changes[dir]
+	if isKnown {
+		return change, true
+	}
+	items, ok := l.names(dir)
+	if !ok {
+		return 0, false
+	}
 	names := uint64(0)
 	for _, item := range items {
 		names ^= hashOf(item.Name)
 	}
-	st.Changed = int64(names % firstClient)
-	return st, nil
+	change = int64(names % firstClient)
+	l.changes[dir] = change
+	return change, true
 }
 
 // newStat returns a state with the owner of the agent's directory. Callers must hold h.mu.
@@ -388,10 +421,15 @@ func (h *home) newStat(kind storage.Kind, mode uint32) storage.Stat {
 // firstClient is a time before all clients, in ns. A state below it is settled.
 const firstClient = 1_000_000_000 * uint64(time.Second)
 
+// hashOf returns the FNV-1a hash of a text. A list needs three of each session, without memory for a hash.Hash.
 func hashOf(text string) uint64 {
-	sum := fnv.New64a()
-	_, _ = io.WriteString(sum, text)
-	return sum.Sum64()
+	const offset, prime = 14695981039346656037, 1099511628211
+	sum := uint64(offset)
+	for i := range len(text) {
+		sum ^= uint64(text[i])
+		sum *= prime
+	}
+	return sum
 }
 
 // guessedSize is the size of a session whose text was not made yet, in bytes.
@@ -415,10 +453,16 @@ func (h *home) stateOf(s *session) storage.Stat {
 
 // Open implements storage.Files. The object is the text of the session in the state of its first use, as
 // a list opens many sessions of which it needs no text.
-func (h *home) Open(name string) (storage.Object, error) { return h.open(name, wholeText) }
+func (h *home) Open(name string) (storage.Object, error) {
+	o, err := h.objectOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
 
-// open is Open for a text of that kind.
-func (h *home) open(name string, kind textKind) (storage.Object, error) {
+// objectOf returns the object of a session.
+func (h *home) objectOf(name string) (*object, error) {
 	l, err := h.sessions()
 	if err != nil {
 		return nil, err
@@ -427,14 +471,14 @@ func (h *home) open(name string, kind textKind) (storage.Object, error) {
 	if s == nil {
 		return nil, agents.Missing(name)
 	}
-	return &object{home: h, name: name, session: s, kind: kind}, nil
+	return &object{home: h, name: name, list: l, session: s}, nil
 }
 
 // textOf makes the text of a name's session, known in an earlier state s, and returns it in its own. Only
 // where the row of the session is gone, or does not tell all, the list is read before.
-func (h *home) textOf(name string, s *session, kind textKind) (*session, *budget.Text, error) {
+func (h *home) textOf(name string, s *session) (*session, *budget.Text, error) {
 	if s.tells() {
-		now, text, err := h.makeText(s, kind)
+		now, text, err := h.makeText(s)
 		if err == nil && now.directory == s.directory && now.parent == s.parent {
 			return now, text, nil
 		}
@@ -450,17 +494,17 @@ func (h *home) textOf(name string, s *session, kind textKind) (*session, *budget
 	if s == nil {
 		return nil, nil, agents.Missing(name)
 	}
-	return h.makeText(s, kind)
+	return h.makeText(s)
 }
 
 // makeText makes the text of a session, and returns the session in its state.
-func (h *home) makeText(s *session, kind textKind) (*session, *budget.Text, error) {
+func (h *home) makeText(s *session) (*session, *budget.Text, error) {
 	text := h.texts.New()
 	var err error
 	now := s
 	switch {
 	case s.database != nil:
-		now, err = writeRows(context.Background(), s, kind, text)
+		now, err = writeRows(context.Background(), s, text)
 	case s.text != "":
 		err = h.kept.write(s, text)
 	default:
@@ -473,11 +517,9 @@ func (h *home) makeText(s *session, kind textKind) (*session, *budget.Text, erro
 		text.Close()
 		return nil, nil, err
 	}
-	if kind == wholeText {
-		h.mu.Lock()
-		h.sizes[s.id] = textSize{version: now.state(), size: text.Size()}
-		h.mu.Unlock()
-	}
+	h.mu.Lock()
+	h.sizes[s.id] = textSize{version: now.state(), size: text.Size()}
+	h.mu.Unlock()
 	return now, text, nil
 }
 
@@ -505,9 +547,9 @@ func (h *home) About(name string, obj storage.Object, size int64, listed bool) (
 		if err != nil {
 			return about, err
 		}
-		if s := l.find(name); s != nil {
-			about.Title = titleOf(s.title)
-			about.Parent = h.origin(l, s)
+		s := l.find(name)
+		if s != nil {
+			about = h.aboutIn(l, name, s)
 		}
 	}
 	if !listed || about.Title != "" {
@@ -516,6 +558,14 @@ func (h *home) About(name string, obj storage.Object, size int64, listed bool) (
 	var err error
 	about.Title, err = h.Converter(about, obj).FindTitle(obj, size, func([]byte) bool { return true })
 	return about, err
+}
+
+// aboutIn returns the facts about a session in a list that its records do not have.
+func (h *home) aboutIn(l *list, name string, s *session) agents.About {
+	about := h.FactsAbout(name)
+	about.Title = titleOf(s.title)
+	about.Parent = h.origin(l, s)
+	return about
 }
 
 // forkMark is in the title of a fork, behind that of its origin. Nothing else names the origin.

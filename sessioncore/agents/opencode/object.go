@@ -13,8 +13,8 @@ import (
 type object struct {
 	home    *home
 	name    string
-	session *session // when it was opened
-	kind    textKind
+	list    *list    // when it was opened
+	session *session // in the list
 
 	mu       sync.Mutex // guards the fields below
 	text     *budget.Text
@@ -26,6 +26,9 @@ var _ agents.Brief = (*object)(nil)
 
 // FirstRecord implements agents.Brief. It needs no text.
 func (o *object) FirstRecord() []byte { return o.session.appendFacts(nil) }
+
+// About implements agents.Brief.
+func (o *object) About() agents.About { return o.home.aboutIn(o.list, o.name, o.session) }
 
 // State implements agents.Brief.
 func (o *object) State() storage.Stat { return o.home.stateOf(o.session) }
@@ -40,7 +43,7 @@ func (o *object) made() (*budget.Text, storage.Stat, error) {
 	case o.text != nil:
 		return o.text, o.stat, nil
 	}
-	s, text, err := o.home.textOf(o.name, o.session, o.kind)
+	s, text, err := o.home.textOf(o.name, o.session)
 	if err != nil {
 		return nil, storage.Stat{}, err
 	}

@@ -242,6 +242,41 @@ func TestPlaced(t *testing.T) {
 	require.Len(t, home.sizes, len(placed))
 }
 
+// TestNewest: a command's list of names makes texts of sessions without a title alone, and is that of a mount.
+func TestNewest(t *testing.T) {
+	d := newDatabase(t, tables)
+	d.insertSamples()
+	d.session("ses_untitled", "New session - 2026-11-29T02:06:39.000Z", 7)
+	d.message("ses_untitled", "msg_untitled", 1001, "user", "Count the herons")
+	home, files := d.billedHome()
+	newest := func(isBrief bool) (all []string) {
+		store := sessioncore.NewStore(files)
+		t.Cleanup(store.Close)
+		l := listing.New(store, "")
+		if isBrief {
+			l.SetBrief()
+		}
+		for i, err := range l.NewestFirst(t.Context()) {
+			require.NoError(t, err)
+			all = append(all, fmt.Sprint(i.Name(), i.ID, i.Parent, i.DisplayName(), i.Modified(), i.IsSubagent(), i.Stat.UID))
+		}
+		return all
+	}
+	brief := newest(true)
+	l, err := home.sessions()
+	require.NoError(t, err)
+	untitled := 0
+	for id, s := range l.sessions {
+		_, isMade := home.sizes[id]
+		require.Equal(t, titleOf(s.title) == "", isMade, id)
+		if isMade {
+			untitled++
+		}
+	}
+	require.Positive(t, untitled)
+	require.Equal(t, newest(false), brief)
+}
+
 // TestFirstUse: an open session has the text of its first use, whatever comes later; one that is removed before has none.
 func TestFirstUse(t *testing.T) {
 	d := newDatabase(t, tables)

@@ -21,9 +21,15 @@ const (
 	partRemoved    = "message.part.removed."
 )
 
-// addRemoved adds the messages that the client removed, in their last states, from the log of events.
+// The first types of events that tell of removed messages, with their parts and without them.
+const (
+	withParts    = "message."
+	withoutParts = messageRemoved
+)
+
+// addRemoved adds the messages that the client removed, in their last states, from the log of events from a type on.
 // Few sessions have any, so a query by the index of types comes first.
-func addRemoved(conn *sqlite.Conn, id string, known map[string]*messageLine) error {
+func addRemoved(conn *sqlite.Conn, id, firstType string, known map[string]*messageLine) error {
 	h := history{removed: map[string]*messageLine{}, isSeen: map[string]bool{}}
 	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND " + ofRemovals
 	err := conn.EachRow(removals, []string{id}, func(row *sqlite3.Stmt) error {
@@ -36,8 +42,8 @@ func addRemoved(conn *sqlite.Conn, id string, known map[string]*messageLine) err
 	if err != nil || len(h.removed) == 0 {
 		return err
 	}
-	const states = "SELECT type, data FROM event WHERE aggregate_id = ?1 AND type >= 'message.' AND type < 'message/' ORDER BY seq"
-	err = conn.EachRow(states, []string{id}, func(row *sqlite3.Stmt) error {
+	const states = "SELECT type, data FROM event WHERE aggregate_id = ?1 AND type >= ?2 AND type < 'message/' ORDER BY seq"
+	err = conn.EachRow(states, []string{id, firstType}, func(row *sqlite3.Stmt) error {
 		h.apply(row.ColumnText(0), agents.ObjectIn(row.ColumnRawText(1)))
 		return nil
 	})
@@ -97,14 +103,21 @@ func (t *schema) hasRemoved(conn *sqlite.Conn, id string) (has bool, err error) 
 
 // find finds the sessions. Where it fails, each is asked for. Callers must hold r.mu.
 func (r *removals) find(conn *sqlite.Conn) {
-	sessions := map[string]bool{}
+	sessions, err := findRemovals(conn)
+	r.isKnown = err == nil
+	r.sessions = sessions
+}
+
+// findRemovals returns the sessions of which messages were removed. It is quick where a session's events have an
+// index by type.
+func findRemovals(conn *sqlite.Conn) (sessions map[string]bool, err error) {
+	sessions = map[string]bool{}
 	const all = "SELECT id FROM session WHERE EXISTS (SELECT 1 FROM event WHERE aggregate_id = session.id AND " + ofRemovals + ")"
-	err := conn.EachRow(all, nil, func(row *sqlite3.Stmt) error {
+	err = conn.EachRow(all, nil, func(row *sqlite3.Stmt) error {
 		sessions[row.ColumnText(0)] = true
 		return nil
 	})
-	r.isKnown = err == nil
-	r.sessions = sessions
+	return sessions, err
 }
 
 // hasIndexOfTypes reports whether the events of a session have an index by type, unless reading failed before.

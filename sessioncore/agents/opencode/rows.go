@@ -27,7 +27,6 @@ type messageLine struct {
 	info      []byte
 	parts     []messagePart
 	isRemoved bool   // the client removed it: it is on a branch that was left
-	isBilled  bool   // it is an answer with the members for a bill alone
 	after     string // the message before a removed one, "" for none
 }
 
@@ -42,7 +41,7 @@ type schema struct {
 	hasMessages bool // and parts
 	hasEvents   bool
 	hasCounts   bool           // the last number of each session's events
-	sessions    string         // the query for all sessions
+	sessions    string         // the query for all sessions, "" if the client has not made the table yet
 	hasLater    bool           // messages of the coming second version of the client, which are not read
 	version     sqlite.Version // in which the sessions were read
 	removals    removals
@@ -60,18 +59,11 @@ func readSessions(d *sqlite.Database, l *list) error {
 	err = d.Read(context.Background(), func(conn *sqlite.Conn) error {
 		found = nil
 		tables, err = readSchema(conn)
-		if err != nil {
+		if err != nil || tables.sessions == "" {
 			return err
 		}
-		query, err := sessionQuery(conn, tables)
-		if err != nil || query == "" {
-			return err
-		}
-		tables.sessions = query
-		tables.version = conn.Version()
-		isDamaged, err := eachIntact(conn, query, nil, func(row *sqlite3.Stmt) {
-			found = append(found, sessionOf(row, d, tables))
-		})
+		isDamaged := false
+		found, isDamaged, err = readRows(conn, d, tables)
 		if isDamaged && tables.hasMessages {
 			var lost []*session
 			lost, err = readLost(conn, d, tables)
@@ -79,16 +71,36 @@ func readSessions(d *sqlite.Database, l *list) error {
 		}
 		return err
 	})
-	if !tables.hasCounts {
-		for _, s := range found {
+	for _, s := range found {
+		if !tables.hasCounts {
 			s.count = unnumbered
 		}
-	}
-	for _, s := range found {
 		l.add(s)
 	}
 	return err
 }
+
+// readRows returns the sessions in a database. Their counts are read in one pass, which takes less time than a query
+// for each.
+func readRows(conn *sqlite.Conn, d *sqlite.Database, tables *schema) (sessions []*session, isDamaged bool, err error) {
+	isDamaged, err = eachIntact(conn, tables.sessions, nil, func(row *sqlite3.Stmt) {
+		sessions = append(sessions, sessionOf(row, d, tables))
+	})
+	if err != nil || !tables.hasCounts {
+		return sessions, isDamaged, err
+	}
+	counts := make(map[string]int64, len(sessions))
+	_, err = eachIntact(conn, allCounts, nil, func(row *sqlite3.Stmt) {
+		counts[row.ColumnText(0)] = row.ColumnInt64(1)
+	})
+	for _, s := range sessions {
+		s.count = counts[s.id]
+	}
+	return sessions, isDamaged, err
+}
+
+// allCounts is the query for the last numbers of the events of all sessions.
+const allCounts = "SELECT aggregate_id, seq FROM event_sequence"
 
 // eachIntact calls f for each row of a query of one table; where pages of that are damaged, for those before
 // the first and behind the last one. f may see a row twice.
@@ -136,7 +148,7 @@ const (
 // errLater means that a newer client keeps its sessions in another table.
 var errLater = errors.New("the sessions are in the table " + laterSessions + " of a newer client, which is not read")
 
-// sessionOf returns the session of a row of sessionQuery.
+// sessionOf returns the session of a row of sessionQuery, without its count.
 func sessionOf(row *sqlite3.Stmt, d *sqlite.Database, tables *schema) *session {
 	return &session{
 		id:        row.ColumnText(0),
@@ -147,17 +159,16 @@ func sessionOf(row *sqlite3.Stmt, d *sqlite.Database, tables *schema) *session {
 		version:   row.ColumnText(5),
 		parent:    row.ColumnText(6),
 		revert:    row.ColumnText(7),
-		count:     row.ColumnInt64(8),
-		unread:    row.ColumnInt64(9),
-		metadata:  row.ColumnText(10),
+		unread:    row.ColumnInt64(8),
+		metadata:  row.ColumnText(9),
 		database:  d,
 		tables:    tables,
 	}
 }
 
-// readSchema reads which of the tables beside that of sessions a database has.
+// readSchema reads which tables a database has.
 func readSchema(conn *sqlite.Conn) (tables *schema, err error) {
-	tables = &schema{}
+	tables = &schema{version: conn.Version()}
 	has := func(table string, columns ...string) bool {
 		if err != nil {
 			return false
@@ -178,6 +189,10 @@ func readSchema(conn *sqlite.Conn) (tables *schema, err error) {
 			return nil
 		})
 	}
+	if err != nil {
+		return tables, err
+	}
+	tables.sessions, err = sessionQuery(conn, tables)
 	return tables, err
 }
 
@@ -199,15 +214,11 @@ func sessionQuery(conn *sqlite.Conn, tables *schema) (string, error) {
 	for _, name := range []string{"id", "directory", "title", "time_created", "time_updated", "version", "parent_id", "revert"} {
 		wanted = append(wanted, columnOr(columns, name))
 	}
-	count := "NULL"
-	if tables.hasCounts {
-		count = "(SELECT seq FROM event_sequence WHERE aggregate_id = session.id)"
-	}
 	unread := "0"
 	if tables.hasLater {
 		unread = "(SELECT count(*) FROM " + laterMessages + " WHERE session_id = session.id)"
 	}
-	return "SELECT " + strings.Join(append(wanted, count, unread, columnOr(columns, "metadata")), ", ") + " FROM session", nil
+	return "SELECT " + strings.Join(append(wanted, unread, columnOr(columns, "metadata")), ", ") + " FROM session", nil
 }
 
 // columnOr returns the name of a column that a table has, or NULL.
@@ -246,7 +257,7 @@ func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
 
 // writeRows writes the text of a session in a database, in one transaction, and returns the session as it
 // was in that, nil if it was removed. Where events are not counted, its row does not tell that it changed.
-func writeRows(ctx context.Context, s *session, kind textKind, out io.Writer) (now *session, err error) {
+func writeRows(ctx context.Context, s *session, out io.Writer) (now *session, err error) {
 	var lines []*messageLine
 	memory := memories.Get().(*rowMemory)
 	defer memory.release()
@@ -259,7 +270,7 @@ func writeRows(ctx context.Context, s *session, kind textKind, out io.Writer) (n
 			return failed
 		}
 		isDamaged := false
-		lines, isDamaged, failed = kind.read(conn, now, memory)
+		lines, isDamaged, failed = readMessages(conn, now, memory)
 		if isDamaged {
 			damaged := *now // another reader may have s
 			damaged.isDamaged = true
@@ -288,35 +299,25 @@ func readSession(conn *sqlite.Conn, s *session) (now *session, err error) {
 		now = sessionOf(row, s.database, s.tables)
 		return nil
 	})
+	if err != nil || now == nil || !s.tables.hasCounts {
+		return now, err
+	}
+	err = conn.EachRow(allCounts+" WHERE aggregate_id = ?1", []string{s.id}, func(row *sqlite3.Stmt) error {
+		now.count = row.ColumnInt64(1)
+		return nil
+	})
 	return now, err
 }
 
-// textKind is a kind of a session's text.
-type textKind uint8
-
-const (
-	wholeText  textKind = iota
-	billedText          // has the answers for a bill
-)
-
-// read returns the messages of a session, in no order, with those that were removed, and whether some cannot be
-// read. They are in the memory.
-func (k textKind) read(conn *sqlite.Conn, s *session, memory *rowMemory) (lines []*messageLine, isDamaged bool, err error) {
-	switch {
-	case !s.tables.hasMessages:
-		return nil, false, nil
-	case k == billedText:
-		return readBilled(conn, s, memory)
-	}
-	return readMessages(conn, s, memory)
-}
-
-// readMessages is textKind.read for whole messages.
+// readMessages returns the messages of a session, in no order, with those that were removed, and whether some cannot
+// be read. They are in the memory.
 func readMessages(conn *sqlite.Conn, s *session, memory *rowMemory) (lines []*messageLine, isDamaged bool, err error) {
+	if !s.tables.hasMessages {
+		return nil, false, nil
+	}
 	known := map[string]*messageLine{}
-	isDamaged, err = eachMessage(conn, s.id, func(m *messageLine, row *sqlite3.Stmt) {
-		m.info = memory.clone(row.ColumnRawText(2))
-		known[m.id] = m
+	isDamaged, err = eachMessage(conn, s.id, func(id string, created int64, data []byte) {
+		known[id] = &messageLine{id: id, created: created, info: memory.clone(data)}
 	})
 	if err != nil {
 		return nil, false, err
@@ -332,11 +333,11 @@ func readMessages(conn *sqlite.Conn, s *session, memory *rowMemory) (lines []*me
 	return lines, isDamaged || lacksParts || lacksRemoved, err
 }
 
-// eachMessage calls f for each message of a session, of which the third column is the data.
-func eachMessage(conn *sqlite.Conn, id string, f func(m *messageLine, row *sqlite3.Stmt)) (isDamaged bool, err error) {
+// eachMessage calls f for each message of a session. data is valid until f returns.
+func eachMessage(conn *sqlite.Conn, session string, f func(id string, created int64, data []byte)) (isDamaged bool, err error) {
 	const messages = "SELECT id, time_created, data FROM message WHERE session_id = ?1"
-	return eachIntact(conn, messages, []string{id}, func(row *sqlite3.Stmt) {
-		f(&messageLine{id: row.ColumnText(0), created: row.ColumnInt64(1)}, row)
+	return eachIntact(conn, messages, []string{session}, func(row *sqlite3.Stmt) {
+		f(row.ColumnText(0), row.ColumnInt64(1), row.ColumnRawText(2))
 	})
 }
 
@@ -362,7 +363,7 @@ func addRemovedOf(conn *sqlite.Conn, s *session, known map[string]*messageLine) 
 	if !s.tables.hasEvents || !s.tables.mayHaveRemoved(conn, s.id) {
 		return false, nil
 	}
-	err = addRemoved(conn, s.id, known)
+	err = addRemoved(conn, s.id, withParts, known)
 	if sqlite.IsDamage(err) {
 		return true, nil
 	}
@@ -503,8 +504,8 @@ func appendOneLine(dst []byte, v rawjson.Value) []byte {
 // directory and database, that has a message of the time of its first one, which is a copy.
 func findOrigin(ctx context.Context, l *list, s *session) (origin string, err error) {
 	var candidates []*session
-	for _, c := range l.sessions {
-		if c.id != s.id && c.database == s.database && c.directory == s.directory && c.created <= s.created {
+	for _, c := range l.byDirectory()[s.directory] {
+		if c.id != s.id && c.database == s.database && c.created <= s.created {
 			candidates = append(candidates, c)
 		}
 	}
