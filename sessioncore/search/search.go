@@ -210,6 +210,7 @@ func (s *Searcher) each(
 	isKnown := func(f searchedFile) bool {
 		return known[f.name] != nil
 	}
+	w.tables = newTableScans()
 	var unknown *reading
 	for i, file := range files {
 		found := known[file.name]

@@ -23,7 +23,8 @@ import (
 // "mutex" in a session of another agent:
 //
 //	isWithin      the header has the right directory                         a few bytes
-//	scanRaw       "mutex" is in the agent's own file                         a scan; most sessions end here
+//	scanRaw       "mutex" is in the agent's own file                         a scan; most sessions end here;
+//	                                                                         one of all rows of a database
 //	scan          "mutex" is in the converted session, at some lines         a conversion and a scan
 //	check         the entries in these lines have it in a text that counts   an index, and these entries
 //
@@ -32,6 +33,7 @@ type worker struct {
 	s       *Searcher
 	m       Matcher
 	counts  bool // only the number of hits is requested
+	tables  *tableScans
 	scanner scanner
 	buffer  sessioncore.ConversionBuffer // for sessions that are only counted
 
@@ -210,6 +212,10 @@ func (w *worker) scanRaw(ctx context.Context, f searchedFile, obj storage.Object
 		return needle, true, nil
 	}
 	raw := c.Raw()
+	lacksAny, err := w.tables.lacks(ctx, raw, needle)
+	if err != nil || lacksAny {
+		return needle, false, err
+	}
 	st, err := raw.Stat()
 	if err != nil {
 		return needle, false, err

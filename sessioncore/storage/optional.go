@@ -40,3 +40,18 @@ type HardLinker interface {
 type Toucher interface {
 	Touch(name string) error
 }
+
+// TabledObject is an object that is made of rows in a table with those of others.
+type TabledObject interface {
+	Object
+	// Table returns the table, nil if all its rows cannot be read at once.
+	Table() Table
+}
+
+// Table has the rows of many objects. It is comparable: equal Tables have the same rows.
+type Table interface {
+	// Lacking reads all rows in one state. It returns a function that reports whether a TabledObject of the table,
+	// in its present state, certainly has no text for which has is true. Where the rows cannot be read at once,
+	// that is false for all objects. The error is the one of ctx.
+	Lacking(ctx context.Context, has func(text []byte) bool) (lacks func(Object) bool, err error)
+}

@@ -22,7 +22,10 @@ type object struct {
 	isClosed bool
 }
 
-var _ agents.Brief = (*object)(nil)
+var (
+	_ agents.Brief         = (*object)(nil)
+	_ storage.TabledObject = (*object)(nil)
+)
 
 // FirstRecord implements agents.Brief. It needs no text.
 func (o *object) FirstRecord() []byte { return o.session.appendFacts(nil) }
@@ -32,6 +35,14 @@ func (o *object) About() agents.About { return o.home.aboutIn(o.list, o.name, o.
 
 // State implements agents.Brief.
 func (o *object) State() storage.Stat { return o.home.stateOf(o.session) }
+
+// Table implements storage.TabledObject.
+func (o *object) Table() storage.Table {
+	if !o.session.tells() {
+		return nil
+	}
+	return rowTable{o.session.database}
+}
 
 // made returns the text, and makes it at the first use, of the session as it is then.
 func (o *object) made() (*budget.Text, storage.Stat, error) {
