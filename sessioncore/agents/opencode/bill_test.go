@@ -169,6 +169,7 @@ func TestRowsAsText(t *testing.T) {
 	d.answer("ses_1", "msg_6", 1006, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
 	d.answer("ses_copy", "msg_c1", 900, `"modelID":"fake-1"`, `{"type":"text","text":"None"}`)
 	d.answer("ses_copy", "msg_c2", 901, tokens, `{"type":"text","text":"Two herons"}`)
+	d.answer("ses_copy", "msg_c4", 902, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
 	d.answer("ses_copy", "msg_c3", 1001, tokens, `{"type":"text","text":"Three herons"}`)
 	d.message("ses_command", "msg_d1", 1001, "user", "x")
 	d.insert("part", map[string]any{"id": "prt_msg_d1", "message_id": "msg_d1", "session_id": "ses_command", "data": `{"type":"text","synthetic":true,"text":"` + executed + `"}`})
