@@ -12,13 +12,13 @@ import (
 // converter makes the entries of the log of an agent (docs/format-kimi.md).
 type converter struct {
 	*agents.Builder
-	line    int64             // of the record
+	line    int64             // the number of the record's line
 	step    string            // the call of the model under way, "" for none
-	uncount agents.Usage      // tokens that were told before the first answer
+	uncount agents.Usage      // tokens counted before the first answer
 	sides   map[string]string // the sessions of subagents, by the calls that started them
-	undone  int64             // the line of an undo that was made before
-	prompts []lineEnd         // those of this branch, each with the entry on which it hangs
-	ends    []lineEnd         // the entries on which what follows lines hangs
+	undone  int64             // the line of an undo that a switch of agents has made already
+	prompts []lineEnd         // the prompts of this branch, each with the entry on which it hangs
+	ends    []lineEnd         // after a line: the entry on which the next one hangs, where it changed
 }
 
 // lineEnd is an entry, and the line to which it belongs.
@@ -40,10 +40,7 @@ func (c *converter) record(r *agents.Record) {
 		return
 	}
 	c.line = r.Line
-	at := millis(r.Member("time"))
-	if at == 0 {
-		at = millis(r.Member("created_at"))
-	}
+	at := timeOf(r)
 	c.From("", agents.TimeText(at))
 	typ, _ := r.Member("type").Text()
 	switch typ {
@@ -52,23 +49,29 @@ func (c *converter) record(r *agents.Record) {
 	case "llm.request":
 		c.Model(r.Member("model"))
 	case "context.append_message":
-		c.message(agents.Read(r.Member("message")), at)
+		message := agents.Read(r.Member("message"))
+		c.message(message, at)
 	case "context.append_loop_event":
 		c.loop(r.Inner, at)
 	case "usage.record":
-		c.count(usageOf(r.Member("usage")), at)
+		usage := usageOf(r.Member("usage"))
+		c.count(usage, at)
 	case "subagent.spawned":
 		c.spawn(r)
 	case "context.undo":
-		c.undo(agents.Count(r.Member("count")))
+		prompts := agents.Count(r.Member("count"))
+		c.undo(prompts)
 	case "agent.switched":
-		c.switchTo(agents.Count(r.Member("base").Member("line")))
+		base := r.Member("base")
+		c.switchTo(agents.Count(base.Member("line")))
 		c.undone = agents.Count(r.Member("legacyUndoLine"))
 	case "context.clear":
 		c.Hang("")
 		c.prompts = nil
 	case "context.apply_compaction":
-		c.Compaction(r.AnyOf("summary", "contextSummary"), "", agents.Count(r.Member("tokensBefore")))
+		summary := r.AnyOf("summary", "contextSummary")
+		tokensBefore := agents.Count(r.Member("tokensBefore"))
+		c.Compaction(summary, "", tokensBefore)
 	case "turn.step.interrupted":
 		c.interrupt(r.Member("reason"))
 	case "turn.ended":
@@ -77,7 +80,16 @@ func (c *converter) record(r *agents.Record) {
 	c.note()
 }
 
-// millis returns the milliseconds of a record, 0 for none.
+// timeOf returns the time of a record in milliseconds, 0 for none. The first record names it differently.
+func timeOf(r *agents.Record) int64 {
+	at := millis(r.Member("time"))
+	if at == 0 {
+		at = millis(r.Member("created_at"))
+	}
+	return at
+}
+
+// millis returns the milliseconds of a timestamp, 0 for none.
 func millis(v rawjson.Value) int64 {
 	ms, _, ok := rawjson.ReadTimestamp(v)
 	if !ok {
@@ -88,30 +100,33 @@ func millis(v rawjson.Value) int64 {
 
 // begin makes the header. The log has neither the session's id nor its directory.
 func (c *converter) begin(at int64) {
-	h := agents.Header{Time: agents.TimeText(at), Cwd: agents.Quoted(c.Moved)}
+	h := agents.Header{
+		Time: agents.TimeText(at),
+		Cwd:  agents.Quoted(c.Moved),
+	}
 	if c.Side {
 		h.Subagent = agents.Quoted("subagent")
 	}
 	c.Begin(h)
 }
 
-// note notes the entry on which the next one hangs behind the record's line.
+// note notes the entry on which the next one hangs after the record's line, where it changed.
 func (c *converter) note() {
-	n := len(c.ends)
-	if n == 0 || c.ends[n-1].entry != c.At() {
-		c.ends = append(c.ends, lineEnd{line: c.line, entry: c.At()})
+	entry := c.At()
+	last := len(c.ends) - 1
+	if last >= 0 && c.ends[last].entry == entry {
+		return
 	}
+	c.ends = append(c.ends, lineEnd{line: c.line, entry: entry})
 }
 
 // message makes the entry of a message in the person's name, which the program may have made.
 func (c *converter) message(m agents.Object, at int64) {
 	id, _ := m.Member("id").Text()
 	origin, _ := m.Member("origin").Member("kind").Text()
-	isTask := c.Side && origin == "system_trigger" // the caller's words for a subagent
-	isPrompt := m.Member("role").Is("user") && (origin == "" || origin == "user" || isTask)
 	content, text := contentOf(m.Member("content"))
 	c.From(id, agents.TimeText(at))
-	if !isPrompt {
+	if !m.Member("role").Is("user") || !c.isPromptOrigin(origin) {
 		kind := origin
 		if kind == "" {
 			kind = "message"
@@ -124,12 +139,27 @@ func (c *converter) message(m agents.Object, at int64) {
 	c.User(content)
 }
 
+// isPromptOrigin reports whether a message of an origin is a prompt. A subagent's prompt is its caller's task.
+func (c *converter) isPromptOrigin(origin string) bool {
+	switch origin {
+	case "", "user":
+		return true
+	case "system_trigger":
+		return c.Side
+	}
+	return false
+}
+
 // contentOf returns the blocks of content, and its text. Content is a text, or parts.
 func contentOf(content rawjson.Value) (blocks agents.Blocks, text string) {
 	agents.EachPart(content, func(part rawjson.Value) {
-		said, _ := part.Member("text").Text()
-		if !blocks.ImageURL(imageOf(part)) && said != "" {
-			text += said
+		isImage := blocks.ImageURL(imageOf(part))
+		if isImage {
+			return
+		}
+		words, _ := part.Member("text").Text()
+		if words != "" {
+			text += words
 			blocks.Text(part.Member("text"))
 		}
 	})
@@ -157,22 +187,27 @@ func (c *converter) loop(event agents.Object, at int64) {
 	case "step.begin":
 		c.step, _ = event.Member("uuid").Text()
 	case "content.part":
-		part := event.Member("part")
-		a := c.answer(step, at)
-		if part.Member("type").Is("think") {
-			a.Thinking(part.Member("think"), nil)
-			return
-		}
-		a.ImageURL(imageOf(part))
-		a.Text(part.Member("text"))
+		answer := c.answer(step, at)
+		addPart(answer, event.Member("part"))
 	case "tool.call":
-		c.answer(step, at).Call(event.Member("toolCallId"), event.Member("name"), event.Member("args"))
+		answer := c.answer(step, at)
+		answer.Call(event.Member("toolCallId"), event.Member("name"), event.Member("args"))
 	case "tool.result":
 		c.result(event, at)
 	}
 }
 
-// answer returns the answer of a call of the model.
+// addPart adds a part of the model's answer: thinking, an image or a text.
+func addPart(answer *agents.Answer, part rawjson.Value) {
+	if part.Member("type").Is("think") {
+		answer.Thinking(part.Member("think"), nil)
+		return
+	}
+	answer.ImageURL(imageOf(part))
+	answer.Text(part.Member("text"))
+}
+
+// answer returns the answer of a call of the model, with the tokens counted before it.
 func (c *converter) answer(step string, at int64) *agents.Answer {
 	c.From(step, agents.TimeText(at))
 	a := c.Answer(step)
@@ -181,19 +216,21 @@ func (c *converter) answer(step string, at int64) *agents.Answer {
 	return a
 }
 
-// count adds tokens to the answer under way. Those of a compaction go to the answer before it.
+// count adds tokens to the answer under way. The tokens of a compaction go to the answer before it.
 func (c *converter) count(u agents.Usage, at int64) {
 	c.uncount = c.uncount.Plus(u)
-	switch {
-	case c.step != "":
+	if c.step != "" {
 		c.answer(c.step, at)
-	case c.Open() != nil:
-		c.Open().Count(c.uncount)
+		return
+	}
+	before := c.Open()
+	if before != nil {
+		before.Count(c.uncount)
 		c.uncount = agents.Usage{}
 	}
 }
 
-// usageOf returns the tokens of a call of the model. Its input is without those of the cache.
+// usageOf returns the tokens of a call of the model. Its input is without the tokens of the cache.
 func usageOf(tokens rawjson.Value) agents.Usage {
 	count := func(key string) int64 {
 		return agents.Count(tokens.Member(key))
@@ -211,15 +248,17 @@ func usageOf(tokens rawjson.Value) agents.Usage {
 // result makes the entry of the result of a call.
 func (c *converter) result(event agents.Object, at int64) {
 	id, _ := event.Member("parentUuid").Text()
-	call, _ := event.Member("toolCallId").Text()
-	result := event.Member("result")
 	c.From(id, agents.TimeText(at))
+	call := event.Member("toolCallId")
+	callID, _ := call.Text()
+	result := event.Member("result")
+	content, _ := contentOf(result.Member("output"))
 	shown := agents.ToolResult{
-		Call:    event.Member("toolCallId"),
+		Call:    call,
+		Content: content,
 		IsError: result.Member("isError").Truthy(),
-		Session: c.sides[call],
+		Session: c.sides[callID],
 	}
-	shown.Content, _ = contentOf(result.Member("output"))
 	note := result.Member("note")
 	if note.IsString() {
 		shown.Details = slices.Concat(rawjson.Value(`{"note":`), note, rawjson.Value("}"))
@@ -236,23 +275,28 @@ func (c *converter) spawn(r *agents.Record) {
 	}
 }
 
-// undo makes the next entry hang on the one before the last prompts. They stay as a branch.
+// undo takes back the last prompts: the next entry hangs where the first of them does. They stay as a branch.
+// Of the prompts a, b, c, undo(2) keeps a, and the next entry hangs on the entry before b.
 func (c *converter) undo(count int64) {
-	if count <= 0 || len(c.prompts) == 0 || c.line == c.undone {
+	isMade := c.line == c.undone
+	if isMade || count <= 0 || len(c.prompts) == 0 {
 		return
 	}
-	first := max(0, len(c.prompts)-int(min(count, int64(len(c.prompts)))))
-	c.Hang(c.prompts[first].entry)
-	c.prompts = c.prompts[:first]
+	undone := int(min(count, int64(len(c.prompts))))
+	kept := len(c.prompts) - undone
+	c.Hang(c.prompts[kept].entry)
+	c.prompts = c.prompts[:kept]
 }
 
 // switchTo makes the next entry hang on the one at the end of a line.
 func (c *converter) switchTo(line int64) {
 	behind := firstBehind(c.ends, line)
-	if line > 0 && behind > 0 {
-		c.Hang(c.ends[behind-1].entry)
-		c.prompts = c.prompts[:firstBehind(c.prompts, line)]
+	if line <= 0 || behind == 0 {
+		return
 	}
+	c.Hang(c.ends[behind-1].entry)
+	kept := firstBehind(c.prompts, line)
+	c.prompts = c.prompts[:kept]
 }
 
 // firstBehind returns the index of the first element behind a line. They are in the order of lines.
@@ -274,11 +318,19 @@ func (c *converter) interrupt(reason rawjson.Value) {
 // endTurn ends a turn. The last call of the model in a turn that failed has an answer, which tells the error.
 func (c *converter) endTurn(r *agents.Record) {
 	if r.Member("reason").Is("failed") {
-		id := c.step
-		if id == "" {
-			id = "l" + strconv.FormatInt(c.line, 10)
-		}
-		c.answer(id, millis(r.Member("time"))).Error(r.Member("error").Member("message"))
+		c.fail(r)
 	}
 	c.step = ""
+}
+
+// fail adds the error of a turn to the answer under way, or to one with the number of the line as its id.
+func (c *converter) fail(r *agents.Record) {
+	id := c.step
+	if id == "" {
+		id = "l" + strconv.FormatInt(c.line, 10)
+	}
+	at := millis(r.Member("time"))
+	reason := r.Member("error")
+	answer := c.answer(id, at)
+	answer.Error(reason.Member("message"))
 }

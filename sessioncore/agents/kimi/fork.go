@@ -35,7 +35,11 @@ func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		return place, err
 	}
 	defer obj.Close()
-	note := rawjson.AppendLine(nil, forkNote{Type: "forked", Agent: mainAgent, Time: request.Time.UnixMilli()})
+	note := rawjson.AppendLine(nil, forkNote{
+		Type:  "forked",
+		Agent: mainAgent,
+		Time:  request.Time.UnixMilli(),
+	})
 	f := &logFork{note: bytes.TrimSpace(note), blobs: map[string]bool{}}
 	err = agents.CopyRecords(obj, request, out, f.record)
 	if err != nil {
@@ -46,16 +50,26 @@ func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		return place, err
 	}
 	origin := path.Join(workspace, strings.TrimSuffix(base, ending))
+	place.Beside = h.images(origin, path.Dir(file), f.blobs)
 	state := path.Join(workspace, id, stateName)
-	place.Beside = map[string]agents.Content{state: f.state(h.stateOf(origin), id, request)}
-	for blob := range f.blobs {
-		from := path.Join(path.Dir(logOf(origin, mainAgent)), blobsDir, blob)
-		_, missing := h.Raw.Stat(from)
-		if missing == nil { // without it the client sends a note, in the original too
-			place.Beside[path.Join(path.Dir(file), blobsDir, blob)] = agents.CopyOf(h.Raw, from)
+	place.Beside[state] = f.state(h.stateOf(origin), id, request)
+	return place, nil
+}
+
+// images returns the images of a session for the directory of its fork's log, by their paths. Where one is
+// missing the client sends a note in its place, in the original too.
+func (h *home) images(origin, forkDir string, blobs map[string]bool) map[string]agents.Content {
+	originDir := path.Dir(logOf(origin, mainAgent))
+	images := map[string]agents.Content{}
+	for blob := range blobs {
+		from := path.Join(originDir, blobsDir, blob)
+		_, err := h.Raw.Stat(from)
+		if err == nil {
+			to := path.Join(forkDir, blobsDir, blob)
+			images[to] = agents.CopyOf(h.Raw, from)
 		}
 	}
-	return place, nil
+	return images
 }
 
 // forkNote is the last record of a fork. The client then drops the goal of the original.

@@ -37,23 +37,38 @@ func logOf(session, agent string) string {
 	return path.Join(sessionsDir, session, agentsDir, agent, logName)
 }
 
-// real returns the file or directory of a shown name.
+// real returns the file or directory of a shown name:
+//
+//	""                                sessions
+//	WORKSPACE                         sessions/WORKSPACE
+//	WORKSPACE/SESSION.jsonl           sessions/WORKSPACE/SESSION/agents/main/wire.jsonl
+//	WORKSPACE/SESSION                 sessions/WORKSPACE/SESSION
+//	WORKSPACE/SESSION/subagents       sessions/WORKSPACE/SESSION/agents
+//	WORKSPACE/SESSION/subagents/AGENT.jsonl
+//	                                  sessions/WORKSPACE/SESSION/agents/AGENT/wire.jsonl
 func (h *home) real(name string) (string, storage.Kind, error) {
 	parts := strings.Split(name, "/")
+	depth := len(parts)
+	if depth == 1 {
+		return path.Join(sessionsDir, name), storage.KindDir, nil
+	}
+	isInSession := strings.HasPrefix(parts[1], prefix)
+	isOfSubagents := depth > 2 && parts[2] == agents.Subagents
+	if !isInSession || depth > 2 && !isOfSubagents {
+		return "", 0, agents.Missing(name)
+	}
+	session := path.Join(parts[0], parts[1])
 	base, isFile := strings.CutSuffix(name, ending)
+	agent := path.Base(base)
 	switch {
-	case name == "" || len(parts) == 1:
-		return path.Join(sessionsDir, name), storage.KindDir, nil
-	case !strings.HasPrefix(parts[1], prefix):
-	case len(parts) == 2 && isFile:
+	case depth == 2 && isFile:
 		return logOf(base, mainAgent), storage.KindFile, nil
-	case len(parts) == 2:
-		return path.Join(sessionsDir, name), storage.KindDir, nil
-	case parts[2] != agents.Subagents:
-	case len(parts) == 3:
-		return path.Join(sessionsDir, parts[0], parts[1], agentsDir), storage.KindDir, nil
-	case len(parts) == 4 && isFile && path.Base(base) != mainAgent:
-		return logOf(path.Join(parts[0], parts[1]), path.Base(base)), storage.KindFile, nil
+	case depth == 2:
+		return path.Join(sessionsDir, session), storage.KindDir, nil
+	case depth == 3:
+		return path.Join(sessionsDir, session, agentsDir), storage.KindDir, nil
+	case depth == 4 && isFile && agent != mainAgent:
+		return logOf(session, agent), storage.KindFile, nil
 	}
 	return "", 0, agents.Missing(name)
 }
@@ -65,33 +80,51 @@ func (h *home) names(dir string) ([]storage.Item, error) {
 		return nil, err
 	}
 	below, err := storage.List(h.Raw, at)
+	isWorkspace := dir != "" && !strings.Contains(dir, "/")
 	var items []storage.Item
-	add := func(kind storage.Kind, name string) {
-		items = append(items, storage.Item{Name: name, Kind: kind})
-	}
-	depth := strings.Count(dir, "/")
 	var empty []string
 	for _, item := range below {
-		isLogged := item.Kind == storage.KindDir && depth != 1 && h.hasLog(dir, item.Name)
-		switch {
-		case item.Kind != storage.KindDir || item.Name[0] == '.':
-		case dir == "":
-			add(storage.KindDir, item.Name)
-		case depth == 0 && strings.HasPrefix(item.Name, prefix) && isLogged:
-			add(storage.KindFile, item.Name+ending)
-			add(storage.KindDir, item.Name)
-		case depth == 0 && strings.HasPrefix(item.Name, prefix):
-			empty = append(empty, h.above(path.Join(dir, item.Name))...)
-		case depth == 1 && item.Name == agentsDir:
-			add(storage.KindDir, agents.Subagents)
-		case depth == 2 && item.Name != mainAgent && isLogged:
-			add(storage.KindFile, item.Name+ending)
+		isHidden := item.Name[0] == '.'
+		if item.Kind != storage.KindDir || isHidden {
+			continue
+		}
+		shown := h.shownAs(dir, item.Name)
+		items = append(items, shown...)
+		isSession := isWorkspace && strings.HasPrefix(item.Name, prefix)
+		if isSession && len(shown) == 0 {
+			session := path.Join(dir, item.Name)
+			empty = append(empty, h.above(session)...)
 		}
 	}
-	if dir != "" && depth == 0 {
+	if isWorkspace {
 		h.empty.Set(dir, empty)
 	}
 	return items, err
+}
+
+// shownAs returns the names of a directory of the client in a shown directory: none where it is not shown, two
+// for a session, which is a file and a directory of subagents.
+func (h *home) shownAs(dir, name string) []storage.Item {
+	asDir := storage.Item{Name: name, Kind: storage.KindDir}
+	asFile := storage.Item{Name: name + ending, Kind: storage.KindFile}
+	if dir == "" {
+		return []storage.Item{asDir}
+	}
+	switch strings.Count(dir, "/") {
+	case 0:
+		if strings.HasPrefix(name, prefix) && h.hasLog(dir, name) {
+			return []storage.Item{asFile, asDir}
+		}
+	case 1:
+		if name == agentsDir {
+			return []storage.Item{{Name: agents.Subagents, Kind: storage.KindDir}}
+		}
+	case 2:
+		if name != mainAgent && h.hasLog(dir, name) {
+			return []storage.Item{asFile}
+		}
+	}
+	return nil
 }
 
 // hasLog reports whether a directory in a shown one has the log of a session or a subagent.
@@ -113,7 +146,8 @@ func (h *home) above(session string) []string {
 // Stat implements storage.Files. A session's first log changes the directory's state too.
 func (h *home) Stat(name string) (storage.Stat, error) {
 	st, err := h.Renamed.Stat(name)
-	if err == nil && name != "" && !strings.Contains(name, "/") {
+	isWorkspace := name != "" && !strings.Contains(name, "/")
+	if err == nil && isWorkspace {
 		st = h.empty.With(h.Raw, name, st)
 	}
 	return st, err
@@ -121,9 +155,13 @@ func (h *home) Stat(name string) (storage.Stat, error) {
 
 // IsSession implements agents.Format.
 func (h *home) IsSession(name string) bool {
+	if !strings.HasSuffix(name, ending) {
+		return false
+	}
 	parts := strings.Split(name, "/")
 	isSession := len(parts) == 2 && strings.HasPrefix(parts[1], prefix)
-	return strings.HasSuffix(name, ending) && (isSession || len(parts) == 4 && parts[2] == agents.Subagents)
+	isSubagent := len(parts) == 4 && parts[2] == agents.Subagents
+	return isSession || isSubagent
 }
 
 var _ agents.FactsFormat = (*home)(nil)
@@ -162,7 +200,8 @@ func (h *home) About(name string, obj storage.Object, size int64, listed bool) (
 	hasPrompt := func(line []byte) bool {
 		return agents.HasAny(line, `"context.append_message"`)
 	}
-	about.Title, err = h.Converter(about, obj).FindTitle(obj, size, hasPrompt)
+	builder := h.Converter(about, obj)
+	about.Title, err = builder.FindTitle(obj, size, hasPrompt)
 	return about, err
 }
 
@@ -185,7 +224,8 @@ func (h *home) addState(about *agents.About, name string) {
 		return
 	}
 	workspace, _, _ := strings.Cut(name, "/")
-	state := h.stateOf(path.Join(workspace, sessionIn(name)))
+	session := path.Join(workspace, sessionIn(name))
+	state := h.stateOf(session)
 	about.Moved, _ = state.Member("cwd").Text()
 	if about.Side {
 		return

@@ -41,7 +41,8 @@ func init() {
 // nameOf returns the name of a file or directory as the home shows it.
 func nameOf(_, below string) string {
 	parts := strings.Split(below, "/")
-	if len(parts) != 5 || parts[2] != agentsDir || parts[4] != logName {
+	isLog := len(parts) == 5 && parts[2] == agentsDir && parts[4] == logName
+	if !isLog {
 		return below
 	}
 	session := path.Join(parts[0], parts[1])
@@ -63,13 +64,15 @@ func lone(base string, record rawjson.Value) (dir, below string) {
 
 // isPart reports whether a file is a subagent's log, which comes with the session that called it.
 func isPart(file string) bool {
-	agent := path.Dir(file)
-	return path.Base(file) == logName && path.Base(path.Dir(agent)) == agentsDir && path.Base(agent) != mainAgent
+	agentDir := path.Dir(file)
+	isLog := path.Base(file) == logName && path.Base(path.Dir(agentDir)) == agentsDir
+	return isLog && path.Base(agentDir) != mainAgent
 }
 
 // wrote reports whether a record is of Kimi Code: the first one of a log, or one of an agent.
 func wrote(v rawjson.Value) bool {
 	typ, _ := v.Member("type").Text()
 	isFirst := typ == "metadata" && v.Member("protocol_version").IsString()
-	return isFirst || strings.Contains(typ, ".") && v.Member("agentId").IsString() && v.Member("time").IsNumber()
+	isOfAgent := v.Member("agentId").IsString() && v.Member("time").IsNumber()
+	return isFirst || isOfAgent && strings.Contains(typ, ".")
 }
