@@ -13,8 +13,8 @@ const agentPrefix = "agent-"
 // converter makes the entries of the records of one file, a log of records in a tree (docs/format-qwen.md).
 type converter struct {
 	*agents.Builder
-	ends  map[string]string // by records: the entry on which those behind them hang
-	typed map[string]string // by records: the words of a prompt as they were typed
+	ends  map[string]string // the entry on which the children of a record hang, by the record's id
+	typed map[string]string // the words of a prompt as they were typed, by the record's id
 }
 
 func newConverter(b *agents.Builder) func(*agents.Record) {
@@ -27,28 +27,27 @@ func newConverter(b *agents.Builder) func(*agents.Record) {
 	return c.record
 }
 
-// record makes the entries of a record. A record whose id stands before is a copy of that one.
+// record makes the entries of a record. A later record with the same id is a copy, and makes none.
 func (c *converter) record(r *agents.Record) {
 	id, ok := r.Member("uuid").Text()
 	_, isKnown := c.ends[id]
 	if !ok || isKnown {
 		return
 	}
-	before, _ := r.Member("parentUuid").Text()
-	end, hasParent := c.ends[before]
-	if before != "" && !hasParent {
+	parent, _ := r.Member("parentUuid").Text()
+	end, hasParent := c.ends[parent]
+	if parent != "" && !hasParent {
 		end = c.At() // the file lacks its parent
 	}
 	c.begin(r)
 	c.From(id, r.Member("timestamp"))
 	if r.Member("type").Is("system") {
-		end = c.system(r, id, end)
-	} else {
-		c.hang(end)
-		c.conversation(r, id, before)
-		end = c.At()
+		c.ends[id] = c.system(r, id, end)
+		return
 	}
-	c.ends[id] = end
+	c.hang(end)
+	c.conversation(r, id, parent)
+	c.ends[id] = c.At()
 }
 
 // hang makes the next entry hang on another one, unless it does.
@@ -72,23 +71,25 @@ func (c *converter) begin(r *agents.Record) {
 	case !r.Member("isSidechain").Truthy():
 		h.ID = r.Member("sessionId")
 	}
-	c.fork(r.Member("forkedFrom").Member("sessionId"))
+	origin := r.Member("forkedFrom")
+	c.fork(origin.Member("sessionId"))
 	c.Begin(h)
 }
 
-// fork sets the session of which this one is a fork. A header before has to be written anew.
+// fork sets the session that this one is forked from. A header that is already written has to be written anew.
 func (c *converter) fork(session rawjson.Value) {
 	id, _ := session.Text()
-	if id != "" && c.About.Parent == "" && id != c.About.ID {
-		c.About.Parent = id
-		if c.IsHeaded() {
-			c.Reread()
-		}
+	isKnown := c.About.Parent != ""
+	if id == "" || isKnown || id == c.About.ID {
+		return
+	}
+	c.About.Parent = id
+	if c.IsHeaded() {
+		c.Reread()
 	}
 }
 
-// system makes the entries of a record of the program, and returns the entry on which the records
-// behind it hang.
+// system makes the entries of a record of the program, and returns the entry on which its children hang.
 func (c *converter) system(r *agents.Record, id, end string) string {
 	payload := agents.Read(r.Member("systemPayload"))
 	kind, _ := r.Member("subtype").Text()
@@ -107,16 +108,22 @@ func (c *converter) system(r *agents.Record, id, end string) string {
 	case "ui_telemetry":
 		event := agents.Read(payload.Member("uiEvent"))
 		if event.Member("event.name").Is("qwen-code.api_error") {
-			c.hang(end)
-			c.Answer(id).Error(event.Member("error_message"))
-			c.Close()
-			return c.At()
+			return c.failure(id, event, end)
 		}
 	}
 	return end
 }
 
-// compression makes the entry of a compression, whose summary begins the new history.
+// failure makes the entry of an answer that failed, and returns it.
+func (c *converter) failure(id string, event agents.Object, end string) string {
+	c.hang(end)
+	answer := c.Answer(id)
+	answer.Error(event.Member("error_message"))
+	c.Close()
+	return c.At()
+}
+
+// compression makes the entry of a compression. The new history begins with its summary.
 func (c *converter) compression(payload agents.Object, end string) string {
 	summary := ""
 	for message := range payload.Member("compressedHistory").EachElement {
@@ -127,32 +134,49 @@ func (c *converter) compression(payload agents.Object, end string) string {
 		return end
 	}
 	c.hang(end)
-	c.Compaction(agents.Quoted(summary), "", agents.Count(payload.Member("info").Member("originalTokenCount")))
+	info := payload.Member("info")
+	tokensBefore := agents.Count(info.Member("originalTokenCount"))
+	c.Compaction(agents.Quoted(summary), "", tokensBefore)
 	return c.At()
 }
 
 // conversation makes the entries of a message or of the result of a tool.
-func (c *converter) conversation(r *agents.Record, id, before string) {
+func (c *converter) conversation(r *agents.Record, id, parent string) {
 	parts := r.Inner.Member("parts")
-	switch {
-	case r.Member("type").Is("assistant"):
+	kind, _ := r.Member("type").Text()
+	switch kind {
+	case "assistant":
 		c.answer(r, id, parts)
-	case r.Member("type").Is("tool_result"):
+	case "tool_result":
 		c.results(r, parts)
-	case r.Member("type").Is("user") && isTyped(r):
-		c.user(parts, c.typed[before])
-	case r.Member("type").Is("user"):
-		subtype, _ := r.Member("subtype").Text()
-		var content agents.Blocks
-		agents.EachPart(parts, content.Part)
-		c.Custom(strings.TrimSuffix("qwen/"+subtype, "/"), content, true)
+	case "user":
+		if isTyped(r) {
+			c.user(parts, c.typed[parent])
+			return
+		}
+		c.note(r, parts)
 	}
 }
 
 // isTyped reports whether a message in the person's name was typed, not made by the program.
 func isTyped(r *agents.Record) bool {
+	if r.Member("provenance").Is("system") {
+		return false
+	}
 	subtype := r.Member("subtype")
-	return !r.Member("provenance").Is("system") && (subtype.Missing() || subtype.Is("mid_turn_user_message"))
+	return subtype.Missing() || subtype.Is("mid_turn_user_message")
+}
+
+// note makes the entry of a message that the program made in the person's name.
+func (c *converter) note(r *agents.Record, parts rawjson.Value) {
+	kind := "qwen"
+	subtype, _ := r.Member("subtype").Text()
+	if subtype != "" {
+		kind = "qwen/" + subtype
+	}
+	var content agents.Blocks
+	agents.EachPart(parts, content.Part)
+	c.Custom(kind, content, true)
 }
 
 // filesBegin and filesEnd stand around the contents of files that a prompt names.
@@ -162,19 +186,26 @@ const (
 )
 
 // user makes the entries of a prompt: one as it was typed, and one of the files that the program added.
-// typed may be "", and then all before the files was typed.
+// typed may be "": then everything before the files was typed.
 func (c *converter) user(parts rawjson.Value, typed string) {
 	var shown, added agents.Blocks
-	isFile := false
+	isAmongFiles := false
 	prompt := typed
 	shown.Text(agents.Quoted(typed))
 	agents.EachPart(parts, func(part rawjson.Value) {
 		text, isText := part.Member("text").Text()
-		marker := strings.TrimSpace(text)
-		isFile = isFile || marker == filesBegin
+		isTypedText := isText && text == typed
+		isAddedText := isText && typed != "" && !isTypedText
+		switch strings.TrimSpace(text) {
+		case filesBegin:
+			isAmongFiles = true
+			return
+		case filesEnd:
+			return
+		}
 		switch {
-		case marker == filesBegin || marker == filesEnd || isText && text == typed:
-		case isFile || isText && typed != "":
+		case isTypedText:
+		case isAmongFiles || isAddedText:
 			added.Part(part)
 		default:
 			prompt += text
@@ -211,23 +242,25 @@ func (c *converter) answer(r *agents.Record, id string, parts rawjson.Value) {
 	c.Close()
 }
 
-// usageOf returns the tokens of an answer. Its prompt has those in it that were read from the cache,
-// and its answer the thoughts unless the total tells otherwise.
+// usageOf returns the tokens of an answer. The client counts tokens read from the cache as part of the prompt,
+// and thoughts as part of the answer, unless the total is larger than prompt and answer.
 func usageOf(tokens rawjson.Value) agents.Usage {
 	count := func(key string) int64 {
 		return agents.Count(tokens.Member(key))
 	}
 	prompt := count("promptTokenCount")
+	afterPrompt := count("totalTokenCount") - prompt
 	u := agents.Usage{
 		CacheRead: count("cachedContentTokenCount"),
-		Output:    max(count("candidatesTokenCount"), count("totalTokenCount")-prompt),
+		Output:    max(count("candidatesTokenCount"), afterPrompt),
 	}
 	u.Input = max(0, prompt-u.CacheRead)
 	u.Total = u.Input + u.CacheRead + u.Output
 	return u
 }
 
-// results makes an entry of the result of each call in a record, mostly one, which has all of its parts.
+// results makes an entry of the result of each call in a record. Mostly that is one call, and all parts are its
+// result.
 func (c *converter) results(r *agents.Record, parts rawjson.Value) {
 	outcome := agents.Read(r.Member("toolCallResult"))
 	var calls []rawjson.Value
@@ -236,31 +269,40 @@ func (c *converter) results(r *agents.Record, parts rawjson.Value) {
 			calls = append(calls, part)
 		}
 	})
-	if len(calls) == 1 {
-		c.result(outcome, agents.Read(calls[0].Member("functionResponse")), parts)
-		return
-	}
 	for _, part := range calls {
-		c.result(outcome, agents.Read(part.Member("functionResponse")), part)
+		response := agents.Read(part.Member("functionResponse"))
+		if len(calls) == 1 {
+			part = parts
+		}
+		c.result(outcome, response, part)
 	}
 }
 
 // result makes the entry of the result of a call. content is in Google's form.
 func (c *converter) result(outcome, response agents.Object, content rawjson.Value) {
-	status := outcome.Member("status")
+	call := response.Member("id")
 	display := outcome.Member("resultDisplay")
-	c.Tool(response.Member("id"), response.Member("name"))
-	hasError := !response.Member("response").Member("error").Missing()
+	c.Tool(call, response.Member("name"))
 	shown := agents.ToolResult{
-		Call:    response.Member("id"),
-		IsError: status.Is("error") || status.Is("cancelled") || status.Missing() && hasError,
+		Call:    call,
+		IsError: hasFailed(outcome, response),
+		Session: sideOf(display, call),
 	}
 	shown.Content.Response(content)
 	if !display.Is("") {
 		shown.Details = display
 	}
-	shown.Session = sideOf(display, response.Member("id"))
 	c.Result(shown)
+}
+
+// hasFailed reports whether a call failed, by its status, and without one by its response.
+func hasFailed(outcome, response agents.Object) bool {
+	status := outcome.Member("status")
+	if status.Missing() {
+		content := response.Member("response")
+		return !content.Member("error").Missing()
+	}
+	return status.Is("error") || status.Is("cancelled")
 }
 
 // sideOf returns the path of the session of the subagent that a call started, "" for none. The client

@@ -100,7 +100,8 @@ func (w *forkWriter) write(at int) error {
 		agents.ForkedFrom(&w.record, w.origin),
 	}
 	w.before = string(w.record.Member("uuid"))
-	w.made = append(rawjson.AppendMembers(w.made[:0], w.record.Value, w.record.Object, fields), '\n')
+	w.made = rawjson.AppendMembers(w.made[:0], w.record.Value, w.record.Object, fields)
+	w.made = append(w.made, '\n')
 	_, err = w.out.Write(w.made)
 	return err
 }
@@ -118,16 +119,21 @@ func (w *forkWriter) writeTitle() error {
 	if w.request.Title == "" {
 		return nil
 	}
+	timestamp := w.request.Time.UTC().Format(rawjson.TimestampLayout)
 	var record strings.Builder
-	fmt.Fprintf(&record, `{"uuid":%s,"parentUuid":%s,"sessionId":%s,"timestamp":%s,"type":"system","subtype":"custom_title"`,
-		rawjson.Quote(agents.NewUUID()), w.parent(), rawjson.Quote(w.request.ID), rawjson.Quote(w.request.Time.UTC().Format(rawjson.TimestampLayout)))
+	fmt.Fprintf(&record, `{"uuid":%s`, rawjson.Quote(agents.NewUUID()))
+	fmt.Fprintf(&record, `,"parentUuid":%s`, w.parent())
+	fmt.Fprintf(&record, `,"sessionId":%s`, rawjson.Quote(w.request.ID))
+	fmt.Fprintf(&record, `,"timestamp":%s`, rawjson.Quote(timestamp))
+	record.WriteString(`,"type":"system","subtype":"custom_title"`)
 	for _, key := range []string{"cwd", "version"} {
 		value := w.first.Member(key)
 		if !value.Missing() {
 			fmt.Fprintf(&record, `,%q:%s`, key, value)
 		}
 	}
-	fmt.Fprintf(&record, `,"systemPayload":{"customTitle":%s,"titleSource":"manual"}}`+"\n", rawjson.Quote(w.request.Title))
+	title := rawjson.Quote(w.request.Title)
+	fmt.Fprintf(&record, `,"systemPayload":{"customTitle":%s,"titleSource":"manual"}}`+"\n", title)
 	_, err := io.WriteString(w.out, record.String())
 	return err
 }

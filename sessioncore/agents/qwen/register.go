@@ -56,7 +56,7 @@ func nameOf(_, below string) string {
 	return path.Join(project, strings.TrimPrefix(chat, archiveDir+"/"))
 }
 
-// lone returns the place of a session from anywhere, whose name has its id, which each record tells.
+// lone returns the place of a session from anywhere. Its name gets the id, which each record has.
 func lone(base string, record rawjson.Value) (dir, below string) {
 	id, _ := record.Member("sessionId").Text()
 	if sessionOf(base) == "" && agents.IsUUID(id) {
@@ -75,6 +75,12 @@ func isPart(file string) bool {
 // a payload or the name of its writer in it.
 func wrote(v rawjson.Value) bool {
 	isRecord := v.Member("uuid").IsString() && v.Member("sessionId").IsString() && v.Member("type").IsString()
-	hasParts := v.Member("message").Member("parts").IsArray()
-	return isRecord && (hasParts || v.Member("systemPayload").IsObject() || v.Member("provenance").IsString())
+	if !isRecord {
+		return false
+	}
+	message := v.Member("message")
+	hasParts := message.Member("parts").IsArray()
+	hasPayload := v.Member("systemPayload").IsObject()
+	hasWriter := v.Member("provenance").IsString()
+	return hasParts || hasPayload || hasWriter
 }
