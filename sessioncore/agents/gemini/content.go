@@ -25,7 +25,9 @@ func userOf(m agents.Object) (u message) {
 	u.display = m.Member("displayContent")
 	var typed, context strings.Builder
 	agents.EachPart(u.content, func(part rawjson.Value) {
-		u.results = u.results || part.Member("functionResponse").IsObject()
+		if part.Member("functionResponse").IsObject() {
+			u.results = true
+		}
 		text := agents.TextIn(part)
 		if startsWith(text, contexts...) {
 			context.WriteString(text)
@@ -80,36 +82,44 @@ func (u message) blocks() (shown, added agents.Blocks) {
 	shown.Text(agents.Quoted(typed))
 	agents.EachPart(u.content, func(part rawjson.Value) {
 		text := part.Member("text")
-		said, _ := text.Text()
+		words, isText := text.Text()
+		isMarker := slices.Contains(markers, strings.TrimSpace(words))
 		switch {
-		case startsWith(said, contexts...):
+		case startsWith(words, contexts...):
 			added.Text(text)
-		case typed == "" || !text.IsString():
+		case typed == "" || !isText:
 			shown.Part(part)
-		case said != typed && !slices.Contains(markers, strings.TrimSpace(said)):
+		case words != typed && !isMarker:
 			added.Text(text)
 		}
 	})
 	return shown, added
 }
 
-// saidBy returns a hash of a message's type, its text and the ids of its calls, by which a copy of
-// it is known, 0 for none of these.
+// saidBy returns a hash of a message's type, its text and the ids of its calls. A copy of the message has the
+// same. It is 0 for a message without text and calls, and for one of the program.
 func saidBy(m agents.Object) uint64 {
 	typ, _ := m.Member("type").Text()
-	said := []byte(strings.TrimSpace(userOf(m).text))
-	note := func(call rawjson.Value) {
-		id, _ := call.Member("id").Bytes()
-		said = append(said, id...)
-	}
-	agents.EachPart(m.Member("toolCalls"), note)
-	if !m.Member("toolCalls").IsArray() {
-		agents.EachPart(m.Member("content"), func(part rawjson.Value) { note(part.Member("functionCall")) })
-	}
-	if len(said) == 0 || typ != "user" && typ != "gemini" {
+	isSpoken := typ == "user" || typ == "gemini"
+	if !isSpoken {
 		return 0
 	}
-	return maphash.String(seed, typ+" "+string(said))
+	said := strings.TrimSpace(userOf(m).text)
+	addID := func(call rawjson.Value) {
+		id, _ := call.Member("id").Bytes()
+		said += string(id)
+	}
+	calls := m.Member("toolCalls")
+	agents.EachPart(calls, addID)
+	if !calls.IsArray() {
+		agents.EachPart(m.Member("content"), func(part rawjson.Value) {
+			addID(part.Member("functionCall"))
+		})
+	}
+	if said == "" {
+		return 0
+	}
+	return maphash.String(seed, typ+" "+said)
 }
 
 // usageOf returns the tokens of an answer. Its input has those in it that were read from the cache.

@@ -8,14 +8,14 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// converter makes the entries of the records of one file, a log in which a message is replaced by a
-// later one with its id (docs/format-gemini.md).
+// converter makes the entries of the records of one file. In this log a later message replaces an earlier one
+// with the same id (docs/format-gemini.md).
 type converter struct {
 	*agents.Builder
 	root    *messagePlace            // before the first message
 	live    *messagePlace            // the last message that the model is sent
-	places  map[string]*messagePlace // all, by their ids and those of their copies
-	known   map[uint64]*messagePlace // those with a text, by messagePlace.all
+	places  map[string]*messagePlace // all places, by the ids of messages and of their copies
+	known   map[uint64]*messagePlace // places of messages with a text, by messagePlace.all
 	last    *messagePlace            // the message made last, in the order of the file
 	done    map[string]bool          // calls that have a result
 	input   int64                    // tokens of the last answer's input
@@ -29,23 +29,36 @@ type messagePlace struct {
 	before *messagePlace // the message before it that the model is sent
 	jump   *messagePlace // one further before it, see above
 	depth  int           // how many messages are before it
-	end    string        // the entry on which the next message hangs
+	end    string        // the parent of the next message's entry
 	said   uint64        // saidBy
 	all    uint64        // the hash of all texts up to it
 	failed bool          // it ended with an error
 }
 
-// behind returns a place behind p.
+// behind returns a place behind p. Two jumps of one length are followed by one as long as both and one more:
+//
+//	depth  1 2 3 4 5 6 7 8
+//	jump   0 1 0 3 4 3 0 7
 func (p *messagePlace) behind(id string) *messagePlace {
-	next := &messagePlace{id: id, before: p, jump: p, depth: p.depth + 1}
-	if far := p.jump; far != nil && far.jump != nil && p.depth-far.depth == far.depth-far.jump.depth {
+	next := &messagePlace{
+		id:     id,
+		before: p,
+		jump:   p,
+		depth:  p.depth + 1,
+	}
+	far := p.jump
+	if far == nil || far.jump == nil {
+		return next
+	}
+	firstLength := p.depth - far.depth
+	secondLength := far.depth - far.jump.depth
+	if firstLength == secondLength {
 		next.jump = far.jump
 	}
 	return next
 }
 
-// above returns p or the place before it that has a depth, in steps that grow with the logarithm of its own:
-// two jumps of one length are followed by one as long as both and one more.
+// above returns p or the place before it that has a depth, in steps that grow with the logarithm of p's depth.
 func (p *messagePlace) above(depth int) *messagePlace {
 	for p.depth > depth {
 		if p.jump.depth >= depth {
@@ -72,36 +85,49 @@ func newConverter(b *agents.Builder) func(*agents.Record) {
 	return c.record
 }
 
-// record makes what it is of a record.
+// record makes the entries of a record: a message, a header, or a change to the messages before.
 func (c *converter) record(record *agents.Record) {
 	r := record.Object
 	set := r.Member("$set")
-	for _, facts := range [...]rawjson.Value{r.Member("summary"), set.Member("summary")} {
-		title, _ := facts.Text()
-		c.Named(title)
-	}
+	title, _ := r.Member("summary").Text()
+	c.Named(title)
+	title, _ = set.Member("summary").Text()
+	c.Named(title)
 	messages := set.Member("messages")
+	rewind := r.Member("$rewindTo")
 	switch {
 	case messages.IsArray():
 		c.replace(messages)
-	case r.Member("$rewindTo").IsString():
-		c.rewind(r.Member("$rewindTo"))
+	case rewind.IsString():
+		c.rewind(rewind)
 	case r.Member("id").IsString():
 		c.message(r)
 	case r.Member("sessionId").IsString():
-		c.fork(r.Member("forkedFrom").Member("sessionId"))
-		h := agents.Header{ID: r.Member("sessionId"), Time: r.Member("startTime"), Cwd: agents.Quoted(c.Moved)}
-		kind := r.Member("kind")
-		isLost := !c.Side && sessionOf(c.About.ID+ending) == "" // its session is gone
-		if kind.Is("subagent") && !isLost {
-			h.Subagent = kind
-		}
-		c.Begin(h)
-		agents.EachPart(r.Member("messages"), func(m rawjson.Value) { c.message(agents.Read(m)) })
+		c.begin(r)
 	}
 }
 
-// fork sets the session of which this one is a fork by sessionfs.
+// begin makes the header, and the entries of the messages that stand in its record.
+func (c *converter) begin(r agents.Object) {
+	origin := r.Member("forkedFrom")
+	c.fork(origin.Member("sessionId"))
+	h := agents.Header{
+		ID:   r.Member("sessionId"),
+		Time: r.Member("startTime"),
+		Cwd:  agents.Quoted(c.Moved),
+	}
+	kind := r.Member("kind")
+	hasSession := c.Side || sessionOf(c.About.ID+ending) != "" // a subagent's session can be gone
+	if kind.Is("subagent") && hasSession {
+		h.Subagent = kind
+	}
+	c.Begin(h)
+	agents.EachPart(r.Member("messages"), func(message rawjson.Value) {
+		c.message(agents.Read(message))
+	})
+}
+
+// fork sets the session that sessionfs forked to make this one.
 func (c *converter) fork(session rawjson.Value) {
 	id, _ := session.Text()
 	if id != "" && c.About.Parent == "" && !c.IsHeaded() {
@@ -112,37 +138,53 @@ func (c *converter) fork(session rawjson.Value) {
 // message makes the entries of a message, unless it stands before.
 func (c *converter) message(r agents.Object) {
 	id, ok := r.Member("id").Text()
-	typ := r.Member("type")
-	p := c.places[id]
-	said := saidBy(r)
-	c.copying = c.copying && r.Member("model").Missing()
-	switch {
-	case !ok || p != nil && !(typ.Is("gemini") && c.Replace(id)):
+	typ, _ := r.Member("type").Text()
+	if !r.Member("model").Missing() {
+		c.copying = false
+	}
+	if !ok {
 		return
-	case typ.Is("error"):
+	}
+	p := c.places[id]
+	isRepeated := p != nil
+	if isRepeated && !c.reopen(typ, id) {
+		return
+	}
+	if typ == "error" {
 		c.failed(r, id)
 		return
-	case p == nil && c.isCopy(r, id, said):
-		return
-	case p == nil:
+	}
+	said := saidBy(r)
+	if !isRepeated {
+		if c.isCopy(r, id, said) {
+			return
+		}
 		p = c.live.behind(id)
 		c.places[id] = p
 		c.live = p
 	}
 	c.note(p, said)
 	c.From(id, r.Member("timestamp"))
-	switch {
-	case typ.Is("gemini"):
+	if typ == "gemini" {
 		c.answer(r, p)
 		p.end = c.Open().End()
 		return
-	case typ.Is("user"):
+	}
+	hasImage := bytes.Contains(r.Member("content"), []byte(`"inlineData"`))
+	switch {
+	case typ == "user":
 		c.user(r, p)
-	case typ.Is("info") && bytes.Contains(r.Member("content"), []byte(`"inlineData"`)): // the model is sent it
+	case typ == "info" && hasImage: // the model is sent it
 		shown, _ := userOf(r).blocks()
 		c.Custom("gemini/info", shown, true)
 	}
 	p.end = c.At()
+}
+
+// reopen empties the open answer for a message that repeats it, to be made anew. It returns false for any other
+// message with a known id, which makes nothing.
+func (c *converter) reopen(typ, id string) bool {
+	return typ == "gemini" && c.Replace(id)
 }
 
 // user makes the entries of a message in the person's name.
@@ -177,62 +219,82 @@ func (c *converter) user(r agents.Object, p *messagePlace) {
 	}
 }
 
-// lateResult makes an entry of a result whose call has none in its answer.
+// lateResult makes an entry of a result that does not stand in the answer with its call.
 func (c *converter) lateResult(part rawjson.Value) {
 	result := part.Member("functionResponse")
-	if id, ok := result.Member("id").Text(); ok && !c.done[id] {
-		c.done[id] = true
-		c.Tool(result.Member("id"), result.Member("name"))
-		shown := agents.ToolResult{Call: result.Member("id")}
-		shown.IsError = !result.Member("response").Member("error").Missing()
-		shown.Content.Response(part)
-		c.Result(shown)
+	call := result.Member("id")
+	id, ok := call.Text()
+	if !ok || c.done[id] {
+		return
 	}
+	c.done[id] = true
+	c.Tool(call, result.Member("name"))
+	response := result.Member("response")
+	shown := agents.ToolResult{
+		Call:    call,
+		IsError: !response.Member("error").Missing(),
+	}
+	shown.Content.Response(part)
+	c.Result(shown)
 }
 
 // answer makes the entries of an answer and of the results of its calls.
 func (c *converter) answer(r agents.Object, p *messagePlace) {
 	content := r.Member("content")
-	hasThoughts := false
-	hasCalls := false
-	agents.EachPart(content, func(part rawjson.Value) { // they can stand among the parts
-		hasThoughts = hasThoughts || agents.IsThought(part)
-		hasCalls = hasCalls || part.Member("functionCall").IsObject()
-	})
+	hasThoughts, hasCalls := amongParts(content)
 	c.Model(r.Member("model"))
-	a := c.Answer(p.id)
+	answer := c.Answer(p.id)
 	if !hasThoughts {
-		agents.EachPart(r.Member("thoughts"), func(t rawjson.Value) { a.Thinking(thoughtOf(t), nil) })
+		agents.EachPart(r.Member("thoughts"), func(thought rawjson.Value) {
+			answer.Thinking(thoughtOf(thought), nil)
+		})
 	}
 	agents.EachPart(content, func(part rawjson.Value) {
 		call := part.Member("functionCall")
 		switch {
 		case call.IsObject():
-			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
+			answer.Call(call.Member("id"), call.Member("name"), call.Member("args"))
 		case agents.IsThought(part):
-			a.Thinking(part.Member("text"), part.Member("thoughtSignature"))
+			answer.Thinking(part.Member("text"), part.Member("thoughtSignature"))
 		default:
-			a.Part(part)
+			answer.Part(part)
 		}
 	})
-	a.Count(usageOf(r.Member("tokens")))
-	if input := agents.Count(r.Member("tokens").Member("input")); input != 0 {
+	tokens := r.Member("tokens")
+	answer.Count(usageOf(tokens))
+	input := agents.Count(tokens.Member("input"))
+	if input != 0 {
 		c.input = input
 	}
 	agents.EachPart(r.Member("toolCalls"), func(v rawjson.Value) {
 		call := agents.Read(v)
 		if !hasCalls {
-			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
+			answer.Call(call.Member("id"), call.Member("name"), call.Member("args"))
 		}
 		c.result(call)
 	})
 	c.last = p
 }
 
+// amongParts reports whether thoughts and calls stand among the parts of an answer. Else its record has lists of
+// them.
+func amongParts(content rawjson.Value) (hasThoughts, hasCalls bool) {
+	agents.EachPart(content, func(part rawjson.Value) {
+		if agents.IsThought(part) {
+			hasThoughts = true
+		}
+		if part.Member("functionCall").IsObject() {
+			hasCalls = true
+		}
+	})
+	return hasThoughts, hasCalls
+}
+
 // thoughtOf returns the text of a thought.
 func thoughtOf(t rawjson.Value) rawjson.Value {
 	text, _ := t.Member("description").Text()
-	if subject, _ := t.Member("subject").Text(); subject != "" {
+	subject, _ := t.Member("subject").Text()
+	if subject != "" {
 		text = strings.TrimSpace("**" + subject + "** " + text)
 	}
 	return agents.Quoted(text)
@@ -243,18 +305,25 @@ func (c *converter) result(call agents.Object) {
 	id, ok := call.Member("id").Text()
 	result := call.Member("result")
 	status := call.Member("status")
-	failed := status.Is("error") || status.Is("cancelled")
-	if !ok || result.Missing() && !failed && !status.Is("success") {
+	hasFailed := status.Is("error") || status.Is("cancelled")
+	isDone := hasFailed || status.Is("success") || !result.Missing()
+	if !ok || !isDone {
 		return
 	}
 	c.done[id] = true
-	shown := agents.ToolResult{Call: call.Member("id"), Time: call.Member("timestamp"), IsError: failed}
+	shown := agents.ToolResult{
+		Call:    call.Member("id"),
+		Time:    call.Member("timestamp"),
+		IsError: hasFailed,
+	}
 	shown.Content.Response(result)
-	if display := call.Member("resultDisplay"); !display.Missing() && !display.Is("") {
+	display := call.Member("resultDisplay")
+	if !display.Missing() && !display.Is("") {
 		shown.Details = display
 	}
-	if side, _ := call.Member("agentId").Text(); side != "" && !strings.Contains(side, "/") {
-		shown.Session = agents.Subagents + "/" + side + ending
+	agent, _ := call.Member("agentId").Text()
+	if agent != "" && !strings.Contains(agent, "/") {
+		shown.Session = agents.Subagents + "/" + agent + ending
 	}
 	c.Result(shown)
 }
@@ -263,21 +332,25 @@ func (c *converter) result(call agents.Object) {
 // person, which the client may have taken out of the conversation.
 func (c *converter) failed(r agents.Object, id string) {
 	text := agents.Quoted(agents.TextIn(r.Member("content")))
-	p := c.last
-	at := c.At()
-	if a := c.Open(); a != nil && a.ID == p.id && !p.failed {
-		a.Error(text)
-		p.failed = true
+	last := c.last
+	open := c.Open()
+	isOfLast := open != nil && open.ID == last.id
+	if isOfLast && !last.failed {
+		open.Error(text)
+		last.failed = true
 		return
 	}
-	c.Hang(p.end)
+	before := c.At()
+	c.Hang(last.end)
 	c.From(id, r.Member("timestamp"))
-	c.Answer(id).Error(text)
-	c.places[id] = c.live.behind("")
-	c.places[id].end = c.At()
-	if p.end != at {
-		c.Hang(at)
+	answer := c.Answer(id)
+	answer.Error(text)
+	place := c.live.behind("")
+	place.end = c.At()
+	c.places[id] = place
+	if last.end != before {
+		c.Hang(before)
 		return
 	}
-	p.end = c.At()
+	last.end = c.At()
 }

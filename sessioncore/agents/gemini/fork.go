@@ -40,7 +40,8 @@ func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		return place, err
 	}
 	defer obj.Close()
-	f := &chatFork{request: request, now: rawjson.Quote(request.Time.UTC().Format(rawjson.TimestampLayout))}
+	now := request.Time.UTC().Format(rawjson.TimestampLayout)
+	f := &chatFork{request: request, now: rawjson.Quote(now)}
 	err = agents.CopyRecords(obj, request, out, f.record)
 	if err != nil {
 		return place, err
@@ -65,7 +66,7 @@ type chatFork struct {
 	isError bool   // the last record is an error
 }
 
-// check returns the reason for which the client could not go on with the records.
+// check returns the reason why the client could not go on with the records, nil for none.
 func (f *chatFork) check() error {
 	_, hasPrompt := f.talk.places[f.prompt]
 	switch {
@@ -77,7 +78,7 @@ func (f *chatFork) check() error {
 	return nil
 }
 
-// record returns a record as it is, but for those that name the session.
+// record returns a record as it is, or one that names the session with the fork's id.
 func (f *chatFork) record(record *agents.Record) (rawjson.Value, error) {
 	isHeader := record.Member("sessionId").IsString() && record.Member("projectHash").IsString()
 	if !f.isBegun && !isHeader {
@@ -88,13 +89,17 @@ func (f *chatFork) record(record *agents.Record) (rawjson.Value, error) {
 	if record.Member("type").Is("user") {
 		f.prompt, _ = record.Member("id").Text()
 	}
+	isRewind := record.Member("$rewindTo").IsString()
+	isMessage := record.Member("id").IsString()
 	set := record.Member("$set")
-	switch {
-	case record.Member("$rewindTo").IsString(), record.Member("id").IsString(): // as the client tells records
+	switch { // in the client's order
+	case isRewind || isMessage:
 		return record.Value, nil
 	case !set.Member("sessionId").Missing():
-		changed := rawjson.SetMembers(set, []rawjson.Field{{Key: "sessionId", JSON: rawjson.Quote(f.request.ID)}})
-		return rawjson.SetMembers(record.Value, []rawjson.Field{{Key: "$set", JSON: string(changed)}}), nil
+		id := rawjson.Field{Key: "sessionId", JSON: rawjson.Quote(f.request.ID)}
+		changed := rawjson.SetMembers(set, []rawjson.Field{id})
+		field := rawjson.Field{Key: "$set", JSON: string(changed)}
+		return rawjson.SetMembers(record.Value, []rawjson.Field{field}), nil
 	case set.IsObject() || !isHeader:
 		return record.Value, nil
 	}
@@ -144,7 +149,8 @@ type chatMessage struct {
 // add adds a record.
 func (t *chatMessages) add(record agents.Object) {
 	rewind, isRewind := record.Member("$rewindTo").Text()
-	messages := record.Member("$set").Member("messages")
+	set := record.Member("$set")
+	messages := set.Member("messages")
 	switch {
 	case isRewind:
 		t.cut(t.places[rewind]) // an unknown message cuts all
@@ -153,7 +159,7 @@ func (t *chatMessages) add(record agents.Object) {
 	case messages.IsArray():
 		t.cut(0)
 		t.setAll(messages)
-	case record.Member("$set").IsObject():
+	case set.IsObject(): // facts of the session
 	default:
 		t.setAll(record.Member("messages"))
 	}
@@ -198,7 +204,7 @@ func (t *chatMessages) canResume() bool {
 }
 
 // isWords reports whether the client goes on with a session for a message: an answer, or words of the person that
-// are neither a command nor those of the program.
+// are neither a command nor words of the program.
 func isWords(m agents.Object) bool {
 	var all []byte
 	agents.EachPart(m.Member("content"), func(part rawjson.Value) {

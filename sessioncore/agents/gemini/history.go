@@ -27,11 +27,16 @@ func (c *converter) rewind(to rawjson.Value) {
 	id, _ := to.Text()
 	c.copying = false
 	p := c.places[id]
-	if p == nil || p == c.root || p.depth > c.live.depth || c.live.above(p.depth) != p {
+	if p == nil || p == c.root || !c.isLive(p) {
 		c.follow(c.root)
 		return
 	}
 	c.follow(p.before)
+}
+
+// isLive reports whether the model is sent a message.
+func (c *converter) isLive(p *messagePlace) bool {
+	return p.depth <= c.live.depth && c.live.above(p.depth) == p
 }
 
 // isCopy reports whether a message is a copy. The client records all messages once more when a call
@@ -117,7 +122,8 @@ func (c *converter) compress(summary agents.Object, old *messagePlace, copies []
 	c.follow(old)
 	id, _ := summary.Member("id").Text()
 	c.From(id, summary.Member("timestamp"))
-	c.Compaction(agents.Quoted(agents.TextIn(summary.Member("content"))), kept, c.input)
+	text := agents.TextIn(summary.Member("content"))
+	c.Compaction(agents.Quoted(text), kept, c.input)
 	for _, p := range copies {
 		p.end = c.At()
 	}

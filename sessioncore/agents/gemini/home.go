@@ -31,7 +31,11 @@ type home struct {
 
 func newHome(files storage.Files) *home {
 	h := &home{Projects: agents.Projects{
-		Dir: projectsDir, Below: chatsDir, Session: sessionOf, Key: keyOf, Begin: newConverter,
+		Dir:      projectsDir,
+		Below:    chatsDir,
+		Session:  sessionOf,
+		Key:      keyOf,
+		Begin:    newConverter,
 		Provider: agents.Provider{API: "google-gemini-cli", Name: "google-gemini-cli", Model: "gemini"},
 		HasTitle: func(line []byte) bool { return agents.HasAny(line, `"summary"`, `"user"`) },
 	}}
@@ -51,8 +55,7 @@ func sessionOf(file string) string {
 	return base
 }
 
-// keyOf returns the beginning of a session's id, by its name or that of the directory of its
-// subagents.
+// keyOf returns the beginning of a session's id, by the name of its file or of its subagents' directory.
 func keyOf(name string) string {
 	if strings.HasPrefix(name, prefix) {
 		return name[max(0, len(name)-shortID):]

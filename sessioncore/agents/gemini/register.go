@@ -26,24 +26,27 @@ func init() {
 
 		DeletesResumed: true,
 		Detect: func(dir string) bool {
-			return agents.HasDir(filepath.Join(dir, projectsDir), "*", chatsDir) ||
-				agents.HasDir(filepath.Join(dir, projectsDir)) && agents.HasFile(dir, projectsName)
+			projects := filepath.Join(dir, projectsDir)
+			hasList := agents.HasFile(dir, projectsName)
+			return agents.HasDir(projects, "*", chatsDir) || hasList && agents.HasDir(projects)
 		},
 		Open: func(source agents.Source) (agents.Store, error) {
 			h := newHome(source.Files)
-			return agents.Store{Files: h, Format: h, Path: filepath.Join(source.Path, projectsDir), Root: source.Path}, nil
+			return agents.Store{
+				Files:  h,
+				Format: h,
+				Path:   filepath.Join(source.Path, projectsDir),
+				Root:   source.Path,
+			}, nil
 		},
-		NameOf: func(_, below string) string {
-			project, file, _ := strings.Cut(below, "/")
-			file, isChat := strings.CutPrefix(file+"/", chatsDir+"/")
-			if base, isOld := strings.CutSuffix(file, oldEnding+"/"); isChat && isOld {
-				file = base + ending
-			}
-			return path.Join(project, file)
-		},
+		NameOf: nameOf,
 		Prompts: func(files storage.Files) history.History {
 			h := newHome(files)
-			return history.Files{Files: files, Names: func() []string { return h.InEach("logs.json") }, Parse: h.prompts}
+			return history.Files{
+				Files: files,
+				Names: func() []string { return h.InEach("logs.json") },
+				Parse: h.prompts,
+			}
 		},
 		Tools: calls.Tools{
 			"read_many_files": {Arguments: map[string]calls.Argument{"include": {Use: calls.PathUse}}},
@@ -62,25 +65,47 @@ func init() {
 	})
 }
 
+// nameOf returns the name of a file or directory as the home shows it.
+func nameOf(_, below string) string {
+	project, file, _ := strings.Cut(below, "/")
+	file, isChat := strings.CutPrefix(file+"/", chatsDir+"/")
+	base, isOld := strings.CutSuffix(file, oldEnding+"/")
+	if isChat && isOld {
+		file = base + ending
+	}
+	return path.Join(project, file)
+}
+
 // wrote reports whether a record is the header of a session, or a message of one: headers of other
 // programs that write such files have no projectHash.
 func wrote(v rawjson.Value) bool {
 	isHeader := v.Member("sessionId").IsString() && v.Member("projectHash").IsString()
-	typ := v.Member("type")
-	isTurn := typ.Is("user") || typ.Is("gemini")
-	hasEnvelope := v.Member("parentId") != nil || v.Member("parentUuid") != nil || v.Member("message") != nil
-	isMessage := isTurn && v.Member("id").IsString() && v.Member("timestamp").IsString() && !hasEnvelope
-	return isHeader || isMessage
+	return isHeader || isMessage(v)
 }
 
-// lone returns the place of a session from anywhere.
+// isMessage reports whether a record is a message. The messages of other clients stand in an envelope.
+func isMessage(v rawjson.Value) bool {
+	for _, key := range []string{"parentId", "parentUuid", "message"} {
+		if v.Member(key) != nil {
+			return false
+		}
+	}
+	typ := v.Member("type")
+	isTurn := typ.Is("user") || typ.Is("gemini")
+	return isTurn && v.Member("id").IsString() && v.Member("timestamp").IsString()
+}
+
+// lone returns the place of a session from anywhere. A name that no client gives becomes one of its form, with
+// the id of the session, or else with the beginning of the name.
 func lone(base string, record rawjson.Value) (dir, below string) {
 	if sessionOf(base) == "" {
+		ext := path.Ext(base)
 		id, _ := record.Member("sessionId").Text()
 		if !agents.IsUUID(id) {
-			id = strings.TrimSuffix(base, path.Ext(base))
+			id = strings.TrimSuffix(base, ext)
 		}
-		base = prefix + "2000-01-01T00-00-" + id[:min(len(id), shortID)] + path.Ext(base)
+		short := id[:min(len(id), shortID)]
+		base = prefix + "2000-01-01T00-00-" + short + ext
 	}
 	return projectsDir, path.Join("-file", chatsDir, base)
 }
@@ -92,14 +117,23 @@ func (h *home) prompts(name string, text []byte) (all []history.Prompt) {
 		Timestamp          string
 	}
 	_ = json.Unmarshal(text, &log)
+	project := path.Base(path.Dir(name))
+	dir := h.cwd(project)
 	var cwd *string
-	if dir := h.cwd(path.Base(path.Dir(name))); dir != "" {
+	if dir != "" {
 		cwd = &dir
 	}
-	for _, v := range log {
-		if at, err := time.Parse(time.RFC3339, v.Timestamp); err == nil && v.Message != nil {
-			all = append(all, history.Prompt{Text: *v.Message, At: at.Unix(), Session: v.SessionID, Cwd: cwd})
+	for _, prompt := range log {
+		at, err := time.Parse(time.RFC3339, prompt.Timestamp)
+		if err != nil || prompt.Message == nil {
+			continue
 		}
+		all = append(all, history.Prompt{
+			Text:    *prompt.Message,
+			At:      at.Unix(),
+			Session: prompt.SessionID,
+			Cwd:     cwd,
+		})
 	}
 	return all
 }
