@@ -48,11 +48,12 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 		return about, nil
 	}
 	about.Title = h.title(about.ID)
-	b, c := newConverter(about)
-	title, err := b.FindTitle(obj, size, tells)
-	if !listed && c.isCopy && c.parent == "" && err == nil {
+	builder, c := newConverter(about)
+	title, err := builder.FindTitle(obj, size, tells)
+	needsParent := !listed && c.isCopy && c.parent == ""
+	if needsParent && err == nil {
 		err = agents.Beyond(obj, size, tells, func(v rawjson.Value) bool {
-			b.Add(nil, v, 1)
+			builder.Add(nil, v, 1)
 			return c.parent == ""
 		})
 	}
@@ -63,7 +64,7 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 	return about, err
 }
 
-// tells reports whether a line may have an event that says what a list shows of a session.
+// tells reports whether a line may have an event with a fact that lists show of a session.
 func tells(line []byte) bool {
 	return agents.HasAny(line, `"session.start"`, `"user.message"`, `"Forked from `, `"session.import_legacy"`)
 }

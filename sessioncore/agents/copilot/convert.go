@@ -26,13 +26,13 @@ type converter struct {
 	usage      tokenCounts
 	first      rawjson.Value // data of the file's first event, for a subagent's session, which begins later
 	began      rawjson.Value // the time of messages in a document of the first clients
-	id, parent string        // of the session, and of the one that it is a fork of
-	started    int64         // the time in ms at which the session began
+	id, parent string        // the ids of the session and of its original, if it is a fork
+	started    int64         // when the session began, in milliseconds
 	isCopy     bool          // it has older messages, as a fork has
-	answered   bool          // the last message
+	answered   bool          // the last message has an answer
 	thoughts   []rawjson.Value
-	images     map[string]rawjson.Value // by asset
-	uses       map[string]int           // how often messages named an asset
+	images     map[string]rawjson.Value // by the ids of assets
+	uses       map[string]int           // the number of messages that named an asset
 	kept       int                      // bytes of images
 	commands   map[string]string
 	paths      map[string]rawjson.Value // the files that a shell's command may name, by call
@@ -88,12 +88,17 @@ func (c *converter) event(r *agents.Record) {
 			c.begin(agents.Read(c.first), nil)
 			c.first = nil
 		}
-		if typ == "user.message" && c.Chain == "" {
-			at, _, ok := rawjson.ReadTimestamp(event.Member("timestamp"))
-			c.isCopy = c.isCopy || ok && at < c.started
+		if typ == "user.message" && c.Chain == "" && c.isOlder(event) {
+			c.isCopy = true
 		}
 		c.own(typ, id, data)
 	}
+}
+
+// isOlder reports whether an event was written before the session began.
+func (c *converter) isOlder(event agents.Object) bool {
+	at, _, ok := rawjson.ReadTimestamp(event.Member("timestamp"))
+	return ok && at < c.started
 }
 
 // start handles the event that begins a file.
@@ -141,7 +146,8 @@ func (c *converter) asset(id string, data rawjson.Value) {
 // for another one.
 func (c *converter) addImage(to *agents.Blocks, v agents.Object) bool {
 	id, _ := v.Member("assetId").Text()
-	if asset, ok := c.images[id]; ok {
+	asset, isAsset := c.images[id]
+	if isAsset {
 		c.uses[id]++
 		if c.uses[id] > maxUses {
 			to.Text(agents.Quoted("[image " + id + "]"))
@@ -150,17 +156,19 @@ func (c *converter) addImage(to *agents.Blocks, v agents.Object) bool {
 		v = agents.Read(asset)
 	}
 	mimeType, _ := v.Member("mimeType").Text()
-	if !strings.HasPrefix(mimeType, "image/") || !v.Member("data").IsString() {
+	data := v.Member("data")
+	if !strings.HasPrefix(mimeType, "image/") || !data.IsString() {
 		return false
 	}
-	to.Image(v.Member("mimeType"), v.Member("data"))
+	to.Image(v.Member("mimeType"), data)
 	return true
 }
 
 // own handles an event of the session's own agent.
 func (c *converter) own(typ, id string, data agents.Object) {
 	call, _ := data.Member("toolCallId").Text()
-	if len(c.thoughts) > 0 && (typ == "user.message" || typ == "abort") {
+	endsAnswer := typ == "user.message" || typ == "abort"
+	if endsAnswer && len(c.thoughts) > 0 {
 		c.answer(nil) // of thoughts alone
 	}
 	switch typ {
@@ -171,19 +179,21 @@ func (c *converter) own(typ, id string, data agents.Object) {
 	case "assistant.message":
 		c.answer(data)
 	case "tool.user_requested":
-		c.commands[call], _ = data.Member("arguments").Member("command").Text()
+		arguments := data.Member("arguments")
+		c.commands[call], _ = arguments.Member("command").Text()
 	case "tool.execution_start":
 		c.Tool(data.Member("toolCallId"), data.Member("toolName"))
-		paths := data.Member("shellToolInfo").Member("possiblePaths")
+		shell := data.Member("shellToolInfo")
+		paths := shell.Member("possiblePaths")
 		if paths.IsArray() && len(paths) > len("[]") {
 			c.paths[call] = slices.Clone(paths)
 		}
 	case "tool.execution_complete":
 		c.result(call, data)
 	case "abort":
-		a := c.Open()
-		if a != nil && c.answered {
-			a.Abort()
+		answer := c.Open()
+		if answer != nil && c.answered {
+			answer.Abort()
 		}
 	case "system.notification", "skill.invoked":
 		var content agents.Blocks
@@ -200,19 +210,26 @@ func (c *converter) ofSession(typ, id string, data agents.Object) {
 	switch typ {
 	case "session.resume":
 		c.Model(data.Member("selectedModel"))
-		c.Directory(data.Member("context").Member("cwd"))
+		context := data.Member("context")
+		c.Directory(context.Member("cwd"))
 	case "session.info":
 		message, _ := data.Member("message").Text()
-		is := forked.FindStringSubmatch(message)
-		if is != nil && is[2] == c.sessionID() {
-			c.parent = is[1]
+		ids := forked.FindStringSubmatch(message)
+		if ids == nil {
+			return
+		}
+		original := ids[1]
+		fork := ids[2]
+		if fork == c.sessionID() {
+			c.parent = original
 		}
 	case "session.model_change":
 		c.Model(data.Member("newModel"))
 		c.Level(data.Member("reasoningEffort"))
 	case "session.compaction_complete":
 		if data.Member("success").IsTrue() {
-			c.Compaction(data.Member("summaryContent"), "", agents.Count(data.Member("preCompactionTokens")))
+			tokensBefore := agents.Count(data.Member("preCompactionTokens"))
+			c.Compaction(data.Member("summaryContent"), "", tokensBefore)
 		}
 	case "session.context_cleared":
 		c.Hang("")
@@ -224,8 +241,9 @@ func (c *converter) ofSession(typ, id string, data agents.Object) {
 		c.document(id, agents.Read(data.Member("legacySession")))
 	case "session.shutdown":
 		rest := c.usage.rest(data)
-		if c.Open() != nil && c.Chain == "" {
-			c.Open().Count(rest)
+		answer := c.Open()
+		if answer != nil && c.Chain == "" {
+			answer.Count(rest)
 		}
 	}
 }
@@ -261,8 +279,9 @@ func (c *converter) message(m agents.Object) {
 		}
 	}
 	source, _ := m.Member("source").Text()
+	isTask := c.Chain != "" && strings.HasPrefix(source, "agent-") // the caller's words for a subagent
 	c.answered = false
-	if isPerson(m) || c.Chain != "" && strings.HasPrefix(source, "agent-") {
+	if isPerson(m) || isTask {
 		c.Prompted(text)
 		c.User(content)
 	} else {
@@ -277,7 +296,7 @@ func (c *converter) message(m agents.Object) {
 	}
 }
 
-// typed returns a message without the reminder for the model with which old clients end it.
+// typed returns a message without the reminder for the model that old clients add at its end.
 func typed(text string) string {
 	at := strings.LastIndex(text, "<reminder>")
 	if at < 0 || !strings.HasSuffix(rawjson.TrimSpace(text), "</reminder>") {
@@ -286,80 +305,110 @@ func typed(text string) string {
 	return rawjson.TrimSpace(text[:at])
 }
 
-// answer adds a message of the model to its answer: those of one call of the model are one.
+// answer adds a message of the model to its answer. The messages of one call of the model are one answer.
 func (c *converter) answer(data agents.Object) {
 	api, _ := data.Member("apiCallId").Text()
 	if api == "" {
 		c.Close()
 	}
-	a := c.Answer(api)
+	answer := c.Answer(api)
 	c.answered = true
-	a.Model(data.Member("model"))
-	a.Count(c.usage.of(c.Chain, api, data))
+	answer.Model(data.Member("model"))
+	used := c.usage.of(c.Chain, api, data)
+	answer.Count(used)
 	thought := data.Member("reasoningText")
 	for _, other := range c.thoughts {
 		if string(other) != string(thought) {
-			a.Thinking(other, nil)
+			answer.Thinking(other, nil)
 		}
 	}
 	c.thoughts = nil
 	if thought.IsString() && !thought.Is("") {
-		a.Thinking(thought, data.AnyOf("reasoningOpaque", "encryptedContent"))
+		signature := data.AnyOf("reasoningOpaque", "encryptedContent")
+		answer.Thinking(thought, signature)
 	}
-	a.Text(data.Member("content"))
+	answer.Text(data.Member("content"))
 	for call := range data.Member("toolRequests").EachElement {
-		a.Call(call.Member("toolCallId"), call.Member("name"), call.Member("arguments"))
+		answer.Call(call.Member("toolCallId"), call.Member("name"), call.Member("arguments"))
 	}
 }
 
 // result adds the result of a call, or a command that the person ran.
 func (c *converter) result(call string, data agents.Object) {
 	result := agents.Read(data.Member("result"))
-	text := result.Member("content")
-	if !text.IsString() {
-		text = data.Member("error").Member("message")
-	}
-	if command, ok := c.commands[call]; ok || data.Member("isUserRequested").IsTrue() {
+	text := textOf(data, result)
+	command, isCommand := c.commands[call]
+	if isCommand || data.Member("isUserRequested").IsTrue() {
 		output, _ := text.Text()
-		c.Bash(command, output, data.Member("shellExecution").Member("exitCode"))
+		shell := data.Member("shellExecution")
+		c.Bash(command, output, shell.Member("exitCode"))
 		return
 	}
-	r := agents.ToolResult{Call: data.Member("toolCallId"), IsError: !data.Member("success").IsTrue()}
-	r.Content.Text(text)
-	for part := range result.AnyOf("binaryResultsForLlm", "contents").EachElement {
-		c.addImage(&r.Content, agents.Read(part))
+	shown := agents.ToolResult{
+		Call:    data.Member("toolCallId"),
+		IsError: !data.Member("success").IsTrue(),
+		Details: c.details(call, data, result),
+		Session: c.sideOf(call),
 	}
+	shown.Content.Text(text)
+	images := result.AnyOf("binaryResultsForLlm", "contents")
+	for part := range images.EachElement {
+		c.addImage(&shown.Content, agents.Read(part))
+	}
+	c.Result(shown)
+}
+
+// textOf returns the text of a result, or the message of the error of its call.
+func textOf(data, result agents.Object) rawjson.Value {
+	text := result.Member("content")
+	if text.IsString() {
+		return text
+	}
+	failure := data.Member("error")
+	return failure.Member("message")
+}
+
+// details returns an object with the facts of a call that its text lacks, nil for none.
+func (c *converter) details(call string, data, result agents.Object) rawjson.Value {
 	var details []byte
+	text := textOf(data, result)
 	detailed := result.Member("detailedContent")
 	if string(detailed) != string(text) {
 		details = agents.AppendMember(details, "detailedContent", detailed)
 	}
 	details = agents.AppendMember(details, "fileEdits", data.Member("fileEdits"))
 	details = agents.AppendMember(details, "possiblePaths", c.paths[call])
-	if len(details) > 0 {
-		details[0] = '{'
-		r.Details = append(details, '}')
+	if len(details) == 0 {
+		return nil
 	}
-	if agent := c.callers[call]; agent != c.Chain && agents.IsSubagent(agent) {
-		r.Session = "artifacts/" + agent
-		if c.Chain != "" {
-			r.Session = "../" + agent
-		}
+	details[0] = '{' // instead of a comma
+	return append(details, '}')
+}
+
+// sideOf returns the path of the session of the subagent that a call started, "" for none.
+func (c *converter) sideOf(call string) string {
+	agent := c.callers[call]
+	if agent == c.Chain || !agents.IsSubagent(agent) {
+		return ""
 	}
-	c.Result(r)
+	if c.Chain != "" {
+		return "../" + agent
+	}
+	return "artifacts/" + agent
 }
 
 // older handles the first line of a document of the first clients, or a message in it.
 func (c *converter) older(v agents.Object) {
-	if v.Member("role").IsString() {
+	switch {
+	case v.Member("role").IsString():
 		c.From("", c.began)
 		c.Chat(v, typed)
-	} else if v.Member("startTime").IsString() {
+	case v.Member("startTime").IsString():
 		c.document("", v)
 	}
 }
 
-// document adds a document, or the part of it that its messages follow. These have no times.
+// document adds a document with all messages, or its part before them. The messages have no times.
 func (c *converter) document(id string, doc agents.Object) {
 	c.began = slices.Clone(doc.Member("startTime"))
 	c.From(id, c.began)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 	"time"
 
 	"sessionfs/sessioncore/agents"
@@ -43,7 +44,8 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		title = session
 	}
 	if request.Title != "" {
-		place.Beside = map[string]agents.Content{path.Join(request.ID, workspaceName): agents.TextContent(f.workspace())}
+		file := path.Join(request.ID, workspaceName)
+		place.Beside = map[string]agents.Content{file: agents.TextContent(f.workspace())}
 	}
 	return place, f.writeNote(out, session, title)
 }
@@ -72,12 +74,14 @@ func (f *eventFork) event(event *agents.Record) (rawjson.Value, error) {
 	if !event.Member("type").Is("session.start") || !data.IsObject() {
 		return nil, agents.NoFork("the session does not begin with its session.start")
 	}
-	f.cwd = append(f.cwd, data.Member("context").Member("cwd")...)
+	context := data.Member("context")
+	f.cwd = append(f.cwd, context.Member("cwd")...)
 	changed := rawjson.SetMembers(data, []rawjson.Field{
 		{Key: "sessionId", JSON: rawjson.Quote(f.request.ID)},
 		{Key: "startTime", JSON: f.now()},
 	})
-	return rawjson.SetMembers(event.Value, []rawjson.Field{{Key: "data", JSON: string(changed)}}), nil
+	field := rawjson.Field{Key: "data", JSON: string(changed)}
+	return rawjson.SetMembers(event.Value, []rawjson.Field{field}), nil
 }
 
 // writeNote writes the event that names the original.
@@ -87,8 +91,12 @@ func (f *eventFork) writeNote(out io.Writer, session, title string) error {
 		name = title
 	}
 	message := fmt.Sprintf(`Forked from "%s" (%s) as "%s" (%s).`, title, session, name, f.request.ID)
-	_, err := fmt.Fprintf(out, `{"type":"session.info","data":{"infoType":"fork","message":%s},"id":%s,"timestamp":%s,"parentId":%s}`+"\n",
-		rawjson.Quote(message), rawjson.Quote(agents.NewUUID()), f.now(), f.last)
+	var event strings.Builder
+	fmt.Fprintf(&event, `{"type":"session.info","data":{"infoType":"fork","message":%s}`, rawjson.Quote(message))
+	fmt.Fprintf(&event, `,"id":%s`, rawjson.Quote(agents.NewUUID()))
+	fmt.Fprintf(&event, `,"timestamp":%s`, f.now())
+	fmt.Fprintf(&event, `,"parentId":%s}`+"\n", f.last)
+	_, err := io.WriteString(out, event.String())
 	return err
 }
 
@@ -97,11 +105,20 @@ func (f *eventFork) workspace() string {
 	return workspaceText(f.request.ID, f.cwd, f.request.Title, f.request.Time)
 }
 
-// workspaceText returns the file with the name of a session. cwd is JSON, whose texts are YAML.
+// workspaceText returns the file with the name of a session, in YAML. Texts of JSON, as cwd is, are YAML too.
 func workspaceText(id string, cwd rawjson.Value, name string, at time.Time) string {
 	if cwd.Missing() {
 		cwd = rawjson.Value(`""`)
 	}
-	return fmt.Sprintf("id: %s\ncwd: %s\nclient_name: github/cli\nname: %s\nuser_named: true\nsummary_count: 0\ncreated_at: %s\nupdated_at: %[4]s\n",
-		id, cwd, rawjson.Quote(name), rawjson.Quote(at.UTC().Format(rawjson.TimestampLayout)))
+	timestamp := rawjson.Quote(at.UTC().Format(rawjson.TimestampLayout))
+	var text strings.Builder
+	fmt.Fprintf(&text, "id: %s\n", id)
+	fmt.Fprintf(&text, "cwd: %s\n", cwd)
+	text.WriteString("client_name: github/cli\n")
+	fmt.Fprintf(&text, "name: %s\n", rawjson.Quote(name))
+	text.WriteString("user_named: true\n")
+	text.WriteString("summary_count: 0\n")
+	fmt.Fprintf(&text, "created_at: %s\n", timestamp)
+	fmt.Fprintf(&text, "updated_at: %s\n", timestamp)
+	return text.String()
 }

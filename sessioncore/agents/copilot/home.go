@@ -49,8 +49,7 @@ func oldID(name string) string {
 	return name
 }
 
-// callers tells whose events are in a file with those of several agents: the agents by the calls
-// that began them.
+// callers has the subagents with events in a session's file, by the calls that began them.
 type callers map[string]string
 
 // of returns the id of the subagent that has an event, "" for the session itself. Old clients name
@@ -75,7 +74,7 @@ func (c callers) of(event, data agents.Object) string {
 	return agent
 }
 
-// mayBeOfAgents reports whether events in lines may be those of subagents.
+// mayBeOfAgents reports whether lines may have events of subagents.
 func mayBeOfAgents(lines []byte) bool {
 	return agents.HasAny(lines, `"agentId"`, `"parentToolCallId"`, `"subagent.started"`)
 }
@@ -85,10 +84,12 @@ func (h *Home) title(id string) string {
 	if h.Raw == nil {
 		return ""
 	}
-	text, _ := storage.ReadFile(h.Raw, path.Join(stateDir, id, workspaceName), maxWorkspace)
-	title := agents.YAMLText(string(text), "name")
+	file := path.Join(stateDir, id, workspaceName)
+	content, _ := storage.ReadFile(h.Raw, file, maxWorkspace)
+	text := string(content)
+	title := agents.YAMLText(text, "name")
 	if title == "" {
-		title = agents.YAMLText(string(text), "summary")
+		title = agents.YAMLText(text, "summary")
 	}
 	return agents.FirstLine(title)
 }

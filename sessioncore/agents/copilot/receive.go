@@ -25,8 +25,10 @@ func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, er
 		return place, agents.NoFork("its working directory is no UTF-8")
 	}
 	if of.Title != "" {
-		text := workspaceText(of.ID, rawjson.Value(rawjson.Quote(of.CWD)), of.Title, of.Time)
-		place.Beside = map[string]agents.Content{path.Join(of.ID, workspaceName): agents.TextContent(text)}
+		cwd := rawjson.Value(rawjson.Quote(of.CWD))
+		text := workspaceText(of.ID, cwd, of.Title, of.Time)
+		file := path.Join(of.ID, workspaceName)
+		place.Beside = map[string]agents.Content{file: agents.TextContent(text)}
 	}
 	w := &eventWriter{out: out}
 	err := w.begin(of)
@@ -136,7 +138,13 @@ func (w *eventWriter) message(t *agents.Turn) error {
 		if b.Data == "" {
 			continue
 		}
-		asset := assetData{AssetID: agents.NewUUID(), Type: "image", MIMEType: b.MediaType, Data: b.Data, Size: len(b.Data) / 4 * 3}
+		asset := assetData{
+			AssetID:  agents.NewUUID(),
+			Type:     "image",
+			MIMEType: b.MediaType,
+			Data:     b.Data,
+			Size:     len(b.Data) / 4 * 3, // about, of base64
+		}
 		err := w.write(t.Time, nil, "session.binary_asset", asset)
 		if err != nil {
 			return err
@@ -169,30 +177,46 @@ type callRequest struct {
 	Type      string          `json:"type"`
 }
 
-// startedCall is the event with which a call begins.
+// startedCall is the event that begins a call.
 type startedCall struct {
 	ID        string          `json:"toolCallId"`
 	Tool      string          `json:"toolName"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// answer writes an answer, and the begin of each of its calls.
+// answer writes an answer, and the event that begins each of its calls.
 func (w *eventWriter) answer(t *agents.Turn) error {
-	a := answerData{MessageID: agents.NewUUID(), Model: t.Model, Content: t.Texts("\n"), Calls: []callRequest{}}
+	answer := answerData{
+		MessageID: agents.NewUUID(),
+		Model:     t.Model,
+		Content:   t.Texts("\n"),
+		Calls:     []callRequest{},
+	}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
-		if b.Call != "" {
-			a.Calls = append(a.Calls, callRequest{ID: b.Call, Name: b.Tool, Arguments: json.RawMessage(b.Arguments), Type: "function"})
+		if b.Call == "" {
+			continue
+		}
+		answer.Calls = append(answer.Calls, callRequest{
+			ID:        b.Call,
+			Name:      b.Tool,
+			Arguments: json.RawMessage(b.Arguments),
+			Type:      "function",
+		})
+	}
+	err := w.write(t.Time, t.Entry, "assistant.message", answer)
+	if err != nil {
+		return err
+	}
+	for i := range answer.Calls {
+		call := &answer.Calls[i]
+		started := startedCall{ID: call.ID, Tool: call.Name, Arguments: call.Arguments}
+		err := w.write(t.Time, nil, "tool.execution_start", started)
+		if err != nil {
+			return err
 		}
 	}
-	err := w.write(t.Time, t.Entry, "assistant.message", a)
-	for i := range a.Calls {
-		c := &a.Calls[i]
-		if err == nil {
-			err = w.write(t.Time, nil, "tool.execution_start", startedCall{ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
-		}
-	}
-	return err
+	return nil
 }
 
 // resultData is the result of a call.
@@ -219,31 +243,43 @@ type resultError struct {
 	Code    string `json:"code"`
 }
 
-// result writes the result of a call. A failed one with an image is none that failed, as an error has only words.
+// result writes the result of a call. The result of a failed call with an image is written as a success, as an
+// error has only words.
 func (w *eventWriter) result(t *agents.Turn) error {
 	content := &resultContent{Content: t.Texts("\n")}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		if b.Data != "" {
-			content.Images = append(content.Images, resultImage{Type: "image", Data: b.Data, MIMEType: b.MediaType})
+			image := resultImage{Type: "image", Data: b.Data, MIMEType: b.MediaType}
+			content.Images = append(content.Images, image)
 		}
 	}
-	r := resultData{Call: t.Call, Success: true, Result: content}
-	if t.IsError && len(content.Images) == 0 && content.Content != "" {
-		r = resultData{Call: t.Call, Error: &resultError{Message: content.Content, Code: "failure"}}
+	result := resultData{Call: t.Call}
+	hasOnlyWords := len(content.Images) == 0 && content.Content != ""
+	if t.IsError && hasOnlyWords {
+		result.Error = &resultError{Message: content.Content, Code: "failure"}
+	} else {
+		result.Success = true
+		result.Result = content
 	}
-	return w.write(t.Time, t.Entry, "tool.execution_complete", r)
+	return w.write(t.Time, t.Entry, "tool.execution_complete", result)
 }
 
 // write writes an event.
 func (w *eventWriter) write(at time.Time, entry *agents.HandedEntry, typ string, data any) error {
-	e := madeEvent{Type: typ, Data: data, ID: agents.NewUUID(), Timestamp: timeText(at), Entry: entry}
+	event := madeEvent{
+		Type:      typ,
+		Data:      data,
+		ID:        agents.NewUUID(),
+		Timestamp: timeText(at),
+		Entry:     entry,
+	}
 	if w.last != "" {
 		before := w.last
-		e.Parent = &before
+		event.Parent = &before
 	}
-	w.last = e.ID
-	line, err := agents.HandoverLine(e)
+	w.last = event.ID
+	line, err := agents.HandoverLine(event)
 	if err != nil {
 		return err
 	}

@@ -36,13 +36,10 @@ func init() {
 				Parse: prompts,
 			}
 		},
-		Wrote: wrote,
-		Alone: func(storage.Files, rawjson.Value) (agents.Format, error) { return New(nil), nil },
-		Lone:  lone,
-		IsPart: func(file string) bool { // all that lies beside the events of a session, which may have any name
-			_, below, ok := strings.Cut("/"+file, "/"+stateDir+"/")
-			return ok && strings.Contains(below, "/") && path.Base(file) != eventsName
-		},
+		Wrote:     wrote,
+		Alone:     func(storage.Files, rawjson.Value) (agents.Format, error) { return New(nil), nil },
+		Lone:      lone,
+		IsPart:    isPart,
 		ByRequest: []string{provider.Name, "copilot"},
 		Resume:    []string{"copilot", "--resume="},
 		IsID:      agents.IsUUID,
@@ -75,11 +72,19 @@ func lone(base string, record rawjson.Value) (dir, below string) {
 	if record.Member("chatMessages").IsArray() {
 		return oldDir, strings.TrimSuffix(base, path.Ext(base)) + oldEnding
 	}
-	id, _ := record.Member("data").Member("sessionId").Text()
+	data := record.Member("data")
+	id, _ := data.Member("sessionId").Text()
 	if !agents.IsUUID(id) {
 		id = strings.TrimSuffix(base, path.Ext(base))
 	}
 	return stateDir, path.Join(id, eventsName)
+}
+
+// isPart reports whether a file lies beside the events of a session, in its directory.
+func isPart(file string) bool {
+	_, below, isState := strings.Cut("/"+file, "/"+stateDir+"/")
+	isInSession := isState && strings.Contains(below, "/")
+	return isInSession && path.Base(file) != eventsName
 }
 
 // promptsName is the file with the prompts: the newest first, without times.

@@ -65,8 +65,10 @@ func (s *sharing) event(r *agents.Record, at agents.RecordPlace, give agents.Giv
 	if bytes.Contains(r.Value, []byte(`"assetId"`)) {
 		s.images(agent, r.Inner, give)
 	}
-	began, ok := s.began[call]
-	if ok && s.callers[call] != agent && r.Member("type").Is("tool.execution_complete") {
+	began, hasBegun := s.began[call]
+	isResult := r.Member("type").Is("tool.execution_complete")
+	isOfOther := s.callers[call] != agent
+	if hasBegun && isOfOther && isResult {
 		s.again(gift{agent: agent, name: call}, began, give)
 	}
 	give(agent, at)
@@ -99,9 +101,12 @@ func (s *sharing) again(what gift, at agents.RecordPlace, give agents.Give) {
 // images gives a subagent the images that one of its events names.
 func (s *sharing) images(agent string, data agents.Object, give agents.Give) {
 	result := data.Member("result")
-	for _, list := range [...]rawjson.Value{
-		data.Member("attachments"), result.Member("binaryResultsForLlm"), result.Member("contents"),
-	} {
+	lists := [...]rawjson.Value{
+		data.Member("attachments"),
+		result.Member("binaryResultsForLlm"),
+		result.Member("contents"),
+	}
+	for _, list := range lists {
 		for part := range list.EachElement {
 			asset, _ := part.Member("assetId").Text()
 			at, ok := s.assets[asset]

@@ -10,20 +10,28 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// tokenCounts counts the tokens of answers. New clients tell those of each call of the model, before its
-// answer. Old ones tell of an answer only the tokens that it has, and at the end of a run the
-// totals of the session or of the run.
+// tokenCounts counts the tokens of answers. New clients write the tokens of each call of the model, before its
+// answer. Old clients write for an answer only its output, and at the end of a run the totals of the session
+// or of the run.
 type tokenCounts struct {
-	calls  map[string]agents.Usage // of calls whose answers are to come
+	calls  map[string]agents.Usage // the tokens of calls that have no answer yet
 	last   string                  // the call with the answer that was counted last
-	spoken float64                 // the tokens that answers told since the totals before
-	told   bool                    // calls were told since then
+	spoken float64                 // the output of answers since the totals before
+	told   bool                    // the client wrote tokens of calls since then
 	totals map[string]totals       // the totals before, by model
 }
 
-// totals are numbers of requests and of tokens: of the input with those of the cache, of the
-// output, read from the cache and written to it; and of the requests that are billed.
+// totals are the numbers of a usage, at the indexes below.
 type totals [6]float64
+
+const (
+	requestsAt   = iota
+	inputAt      // tokens, with cache reads and writes
+	outputAt     // tokens
+	cacheReadAt  // tokens
+	cacheWriteAt // tokens
+	billedAt     // requests that are billed
+)
 
 func newUsage() tokenCounts {
 	return tokenCounts{calls: map[string]agents.Usage{}, totals: map[string]totals{}}
@@ -31,11 +39,16 @@ func newUsage() tokenCounts {
 
 // totalsOf returns the numbers of a usage.
 func totalsOf(usage agents.Object, requests, billed rawjson.Value) (t totals) {
-	for i, v := range [...]rawjson.Value{
-		requests, usage.Member("inputTokens"), usage.Member("outputTokens"), usage.Member("cacheReadTokens"),
-		usage.Member("cacheWriteTokens"), billed,
-	} {
-		n, err := strconv.ParseFloat(string(v), 64)
+	members := [...]rawjson.Value{
+		requestsAt:   requests,
+		inputAt:      usage.Member("inputTokens"),
+		outputAt:     usage.Member("outputTokens"),
+		cacheReadAt:  usage.Member("cacheReadTokens"),
+		cacheWriteAt: usage.Member("cacheWriteTokens"),
+		billedAt:     billed,
+	}
+	for i, member := range members {
+		n, err := strconv.ParseFloat(string(member), 64)
 		if err == nil && n > 0 && n < 1<<50 {
 			t[i] = n
 		}
@@ -45,15 +58,18 @@ func totalsOf(usage agents.Object, requests, billed rawjson.Value) (t totals) {
 
 // tokens returns the tokens as a session has them.
 func (t totals) tokens() agents.Usage {
-	count := func(n float64) int64 { return int64(max(0, n)) }
-	billed := math.Round(max(0, t[5])*1e9) / 1e9 // differences of doubles have noise
-	u := agents.Usage{
-		Input:   count(t[1] - t[3] - t[4]),
-		Output:  count(t[2]),
-		Premium: billed,
+	count := func(n float64) int64 {
+		return int64(max(0, n))
 	}
-	u.CacheRead = count(t[3])
-	u.CacheWrite = count(t[4])
+	billed := max(0, t[billedAt])
+	uncached := t[inputAt] - t[cacheReadAt] - t[cacheWriteAt]
+	u := agents.Usage{
+		Input:      count(uncached),
+		Output:     count(t[outputAt]),
+		CacheRead:  count(t[cacheReadAt]),
+		CacheWrite: count(t[cacheWriteAt]),
+		Premium:    math.Round(billed*1e9) / 1e9, // differences of doubles have noise
+	}
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
 	return u
 }
@@ -62,16 +78,18 @@ func (t totals) tokens() agents.Usage {
 func (u *tokenCounts) note(typ, agent string, data agents.Object) {
 	switch typ {
 	case "session.usage_record":
-		of := agents.Read(data.Member("usage"))
-		call, _ := of.Member("apiCallId").Text()
-		billed := of.Member("cost")
-		if !of.Member("initiator").Is("user") {
+		usage := agents.Read(data.Member("usage"))
+		call, _ := usage.Member("apiCallId").Text()
+		billed := usage.Member("cost")
+		if !usage.Member("initiator").Is("user") {
 			billed = nil
 		}
-		u.calls[agent+" "+call] = totalsOf(of, nil, billed).tokens()
+		used := totalsOf(usage, nil, billed)
+		u.calls[agent+" "+call] = used.tokens()
 		u.told = true
 	case "assistant.message":
-		u.spoken += totalsOf(data, nil, nil)[2]
+		told := totalsOf(data, nil, nil)
+		u.spoken += told[outputAt]
 	}
 }
 
@@ -79,40 +97,42 @@ func (u *tokenCounts) note(typ, agent string, data agents.Object) {
 func (u *tokenCounts) of(agent, call string, data agents.Object) agents.Usage {
 	key := agent + " " + call
 	used, ok := u.calls[key]
-	switch {
-	case ok:
+	if ok {
 		delete(u.calls, key)
 		u.last = key
-	case key != u.last || call == "": // else it is another part of the answer that was counted
-		used = totals{2: totalsOf(data, nil, nil)[2]}.tokens()
+		return used
 	}
-	return used
+	isCounted := key == u.last && call != "" // it is another part of the same answer
+	if isCounted {
+		return agents.Usage{}
+	}
+	told := totalsOf(data, nil, nil)
+	output := totals{outputAt: told[outputAt]}
+	return output.tokens()
 }
 
-// rest returns the tokens in the totals of the session that no answer has. They are none where
-// calls were told. Totals that are smaller than those before, or are those of the answers since
-// then, began anew.
+// rest returns the tokens in the totals of the session that no answer has. There are none where the client wrote
+// tokens of calls. Totals count from zero again after a restart: they are smaller than the totals before, or equal
+// to the sum of the answers since then.
 func (u *tokenCounts) rest(data agents.Object) agents.Usage {
 	now := map[string]totals{}
 	spoken := 0.0
 	for m := range data.Member("modelMetrics").EachMember {
+		usage := agents.Read(m.Value.Member("usage"))
 		requests := m.Value.Member("requests")
-		t := totalsOf(agents.Read(m.Value.Member("usage")), requests.Member("count"), requests.Member("cost"))
+		t := totalsOf(usage, requests.Member("count"), requests.Member("cost"))
 		now[m.Name()] = t
-		spoken += t[2]
+		spoken += t[outputAt]
 	}
-	isNew := u.spoken > 0 && spoken == u.spoken || len(now) < len(u.totals)
-	for model, t := range now {
-		before := u.totals[model]
-		isNew = isNew || t[0] < before[0] || t[1] < before[1] || t[2] < before[2]
-	}
-	if isNew {
+	isOfAnswers := u.spoken > 0 && spoken == u.spoken
+	if isOfAnswers || u.areSmaller(now) {
 		clear(u.totals)
 	}
-	sum := totals{2: -u.spoken}
+	sum := totals{outputAt: -u.spoken}
 	for _, model := range slices.Sorted(maps.Keys(now)) {
-		for i := range sum {
-			sum[i] += now[model][i] - u.totals[model][i]
+		before := u.totals[model]
+		for i, n := range now[model] {
+			sum[i] += n - before[i]
 		}
 	}
 	told := u.told
@@ -123,4 +143,20 @@ func (u *tokenCounts) rest(data agents.Object) agents.Usage {
 		return agents.Usage{}
 	}
 	return sum.tokens()
+}
+
+// areSmaller reports whether totals by model are smaller than the totals before.
+func (u *tokenCounts) areSmaller(now map[string]totals) bool {
+	if len(now) < len(u.totals) {
+		return true
+	}
+	for model, t := range now {
+		before := u.totals[model]
+		for _, i := range []int{requestsAt, inputAt, outputAt} {
+			if t[i] < before[i] {
+				return true
+			}
+		}
+	}
+	return false
 }
