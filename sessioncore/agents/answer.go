@@ -45,39 +45,11 @@ type follower struct {
 func (b *Builder) Answer(key string) *Answer {
 	from := b.origin()
 	a := b.open
-	if a == nil || a.key != key {
-		b.Close()
-		b.settings()
-		b.writeHeader()
-		a = b.spare
-		b.spare = nil
-		if a == nil {
-			a = &Answer{}
-		}
-		*a = Answer{
-			Entry:    Entry{Time: a.Time[:0], Lines: a.Lines[:0]},
-			builder:  b,
-			model:    append(a.model[:0], b.model.value...),
-			blocks:   reuse(a.blocks),
-			calls:    a.calls[:0],
-			cost:     a.cost[:0],
-			response: a.response[:0],
-			status:   a.status[:0],
-			ended:    a.ended[:0],
-			results:  a.results[:0],
-			after:    a.after[:0],
-			texts:    reuse(a.texts),
-		}
-		a.Type = "message"
-		a.ID = b.nextID()
-		a.Parent = b.at
-		a.Path = b.Path
-		a.key = key
-		a.Time = append(a.Time, from.time...)
-		b.at = a.ID
-		b.last = a.ID
-		b.open = a
-	} else if a.from.id == from.id {
+	isOpen := a != nil && a.key == key
+	switch {
+	case !isOpen:
+		a = b.beginAnswer(key, from.time)
+	case a.from.id == from.id:
 		from.part = max(a.from.part, from.part)
 	}
 	a.from = Origin{id: from.id, part: from.part, line: from.line}
@@ -85,6 +57,42 @@ func (b *Builder) Answer(key string) *Answer {
 	if n == 0 || a.Lines[n-1] != from.line {
 		a.Lines = append(a.Lines, from.line)
 	}
+	return a
+}
+
+// beginAnswer opens a new answer in the memory of one that is written, and closes the open one before.
+func (b *Builder) beginAnswer(key string, at rawjson.Value) *Answer {
+	b.Close()
+	b.settings()
+	b.writeHeader()
+	a := b.spare
+	b.spare = nil
+	if a == nil {
+		a = &Answer{}
+	}
+	*a = Answer{
+		Entry:    Entry{Time: a.Time[:0], Lines: a.Lines[:0]},
+		builder:  b,
+		model:    append(a.model[:0], b.model.value...),
+		blocks:   reuse(a.blocks),
+		calls:    a.calls[:0],
+		cost:     a.cost[:0],
+		response: a.response[:0],
+		status:   a.status[:0],
+		ended:    a.ended[:0],
+		results:  a.results[:0],
+		after:    a.after[:0],
+		texts:    reuse(a.texts),
+	}
+	a.Type = "message"
+	a.ID = b.nextID()
+	a.Parent = b.at
+	a.Path = b.Path
+	a.key = key
+	a.Time = append(a.Time, at...)
+	b.at = a.ID
+	b.last = a.ID
+	b.open = a
 	return a
 }
 
@@ -142,7 +150,7 @@ func (b *Builder) Replace(key string) bool {
 	return true
 }
 
-// End returns the entry on which the next one hangs: the answer's last own result, else the answer.
+// End returns the parent of the entry after the answer: the answer's last own result, else the answer.
 func (a *Answer) End() string {
 	n := len(a.results)
 	if n > 0 {
@@ -430,13 +438,16 @@ func laterDay(first, last rawjson.Value) int64 {
 func isLaterDay(start, ended int64, zone *time.Location) bool {
 	from := time.UnixMilli(start).In(zone)
 	_, offset := from.Zone()
-	sinceMidnight := (start + int64(offset)*1000) % millisOfDay
-	if ended-start < millisOfDay-millisOfHours-sinceMidnight {
-		return false // even if the clock is put forward meanwhile
+	localStart := start + int64(offset)*1000
+	untilMidnight := millisOfDay - localStart%millisOfDay
+	isSurelySameDay := ended-start < untilMidnight-millisOfHours // even if the clock is put forward meanwhile
+	if isSurelySameDay {
+		return false
 	}
 	year, month, day := from.Date()
 	tomorrow := time.Date(year, month, day+1, 0, 0, 0, 0, zone)
-	return !time.UnixMilli(ended).Before(tomorrow)
+	end := time.UnixMilli(ended)
+	return !end.Before(tomorrow)
 }
 
 const (

@@ -111,7 +111,7 @@ func (r *Record) read(u *jsonl.Unit, innerKey string) {
 	}
 }
 
-// Origin is a record of which entries are made.
+// Origin is a record that entries are made from.
 type Origin struct {
 	id   string
 	path string // Builder.Path
@@ -131,7 +131,7 @@ type Header struct {
 	Problems                                   []string      // reasons for records that are left out
 }
 
-// AppendTo appends the header of a session, of which about has the rest.
+// AppendTo appends the header of a session. Its members that the Header lacks are in about.
 func (h *Header) AppendTo(dst []byte, about *About) []byte {
 	id, _ := h.ID.Text()
 	if id == "" {
@@ -197,7 +197,7 @@ func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
 	})
 }
 
-// AddUnit is Add for an object as a file is loaded, of which the members may be known.
+// AddUnit is Add for an object as a file is loaded. Its members may be known.
 func (b *Builder) AddUnit(out []byte, u *jsonl.Unit) []byte {
 	if len(u.Members) == 0 {
 		return b.Add(out, OneLine(u), u.Line)
@@ -224,7 +224,8 @@ func (b *Builder) addRecord(out []byte, r *Record) []byte {
 	return out
 }
 
-// release drops what of the Builder is a part of the record's text, which is a whole line.
+// release copies or drops the values that are parts of the record's text, so that the text, a whole line, can be
+// freed.
 func (b *Builder) release() {
 	b.time = append(b.time[:0], b.from.time...)
 	b.from.time = b.time
@@ -309,7 +310,7 @@ func (b *Builder) IsHeaded() bool { return b.headed }
 // Reread notes that the record has a fact that earlier lines lack.
 func (b *Builder) Reread() { b.again = true }
 
-// Move sets the working directory to which the session moved, "" for none.
+// Move sets the working directory that the session moved to, "" for none.
 func (b *Builder) Move(cwd string) { b.cwd = cwd }
 
 // FindTitle returns the title in the records at both ends of a file, or else beyond its beginning.
@@ -424,7 +425,7 @@ func (b *Builder) appendHeader(dst []byte) []byte {
 	return append(dst, b.early...)
 }
 
-// From sets the id and the time of the record of the next entries, whose ids are id, id.2, id.3, …
+// From sets the id and the time of the record of the next entries. Their ids are id, id.2, id.3, …
 // A record without an id is named by its line. lines are those of all its records, if it has several.
 func (b *Builder) From(id string, time rawjson.Value, lines ...int64) {
 	b.from = Origin{
@@ -509,7 +510,7 @@ func (b *Builder) claim(id string) bool {
 	return len(b.ids) > before
 }
 
-// At returns the entry on which the next one hangs, or "".
+// At returns the parent of the next entry, or "".
 func (b *Builder) At() string { return b.at }
 
 // Last returns the entry made last, or "".
@@ -549,22 +550,26 @@ func (s *setting) note(v rawjson.Value, at *Origin) {
 
 // settings adds an entry for each setting that changed.
 func (b *Builder) settings() {
-	model := ".model"
-	level := ".level"
+	modelSuffix := ".model"
+	levelSuffix := ".level"
 	if b.provider.Numbered {
-		model = ""
-		level = ".2"
+		modelSuffix = ""
+		levelSuffix = ".2"
 	}
-	if s := &b.model; s.changed {
-		name, _ := rawjson.Value(s.value).Text()
+	model := &b.model
+	if model.changed {
+		name, _ := rawjson.Value(model.value).Text()
 		body := append(b.body[:0], `"model":`...)
 		body = rawjson.AppendQuoted(body, b.provider.Name+"/"+name)
-		b.set(s, Entry{Type: "model_change", ID: s.at.id + model, Body: body})
+		id := model.at.id + modelSuffix
+		b.set(model, Entry{Type: "model_change", ID: id, Body: body})
 	}
-	if s := &b.level; s.changed {
+	level := &b.level
+	if level.changed {
 		body := append(b.body[:0], `"thinkingLevel":`...)
-		body = append(body, s.value...)
-		b.set(s, Entry{Type: "thinking_level_change", ID: s.at.id + level, Body: body})
+		body = append(body, level.value...)
+		id := level.at.id + levelSuffix
+		b.set(level, Entry{Type: "thinking_level_change", ID: id, Body: body})
 	}
 }
 

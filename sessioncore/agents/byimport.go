@@ -7,7 +7,7 @@ import (
 )
 
 // ByImport is a Forker whose agent keeps no file for each session, and takes a new one by a command of its
-// own. The texts that Fork and Receive write are those of the sessions in Store.Files.
+// own. Fork and Receive write texts as Store.Files has them.
 type ByImport interface {
 	Forker
 	// Export writes the text of a new session as the file that the command takes, and returns the

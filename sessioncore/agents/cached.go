@@ -29,7 +29,7 @@ func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat
 }
 
 // OfHead is Get for a value of the first bytes of a file, at most so many; read gets none after an
-// error. It opens a file of which it has no value, and does not look up the name before.
+// error. It opens a file without a cached value, and does not look up the name before.
 func (c *Cached[T]) OfHead(files storage.Files, name string, most int, read func(head []byte) (T, error)) (value T, err error) {
 	if c.has(name) {
 		st, err := files.Stat(name)

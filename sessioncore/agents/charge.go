@@ -26,7 +26,7 @@ type Ledger interface {
 	Charge(of *Charge)
 }
 
-// Charging is an open session of another agent of which a bill needs no text.
+// Charging is an open session of another agent that a bill can be made of without its text.
 type Charging interface {
 	// Charge gives a ledger the charges of the session. It returns false if only its text tells them.
 	Charge(ctx context.Context, to Ledger) (isWhole bool, err error)

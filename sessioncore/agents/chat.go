@@ -14,18 +14,22 @@ func (b *Builder) Chat(m Object, typed func(text string) string) {
 	role := m.Member("role")
 	switch {
 	case role.Is("user"):
-		b.Prompted(typed(text))
-		b.User(chatBlocks(typed(text), content))
+		prompt := typed(text)
+		b.Prompted(prompt)
+		b.User(chatBlocks(prompt, content))
 	case role.Is("assistant"):
 		b.Close()
-		a := b.Answer("")
-		a.Text(Quoted(text))
+		answer := b.Answer("")
+		answer.Text(Quoted(text))
 		for call := range m.Member("tool_calls").EachElement {
 			function := Read(call.Member("function"))
-			a.Call(call.Member("id"), function.Member("name"), function.Member("arguments"))
+			answer.Call(call.Member("id"), function.Member("name"), function.Member("arguments"))
 		}
 	case role.Is("tool"):
-		b.Result(ToolResult{Call: m.Member("tool_call_id"), Content: chatBlocks(text, content)})
+		b.Result(ToolResult{
+			Call:    m.Member("tool_call_id"),
+			Content: chatBlocks(text, content),
+		})
 	}
 }
 

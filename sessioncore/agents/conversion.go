@@ -155,13 +155,21 @@ func (r *conversionRun) load(ctx context.Context, size int64) (jsonl.Position, e
 
 // convertOnce converts a file of size bytes from its start, in the memory of dst or more.
 func (c *conversion) convertOnce(ctx context.Context, obj storage.Object, size int64, dst []byte) ([]byte, error) {
-	run := &conversionRun{c: c, obj: obj, out: dst[:0], lastAt: -1, written: -1, isOnce: true}
+	run := &conversionRun{
+		c:       c,
+		obj:     obj,
+		out:     dst[:0],
+		lastAt:  -1,
+		written: -1,
+		isOnce:  true,
+	}
 	_, err := run.load(ctx, size)
 	if err != nil {
 		return nil, err
 	}
 	c.text.stable = int64(len(run.out))
-	return c.appendTail(run.out, run.problems[run.complete:]), nil
+	incomplete := run.problems[run.complete:]
+	return c.appendTail(run.out, incomplete), nil
 }
 
 // conversionRun converts the values of a part of a file.
@@ -193,7 +201,8 @@ func (r *conversionRun) write() error {
 
 // add converts a value.
 func (r *conversionRun) add(u *jsonl.Unit) error {
-	if shared, isShared := r.obj.(*partObject); isShared {
+	shared, isShared := r.obj.(*partObject)
+	if isShared {
 		u.Line = shared.lineOf(u.Line)
 	}
 	if r.hasHeader() && len(r.problems) > 0 {
@@ -205,7 +214,8 @@ func (r *conversionRun) add(u *jsonl.Unit) error {
 	if u.Kind == jsonl.ObjectUnit {
 		r.out = r.c.converter.AddUnit(r.out, u)
 		if u.Trailing > 0 && r.hasHeader() {
-			r.out = appendProblem(r.out, &jsonl.Unit{Line: u.Line, Size: u.Trailing}, jsonl.ReasonTrailing)
+			trailing := &jsonl.Unit{Line: u.Line, Size: u.Trailing}
+			r.out = appendProblem(r.out, trailing, jsonl.ReasonTrailing)
 		}
 	} else {
 		r.addProblem(u)
@@ -269,21 +279,26 @@ func (c *conversion) load(
 ) (jsonl.Position, error) {
 	b := c.converter
 	records := b.records()
-	var begin [len("{ \r\n")]byte
-	if b.List != "" && c.at.Off == 0 {
-		n, _ := obj.ReadAt(begin[:min(size, int64(len(begin)))], 0)
-		if isDocument(begin[:n]) {
-			isOne, err := unfold(obj, size, b.List, emit)
-			if !isOne && err == nil {
-				_, err = records.Load(ctx, obj, c.at, size, emit)
-			}
-			return jsonl.Position{Off: size, Guessed: true}, err // growth changes all
-		}
+	mayBeDocument := b.List != "" && c.at.Off == 0
+	if !mayBeDocument || !beginsAsDocument(obj, size) {
+		return records.Load(ctx, obj, c.at, size, emit)
 	}
-	return records.Load(ctx, obj, c.at, size, emit)
+	isOne, err := unfold(obj, size, b.List, emit)
+	if !isOne && err == nil {
+		_, err = records.Load(ctx, obj, c.at, size, emit)
+	}
+	return jsonl.Position{Off: size, Guessed: true}, err // growth changes all
 }
 
-// appendUnresumed appends the record for which the agent refuses to go on with the session.
+// beginsAsDocument reports whether a file of size bytes begins as one object does that stands on several lines.
+func beginsAsDocument(obj storage.Object, size int64) bool {
+	var begin [len("{ \r\n")]byte
+	length := min(size, int64(len(begin)))
+	n, _ := obj.ReadAt(begin[:length], 0)
+	return isDocument(begin[:n])
+}
+
+// appendUnresumed appends the record that makes the agent refuse to go on with the session.
 func (c *conversion) appendUnresumed(tail []byte) []byte {
 	if c.converter.Unresumed == nil || c.text.stable+int64(len(tail)) == 0 {
 		return tail
@@ -327,7 +342,11 @@ func appendProblem(dst []byte, u *jsonl.Unit, why string) []byte {
 	if why == "" {
 		why = jsonl.ReasonNoObject
 	}
-	problem := jsonl.LineProblem{Line: u.Line, Size: u.Size, Why: why}
+	problem := jsonl.LineProblem{
+		Line: u.Line,
+		Size: u.Size,
+		Why:  why,
+	}
 	dst = rawjson.AppendQuoted(dst, problem.String())
 	return append(dst, '\n')
 }

@@ -19,7 +19,7 @@ type Format interface {
 	Converter(about About, obj storage.Object) *Builder
 }
 
-// Joiner is a Format whose sessions may begin in other files.
+// Joiner is a Format of sessions that may begin in other files.
 type Joiner interface {
 	// Join returns the object of a session's file: another one that closes obj, or obj. Its method
 	// Joined returns how many bytes of its size are of other files.
@@ -32,7 +32,7 @@ type Sharer interface {
 	Part(name string, obj storage.Object) storage.Object
 }
 
-// CalledFormat is a Format whose subagents' sessions may hang on records of the session that called them.
+// CalledFormat is a Format of sessions of subagents that may hang on records of the session that called them.
 type CalledFormat interface {
 	Format
 	// InCaller returns those ids that are records of the session that called a subagent.
@@ -42,7 +42,7 @@ type CalledFormat interface {
 // FactsFormat is a Format that offers less than About for a bill.
 type FactsFormat interface {
 	Format
-	// FactsAbout returns the facts on which a session's ids and usage depend.
+	// FactsAbout returns the facts that a session's ids and usage depend on.
 	FactsAbout(name string) About
 }
 
@@ -55,7 +55,7 @@ type Orphans interface {
 	Orphan(name string) (shown string, ok bool)
 }
 
-// Brief is an open session of Composed files, of which the first record is known without the others.
+// Brief is an open session of Composed files with a first record that is known without the others.
 type Brief interface {
 	storage.Object
 	// FirstRecord returns the first record. It has the facts of the session's header, but for the title
@@ -101,15 +101,15 @@ type Starter interface {
 type About struct {
 	ID     string // of the session
 	Title  string
-	Moved  string // the working directory to which it moved, or ""
-	Parent string // path or id of the session from which it was forked, or ""
+	Moved  string // the working directory that it moved to, or ""
+	Parent string // path or id of the session that it was forked from, or ""
 	Before string // identifies the files that are joined before it
 	Side   bool   // it is a subagent's session
 	Model  string // of answers without one, "" for the Provider's
 	Chain  string // the first record of the subagent, in a file with other conversations
 	Listed bool   // it is for a list, and its converter reads no other file
 	Facts  bool   // its converter writes ids, parents, times, models and usages, but no contents
-	Words  bool   // its converter leaves out what no search looks at: usages, and details of results
+	Words  bool   // its converter leaves out usages and details of results, which no search looks at
 }
 
 // Usage has the tokens of an answer.

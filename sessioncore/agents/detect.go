@@ -26,17 +26,23 @@ const maxNames = 1024
 // HasDir reports whether dir is a directory with a path of directories in it that match patterns. It
 // lists no directory for a name without wildcards.
 func HasDir(dir string, patterns ...string) bool {
-	if len(patterns) > 0 && !strings.ContainsAny(patterns[0], `*?[\`) {
-		return HasDir(filepath.Join(dir, patterns[0]), patterns[1:]...)
-	}
-	info, err := os.Stat(dir)
-	if err != nil || !info.IsDir() || len(patterns) == 0 {
+	if len(patterns) == 0 {
+		info, err := os.Stat(dir)
 		return err == nil && info.IsDir()
 	}
-	return slices.ContainsFunc(namesIn(dir), func(name string) bool {
-		matches, _ := filepath.Match(patterns[0], name)
-		return matches && HasDir(filepath.Join(dir, name), patterns[1:]...)
-	})
+	first := patterns[0]
+	rest := patterns[1:]
+	hasWildcard := strings.ContainsAny(first, `*?[\`)
+	if !hasWildcard {
+		return HasDir(filepath.Join(dir, first), rest...)
+	}
+	for _, name := range namesIn(dir) {
+		matches, _ := filepath.Match(first, name)
+		if matches && HasDir(filepath.Join(dir, name), rest...) {
+			return true
+		}
+	}
+	return false
 }
 
 // HasFile reports whether a name in a directory begins with a prefix.

@@ -48,17 +48,19 @@ func NewWord(text string, rare byte) Word {
 
 // IsIn reports whether a line has the word.
 func (w Word) IsIn(line []byte) bool {
-	rest := line[min(w.rare, len(line)):]
-	for {
-		at := bytes.IndexByte(rest, w.text[w.rare])
-		if at < 0 {
+	from := w.rare // the first place where the rare byte of a word can be
+	for from < len(line) {
+		distance := bytes.IndexByte(line[from:], w.text[w.rare])
+		if distance < 0 {
 			return false
 		}
-		if bytes.HasPrefix(line[len(line)-len(rest)+at-w.rare:], []byte(w.text)) {
+		rareAt := from + distance
+		if bytes.HasPrefix(line[rareAt-w.rare:], []byte(w.text)) {
 			return true
 		}
-		rest = rest[at+1:]
+		from = rareAt + 1
 	}
+	return false
 }
 
 // head is an open file with a cached beginning, for the several reads of a list.
@@ -132,7 +134,7 @@ func (h *head) lines(size int64) int64 {
 }
 
 // Ends calls f for the objects in complete lines in the first 28 and last 32 KiB of a file. It
-// skips lines for which want is false. Of a file that is one object, f gets the members.
+// skips lines that want refuses. For a file that is one object, f gets the members.
 func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value, isHead bool)) error {
 	h, err := headOf(obj, size)
 	if err != nil {
@@ -174,7 +176,7 @@ func headOf(obj storage.Object, size int64) (*head, error) {
 }
 
 // Beyond calls f for the objects in the lines after those of Head, up to 4 MiB, until f returns
-// false. It skips lines for which want is false, and compressed files.
+// false. It skips lines that want refuses, and compressed files.
 func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value) (more bool)) error {
 	h, err := headOf(obj, size)
 	if err != nil || h.packed {
@@ -228,12 +230,14 @@ func (h *head) eachObject(lines []byte, want func(line []byte) bool, f func(v ra
 
 // eachMended is eachObject for lines with objects that have control characters in their texts.
 func (h *head) eachMended(lines []byte, want func(line []byte) bool, f func(v rawjson.Value)) {
-	_ = h.records.LoadFirst(context.Background(), bytes.NewReader(lines), int64(len(lines)), func(u *jsonl.Unit) error {
+	emit := func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit && want(u.Text) {
 			f(u.Text)
 		}
 		return nil
-	})
+	}
+	size := int64(len(lines))
+	_ = h.records.LoadFirst(context.Background(), bytes.NewReader(lines), size, emit)
 }
 
 // completeMembers returns an object with the complete members at the beginning of a line, or nil. A

@@ -15,7 +15,7 @@ type Folders struct {
 	Renamed   // Init sets all but Raw
 	Dir, File string
 	Old       string
-	// ID returns the session of a document, whose name is without its ending.
+	// ID returns the session of a document, by its name without the ending.
 	ID     func(document string) string
 	Inside Inside
 
@@ -76,7 +76,12 @@ func (f *Folders) Part(name string, obj storage.Object) storage.Object {
 	return f.Inside.Part(f.file(session), subagent, obj)
 }
 
-// real returns the file or directory of a shown name.
+// real returns the file or directory of a shown name:
+//
+//	OLD/SESSION.jsonl             OLD/SESSION.json, unless the session has a file in DIR
+//	DIR/SESSION.jsonl             the file of the session
+//	DIR/SESSION/SUBAGENT.jsonl    the file of the session, if it has records of the subagent
+//	DIR/SESSION                   the file of the session, if it has records of subagents
 func (f *Folders) real(name string) (string, storage.Kind, error) {
 	if name == "" || name == f.Dir || name == f.Old {
 		return name, storage.KindDir, nil
@@ -84,12 +89,15 @@ func (f *Folders) real(name string) (string, storage.Kind, error) {
 	session, subagent := f.Split(name)
 	dir, below, _ := strings.Cut(name, "/")
 	base, isFile := strings.CutSuffix(below, sessionEnding)
+	isSession := isFile && subagent == ""
+	isOfSubagents := !isFile && subagent == ""
+	isSubagent := isFile && subagent != ""
 	switch {
-	case dir == f.Old && isFile && subagent == "" && !f.isFile(f.file(session)):
+	case dir == f.Old && isSession && !f.isFile(f.file(session)):
 		return path.Join(dir, base) + documentEnding, storage.KindFile, nil
-	case dir == f.Dir && isFile && subagent == "":
+	case dir == f.Dir && isSession:
 		return f.file(session), storage.KindFile, nil
-	case dir == f.Dir && (isFile || subagent == ""):
+	case dir == f.Dir && (isSubagent || isOfSubagents):
 		return f.realInside(name, f.file(session), subagent, isFile)
 	}
 	return "", 0, Missing(name)
@@ -113,42 +121,71 @@ func (f *Folders) realInside(name, file, subagent string, isFile bool) (string, 
 
 // names returns the names in a directory: for each session its file, and the directory that may
 // have its subagents. Only a scan of the file detects some.
-func (f *Folders) names(dir string) (items []storage.Item, err error) {
-	add := func(kind storage.Kind, name string) {
-		items = append(items, storage.Item{Name: name, Kind: kind})
-	}
+func (f *Folders) names(dir string) ([]storage.Item, error) {
 	session, _ := f.Split(dir)
 	if session != "" {
-		ids, err := f.Inside.Subagents(f.Raw, f.file(session))
-		for _, id := range ids {
-			add(storage.KindFile, id+sessionEnding)
-		}
-		return items, err
+		return f.subagents(session)
 	}
-	inDir, err := storage.List(f.Raw, dir)
-	var empty []string
-	for _, item := range inDir {
-		name := path.Join(dir, item.Name)
-		base := strings.TrimSuffix(item.Name, sessionEnding)
+	below, err := storage.List(f.Raw, dir)
+	if dir == f.Dir {
+		return f.sessions(below), err
+	}
+	var items []storage.Item
+	for _, item := range below {
+		isHidden := item.Name[0] == '.'
+		isShownDir := item.Name == f.Dir || item.Name == f.Old
 		document, isDocument := strings.CutSuffix(item.Name, documentEnding)
 		switch {
-		case item.Name[0] == '.':
-		case dir == "" && item.Kind == storage.KindDir && (name == f.Dir || name == f.Old):
-			add(item.Kind, name)
-		case dir == f.Old && isDocument && item.Kind == storage.KindFile:
-			add(item.Kind, document+sessionEnding)
-		case dir != f.Dir:
-		case item.Kind == storage.KindDir && !f.isFile(path.Join(name, f.File)):
-			empty = append(empty, name)
-		case item.Kind == storage.KindDir, base != item.Name && item.Kind == storage.KindFile && f.file(base) == name:
-			add(storage.KindFile, base+sessionEnding)
-			add(storage.KindDir, base)
+		case isHidden:
+		case dir == "" && item.Kind == storage.KindDir && isShownDir:
+			items = append(items, storage.Item{Name: item.Name, Kind: storage.KindDir})
+		case dir == f.Old && item.Kind == storage.KindFile && isDocument:
+			items = append(items, storage.Item{Name: document + sessionEnding, Kind: storage.KindFile})
 		}
 	}
-	if dir == f.Dir {
-		f.empty.Set(dir, empty)
+	return items, err
+}
+
+// subagents returns the names of the subagents of a session.
+func (f *Folders) subagents(session string) ([]storage.Item, error) {
+	ids, err := f.Inside.Subagents(f.Raw, f.file(session))
+	var items []storage.Item
+	for _, id := range ids {
+		items = append(items, storage.Item{Name: id + sessionEnding, Kind: storage.KindFile})
 	}
 	return items, err
+}
+
+// sessions returns the names of the sessions among the items of Dir, and notes the directories that may still
+// become sessions.
+func (f *Folders) sessions(below []storage.Item) []storage.Item {
+	var items []storage.Item
+	var empty []string
+	for _, item := range below {
+		isHidden := item.Name[0] == '.'
+		if isHidden {
+			continue
+		}
+		name := path.Join(f.Dir, item.Name)
+		session, hasEnding := strings.CutSuffix(item.Name, sessionEnding)
+		isSession := false
+		switch item.Kind {
+		case storage.KindDir:
+			isSession = f.isFile(path.Join(name, f.File))
+			if !isSession {
+				empty = append(empty, name)
+			}
+		case storage.KindFile:
+			isSession = hasEnding && f.file(session) == name
+		}
+		if isSession {
+			items = append(items,
+				storage.Item{Name: session + sessionEnding, Kind: storage.KindFile},
+				storage.Item{Name: session, Kind: storage.KindDir})
+		}
+	}
+	f.empty.Set(f.Dir, empty)
+	return items
 }
 
 // Stat implements storage.Files. A session's first file changes the directory's state too.

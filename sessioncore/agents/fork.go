@@ -93,7 +93,7 @@ func CopyOf(files storage.Files, name string) Content {
 // Name returns the file's name in Store.Files.
 func (p ForkPlace) Name(a *Agent) string { return a.NameOf(p.Dir, path.Clean(p.File)) }
 
-// ForkError is the reason for which no fork can end at an entry.
+// ForkError is the reason why no fork can end at an entry.
 type ForkError struct{ Reason string }
 
 // Error implements error.

@@ -117,9 +117,11 @@ func (t *RecordTree) Path(request *ForkRequest) ([]int, error) {
 
 // last returns the index of the last record of a fork.
 func (t *RecordTree) last(request *ForkRequest) (int, error) {
-	end := slices.Max(request.Last().Lines)
-	at, ok := t.byLine[end]
-	if !ok || request.Last().File != "" {
+	entry := request.Last()
+	end := slices.Max(entry.Lines)
+	at, isRecord := t.byLine[end]
+	isElsewhere := entry.File != ""
+	if !isRecord || isElsewhere {
 		return 0, NoFork("line %d is no record that the client can go on from", end)
 	}
 	return at, nil
@@ -169,23 +171,23 @@ func (t *RecordTree) withEntries(chain []int, request *ForkRequest) []int {
 }
 
 // insertInOrder inserts sorted indexes into a chain, each before the first part of the chain that has
-// only larger ones.
+// only larger ones: 4 and 8 become 1, 7, 3, 4, 6, 8 in the chain 1, 7, 3, 6.
 func insertInOrder(chain, more []int) []int {
-	smallest := slices.Clone(chain) // of the rest of the chain
+	smallest := slices.Clone(chain) // at each place, of the rest of the chain
 	for i := len(smallest) - 2; i >= 0; i-- {
 		smallest[i] = min(smallest[i], smallest[i+1])
 	}
 	out := make([]int, 0, len(chain)+len(more))
 	for i, at := range chain {
-		n, _ := slices.BinarySearch(more, smallest[i])
-		out = append(out, more[:n]...)
-		more = more[n:]
+		before, _ := slices.BinarySearch(more, smallest[i])
+		out = append(out, more[:before]...)
+		more = more[before:]
 		out = append(out, at)
 	}
 	return append(out, more...)
 }
 
-// Read reads a record, on one line, into another one, of which it uses the memory again. The error is
+// Read reads a record, on one line, into the memory of another one. The error is
 // storage.ErrStale if the file was changed meanwhile, and a ForkError for a record that is too long.
 func (t *RecordTree) Read(at int, record *Record) error {
 	r := &t.Records[at]

@@ -135,10 +135,11 @@ func (in *Inside) part(name, subagent string, obj storage.Object) (subagentPart,
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	st, err := in.update(f, obj)
-	if err != nil || f.parts[subagent] == nil {
+	part := f.parts[subagent]
+	if err != nil || part == nil {
 		return subagentPart{}, st, err
 	}
-	return *f.parts[subagent], st, nil
+	return *part, st, nil
 }
 
 // update reads the growth of a file. Callers must hold f.mu.
@@ -176,7 +177,7 @@ func (in *Inside) update(f *insideFile, obj storage.Object) (storage.Stat, error
 	return st, err
 }
 
-// look looks for lines that may have records of subagents behind those known to have none.
+// look looks for lines that may have records of subagents, from the end of the lines known to have none.
 func (in *Inside) look(f *insideFile, obj storage.Object, size int64) error {
 	buffer := make([]byte, min(size-f.free, jsonl.ChunkSize))
 	for at := f.free; at < size && !f.isSome; {
@@ -201,17 +202,15 @@ const reach = 256
 
 // pass shares out the records of a file, or of its growth.
 func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, st storage.Stat) error {
-	isSame := f.share != nil && known.SameObject(st.Token) && st.Size >= f.at.Off && !f.at.Guessed
-	if isSame && f.at.MidLine && st.Size > f.at.Off {
-		var next [1]byte
-		err := storage.ReadFull(obj, next[:], f.at.Off)
+	hasGrown := f.hasGrown(known, st)
+	if hasGrown && f.at.MidLine && st.Size > f.at.Off {
+		isLine, err := f.endLine(obj)
 		if err != nil {
 			return err
 		}
-		isSame = next[0] == '\n'
-		f.at = jsonl.Position{Off: f.at.Off + 1, Lines: f.at.Lines + 1}
+		hasGrown = isLine
 	}
-	if !isSame {
+	if !hasGrown {
 		f.drop()
 		f.ids = nil
 		f.hasID = map[string]bool{}
@@ -222,21 +221,43 @@ func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, s
 		p.fixed = len(p.spans)
 	}
 	records := jsonl.Records{Limit: maxLine, Inner: in.InnerKey, RawControls: in.RawControls}
-	at, err := records.Load(context.Background(), obj, f.at, st.Size, func(u *jsonl.Unit) error {
-		if u.Kind == jsonl.SkippedUnit && u.Reason == jsonl.ReasonTooLong {
+	emit := func(u *jsonl.Unit) error {
+		isLong := u.Kind == jsonl.SkippedUnit && u.Reason == jsonl.ReasonTooLong
+		if isLong {
 			u.Text = shortened(obj, u)
 		}
 		if rawjson.Value(u.Text).IsObject() {
-			f.share(f.record(u, in.InnerKey), placeOf(u), f.give)
+			record := f.record(u, in.InnerKey)
+			f.share(record, placeOf(u), f.give)
 		}
 		return nil
-	})
+	}
+	at, err := records.Load(context.Background(), obj, f.at, st.Size, emit)
 	if err != nil {
 		f.drop()
 		return err
 	}
 	f.at = at
 	return nil
+}
+
+// hasGrown reports whether a file in the state st begins with the lines that were shared out before.
+func (f *insideFile) hasGrown(known storage.Token, st storage.Stat) bool {
+	if f.share == nil || f.at.Guessed {
+		return false
+	}
+	return known.SameObject(st.Token) && st.Size >= f.at.Off
+}
+
+// endLine moves f.at behind the end of the line there, and reports whether the line ends there.
+func (f *insideFile) endLine(obj storage.Object) (bool, error) {
+	var next [1]byte
+	err := storage.ReadFull(obj, next[:], f.at.Off)
+	if err != nil {
+		return false, err
+	}
+	f.at = jsonl.Position{Off: f.at.Off + 1, Lines: f.at.Lines + 1}
+	return next[0] == '\n', nil
 }
 
 // record returns the record of a unit.

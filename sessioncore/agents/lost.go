@@ -75,17 +75,30 @@ func (l *LostSubagents) addBelow(files storage.Files, dir, owner string, depth i
 	}
 	l.Dirs = append(l.Dirs, dir)
 	for _, item := range items {
-		at := path.Join(dir, item.Name)
-		isOne := item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessionEnding) && item.Name[0] != '.'
-		switch {
-		case len(l.Files) >= maxLost:
+		if len(l.Files) >= maxLost {
 			return
-		case item.Kind == storage.KindDir && l.Deep && depth < maxLostDepth:
-			l.addBelow(files, at, owner, depth+1)
-		case isOne && (l.Is == nil || l.Is(item.Name)):
-			l.addFile(at, item.Name, owner)
+		}
+		at := path.Join(dir, item.Name)
+		switch item.Kind {
+		case storage.KindDir:
+			if l.Deep && depth < maxLostDepth {
+				l.addBelow(files, at, owner, depth+1)
+			}
+		case storage.KindFile:
+			if l.isSession(item.Name) {
+				l.addFile(at, item.Name, owner)
+			}
 		}
 	}
+}
+
+// isSession reports whether a file of this name is a session.
+func (l *LostSubagents) isSession(name string) bool {
+	isHidden := name[0] == '.'
+	if isHidden || !strings.HasSuffix(name, sessionEnding) {
+		return false
+	}
+	return l.Is == nil || l.Is(name)
 }
 
 // addFile adds a subagent. Where the name of its file is taken, its session has the owner's in it.

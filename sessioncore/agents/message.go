@@ -33,14 +33,19 @@ func (l *Blocks) Image(mimeType, data rawjson.Value) {
 
 // ImageURL adds the image in a data URL, and reports whether there is one.
 func (l *Blocks) ImageURL(url rawjson.Value) bool {
-	body, found := bytes.CutPrefix(url, []byte(`"data:`))
-	mimeType, data, base64 := bytes.Cut(body, []byte(";base64,"))
-	if !found || !base64 || bytes.ContainsAny(mimeType, `"\;,`) {
+	body, isDataURL := bytes.CutPrefix(url, []byte(`"data:`))
+	mimeType, data, isBase64 := bytes.Cut(body, []byte(";base64,"))
+	if !isDataURL || !isBase64 {
+		return false
+	}
+	isQuotable := !bytes.ContainsAny(mimeType, `"\;,`)
+	if !isQuotable {
 		return false
 	}
 	quotedType := append([]byte{'"'}, mimeType...)
 	quotedType = append(quotedType, '"')
-	l.Image(quotedType, append([]byte{'"'}, data...))
+	quotedData := append([]byte{'"'}, data...) // the end of the URL is the quote behind it
+	l.Image(quotedType, quotedData)
 	return true
 }
 
@@ -173,7 +178,10 @@ func (b *Builder) Mention(path, content rawjson.Value, image Blocks) {
 		body = AppendMember(body, "content", content)
 		body = AppendMember(body, "image", rawjson.Value(image))
 	}
-	b.put("message", append(appendMillis(append(body, "}]"...), b.from.time), '}'))
+	body = append(body, "}]"...)
+	body = appendMillis(body, b.from.time)
+	body = append(body, '}')
+	b.put("message", body)
 }
 
 // Bash adds a command that the person ran. The exit status may be missing.

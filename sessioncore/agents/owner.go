@@ -49,15 +49,15 @@ var omp = &Agent{Dirs: []string{"sessions"}, Wrote: isOwn}
 // isOwn reports whether a record is of a session file of omp, pi, xcsh or operator.
 func isOwn(v rawjson.Value) bool {
 	typ := v.Member("type")
-	isEntry := len(v.Member("parentId")) > 0 || len(v.Member("parent_id")) > 0 // also null
-	isHeader := typ.Is("session") || typ.Is("session_header")
-	switch {
-	case typ.Is("title"):
+	if typ.Is("title") {
 		return v.Member("pad").IsString()
-	case !typ.IsString() || !v.Member("id").IsString():
+	}
+	if !typ.IsString() || !v.Member("id").IsString() {
 		return false
 	}
-	return isHeader || isEntry && WriterOf(v) == nil
+	isHeader := typ.Is("session") || typ.Is("session_header")
+	hasParent := len(v.Member("parentId")) > 0 || len(v.Member("parent_id")) > 0 // also null
+	return isHeader || hasParent && WriterOf(v) == nil
 }
 
 // IsUnderstood reports whether the beginning of a file has a record that some agent wrote, or no

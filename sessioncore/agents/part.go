@@ -91,16 +91,17 @@ func (p *subagentPart) readSome(file io.ReaderAt, text []byte, off int64) (int, 
 	if off >= p.size {
 		return 0, io.EOF
 	}
-	n := sort.Search(len(p.spans), func(i int) bool {
+	next := sort.Search(len(p.spans), func(i int) bool {
 		return p.spans[i].at > off
 	})
-	s := &p.spans[n-1]
-	from := s.off + off - s.at
+	s := &p.spans[next-1]
+	from := s.off + off - s.at // in the file
 	if from == s.end {
 		text[0] = '\n'
 		return newlineSize, nil
 	}
-	text = text[:min(int64(len(text)), s.end-from)]
+	length := min(int64(len(text)), s.end-from)
+	text = text[:length]
 	return len(text), storage.ReadFull(file, text, from)
 }
 
@@ -151,11 +152,13 @@ func (o *partObject) lineOf(line int64) int64 {
 
 // ReadAt implements storage.Object.
 func (o *partObject) ReadAt(text []byte, off int64) (n int, err error) {
-	now := o.current()
-	for n < len(text) && err == nil {
-		var more int
-		more, err = now.readSome(o.Object, text[n:], off+int64(n))
+	part := o.current()
+	for n < len(text) {
+		more, err := part.readSome(o.Object, text[n:], off+int64(n))
 		n += more
+		if err != nil {
+			return n, err
+		}
 	}
-	return n, err
+	return n, nil
 }

@@ -60,7 +60,7 @@ func (l *Blocks) Part(part rawjson.Value) {
 	}
 }
 
-// Response adds the result of a tool: a text, or parts, one of which has the tool's answer.
+// Response adds the result of a tool: a text, or parts with the tool's answer in one of them.
 func (l *Blocks) Response(result rawjson.Value) {
 	EachPart(result, func(part rawjson.Value) {
 		answer := part.Member("functionResponse")

@@ -111,9 +111,12 @@ func (l *projectList) add(p *Projects, dir string, items []storage.Item) {
 	for _, item := range items {
 		at := path.Join(dir, item.Name)
 		session := p.Session(item.Name)
-		known := l.sessions[session]
-		isNew := known == nil || strings.HasSuffix(at, sessionEnding)
-		if item.Kind == storage.KindFile && session != "" && isNew {
+		if item.Kind != storage.KindFile || session == "" {
+			continue
+		}
+		isKnown := l.sessions[session] != nil
+		isPreferred := strings.HasSuffix(at, sessionEnding)
+		if !isKnown || isPreferred {
 			l.sessions[session] = &projectSession{file: at}
 		}
 	}
@@ -122,8 +125,6 @@ func (l *projectList) add(p *Projects, dir string, items []storage.Item) {
 // read reads the directories of a project. A session in Archive counts where no other has its name.
 func (p *Projects) read(project string) (list projectList, err error) {
 	list.sessions = map[string]*projectSession{}
-	sides := map[string]string{}
-	twins := map[string][]string{}
 	dir := p.chats(project)
 	items, err := storage.List(p.Raw, dir)
 	if p.Archive != "" {
@@ -136,30 +137,41 @@ func (p *Projects) read(project string) (list projectList, err error) {
 	if p.Sides != "" {
 		items, _ = storage.List(p.Raw, sidesDir) // there may be none
 	}
+	sides := map[string]string{} // the directories of subagents, by keys
 	for _, item := range items {
 		if item.Kind == storage.KindDir {
 			sides[p.Key(item.Name)] = path.Join(sidesDir, item.Name)
 		}
 	}
-	for _, session := range slices.Sorted(maps.Keys(list.sessions)) {
-		key := p.Key(session)
-		if len(twins[key]) < maxTwins {
-			twins[key] = append(twins[key], list.sessions[session].file)
-		}
-	}
+	twins := list.twins(p)
 	for session, s := range list.sessions {
-		s.side = sides[p.Key(session)]
-		s.twins = twins[p.Key(session)]
+		key := p.Key(session)
+		s.side = sides[key]
+		s.twins = twins[key]
 	}
 	list.lost.Taken = func(name string) bool {
-		return list.sessions[strings.TrimSuffix(name, sessionEnding)] != nil
+		session := strings.TrimSuffix(name, sessionEnding)
+		return list.sessions[session] != nil
 	}
 	for _, item := range items {
-		if item.Kind == storage.KindDir && len(twins[p.Key(item.Name)]) == 0 {
+		hasSession := len(twins[p.Key(item.Name)]) > 0
+		if item.Kind == storage.KindDir && !hasSession {
 			list.lost.Add(p.Raw, path.Join(sidesDir, item.Name), item.Name)
 		}
 	}
 	return list, err
+}
+
+// twins returns the files of sessions by their keys, which several sessions can have.
+func (l *projectList) twins(p *Projects) map[string][]string {
+	twins := map[string][]string{}
+	for _, session := range slices.Sorted(maps.Keys(l.sessions)) {
+		key := p.Key(session)
+		if len(twins[key]) < maxTwins {
+			twins[key] = append(twins[key], l.sessions[session].file)
+		}
+	}
+	return twins
 }
 
 // session returns a session unless it is hidden.
@@ -180,8 +192,10 @@ func (p *Projects) Orphan(name string) (shown string, ok bool) {
 		below = strings.Replace(below, "/"+Subagents+"/", "/", 1)
 	}
 	list, err := p.list(project)
-	base := list.lost.NameOf(path.Join(p.sidesDir(project), below))
-	return path.Join(project, base), err == nil && base != ""
+	file := path.Join(p.sidesDir(project), below)
+	base := list.lost.NameOf(file)
+	isOrphan := err == nil && base != ""
+	return path.Join(project, base), isOrphan
 }
 
 // Has reports whether a project has a session, hidden or not.
@@ -190,33 +204,60 @@ func (p *Projects) Has(project, session string) bool {
 	return list.sessions[session] != nil
 }
 
-// real returns the file or directory of a shown name.
+// real returns the file or directory of a shown name:
+//
+//	""                               Dir
+//	PROJECT                          the directory of the project's sessions
+//	PROJECT/SESSION.jsonl            the session, or a subagent's that lost it
+//	PROJECT/SESSION                  the directory of the session's subagents
+//	PROJECT/SESSION/subagents        the same
+//	PROJECT/SESSION/subagents/AGENT.jsonl
+//	                                 a file in it
 func (p *Projects) real(name string) (at string, kind storage.Kind, err error) {
-	parts := strings.Split(name, "/")
-	switch {
-	case name == "":
+	if name == "" {
 		return p.Dir, storage.KindDir, nil
-	case len(parts) == 1:
+	}
+	parts := strings.Split(name, "/")
+	depth := len(parts)
+	if depth == 1 {
 		return p.chats(name), storage.KindDir, nil
 	}
+	project := parts[0]
 	base, isFile := strings.CutSuffix(parts[1], sessionEnding)
-	s := p.session(parts[0], base)
-	switch {
-	case s == nil && isFile && len(parts) == 2:
-		list, err := p.list(parts[0])
-		if file := list.lost.Files[parts[1]]; err == nil && file != "" {
-			return file, storage.KindFile, nil
+	session := p.session(project, base)
+	if isFile {
+		file := ""
+		switch {
+		case depth > 2:
+		case session != nil:
+			file = session.file
+		default:
+			file = p.lostFile(project, parts[1])
 		}
-	case s == nil:
-	case isFile && len(parts) == 2:
-		return s.file, storage.KindFile, nil
-	case isFile || s.side == "" || len(parts) > 2 && parts[2] != Subagents:
-	case len(parts) < 4:
-		return s.side, storage.KindDir, nil
-	case len(parts) == 4 && strings.HasSuffix(name, sessionEnding):
-		return path.Join(s.side, parts[3]), storage.KindFile, nil
+		if file == "" {
+			return "", 0, Missing(name)
+		}
+		return file, storage.KindFile, nil
+	}
+	if session == nil || session.side == "" || depth > 2 && parts[2] != Subagents {
+		return "", 0, Missing(name)
+	}
+	switch {
+	case depth < 4:
+		return session.side, storage.KindDir, nil
+	case depth == 4 && strings.HasSuffix(name, sessionEnding):
+		return path.Join(session.side, parts[3]), storage.KindFile, nil
 	}
 	return "", 0, Missing(name)
+}
+
+// lostFile returns the file of a subagent without its session, by its shown name, or "".
+func (p *Projects) lostFile(project, name string) string {
+	list, err := p.list(project)
+	if err != nil {
+		return ""
+	}
+	return list.lost.Files[name]
 }
 
 // names returns the names in a directory: projects, sessions and their directories, or subagents'
@@ -295,12 +336,16 @@ func (p *Projects) withSessions() []string {
 // sessions, and the state of a project with the directories of subagents without a session.
 func (p *Projects) Stat(name string) (storage.Stat, error) {
 	st, err := p.Renamed.Stat(name)
+	if err != nil {
+		return st, err
+	}
+	isProject := !strings.Contains(name, "/")
 	switch {
-	case err != nil:
 	case name == "":
-		st.Inode ^= uint64(crc32.ChecksumIEEE([]byte(strings.Join(p.withSessions(), "/"))))
-	case !strings.Contains(name, "/"):
+		projects := strings.Join(p.withSessions(), "/")
+		st.Inode ^= uint64(crc32.ChecksumIEEE([]byte(projects)))
+	case isProject:
 		st = p.inner.With(p.Raw, name, st)
 	}
-	return st, err
+	return st, nil
 }

@@ -21,7 +21,7 @@ func (p *Projects) IsSession(name string) bool {
 	return strings.HasSuffix(name, sessionEnding) && (isInProject || isSide(name) || p.Session(path.Base(name)) != "")
 }
 
-// isSide reports whether a name is that of a subagent's session.
+// isSide reports whether a name names a subagent's session.
 func isSide(name string) bool { return path.Base(path.Dir(name)) == Subagents }
 
 // Converter implements Format.
@@ -53,7 +53,8 @@ func (p *Projects) About(name string, obj storage.Object, size int64, listed boo
 	about = p.FactsAbout(name)
 	about.Moved = p.CwdBeside(name)
 	if listed {
-		about.Title, err = p.builder(about).FindTitle(obj, size, p.HasTitle)
+		builder := p.builder(about)
+		about.Title, err = builder.FindTitle(obj, size, p.HasTitle)
 	}
 	return about, err
 }
@@ -84,14 +85,20 @@ func (p *Projects) isStub(file string) bool {
 			return false, nil
 		}
 		text, err := storage.ReadFile(p.Raw, file, maxStub)
+		if err != nil {
+			return false, err
+		}
 		b := p.builder(About{})
-		out := []byte(nil)
-		(&head{}).eachObject(text, func([]byte) bool {
-			return true
-		}, func(v rawjson.Value) {
+		var out []byte
+		everyLine := func([]byte) bool { return true }
+		add := func(v rawjson.Value) {
 			out = b.Add(out, v, 1)
-		})
-		return err == nil && !bytes.Contains(b.Tail(out), []byte(`"message":{`)), err
+		}
+		lines := &head{}
+		lines.eachObject(text, everyLine, add)
+		out = b.Tail(out)
+		hasMessage := bytes.Contains(out, []byte(`"message":{`))
+		return !hasMessage, nil
 	})
 	return is
 }

@@ -30,11 +30,13 @@ type object struct {
 // Beside returns the title and the working directory that the session has elsewhere than in its
 // records, else "".
 func (o *object) Beside() (title, cwd string) {
-	if format, ok := o.files.format.(titleKeeper); ok {
-		title = format.Beside(o.name)
+	titles, hasTitles := o.files.format.(titleKeeper)
+	if hasTitles {
+		title = titles.Beside(o.name)
 	}
-	if format, ok := o.files.format.(cwdKeeper); ok {
-		cwd = format.CwdBeside(o.name)
+	cwds, hasCwds := o.files.format.(cwdKeeper)
+	if hasCwds {
+		cwd = cwds.CwdBeside(o.name)
 	}
 	return title, cwd
 }
@@ -124,19 +126,28 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 func (o *object) ConvertOnce(ctx context.Context, dst []byte, words bool) ([]byte, storage.Stat, error) {
 	raw := o.Raw()
 	st, err := raw.Stat()
-	_, last := o.files.find(o.name)
-	isConverted := last.raw != (storage.Token{})
-	if err != nil || st.Size > longSize || isConverted {
+	if err != nil {
 		return nil, st, err
 	}
-	about, next, err := o.files.start(o.name, raw, st.Size, words)
-	for n := 0; err == nil && next != nil && n < maxReadings; n++ {
-		c := &conversion{about: about, converter: next}
+	_, last := o.files.find(o.name)
+	isConverted := last.raw != (storage.Token{})
+	if isConverted || st.Size > longSize {
+		return nil, st, nil
+	}
+	about, converter, err := o.files.start(o.name, raw, st.Size, words)
+	if err != nil {
+		return nil, st, err
+	}
+	for readings := 0; converter != nil && readings < maxReadings; readings++ {
+		c := &conversion{about: about, converter: converter}
 		dst, err = c.convertOnce(ctx, raw, st.Size, dst)
-		next = c.converter.Restart()
+		if err != nil {
+			return nil, st, err
+		}
+		converter = c.converter.Restart()
 	}
 	st.Size = int64(len(dst))
-	return dst, st, err
+	return dst, st, nil
 }
 
 // isCurrent reports whether the object's version is of the file's state, and sets its token.

@@ -42,8 +42,11 @@ func (s Shown) has(name string, kind storage.Kind) bool {
 	case !isDeep && s.Format.IsSession(name):
 		return kind == storage.KindFile
 	}
-	// A directory may outlive the session of its id.
-	return (isDeep || kind == storage.KindDir) && (len(base) == idSize || s.isBeside(path.Join(dir, base)))
+	if !isDeep && kind != storage.KindDir {
+		return false
+	}
+	hasID := len(base) == idSize // the directory may outlive the session of its id
+	return hasID || s.isBeside(path.Join(dir, base))
 }
 
 // isBeside reports whether a directory lies beside a session of its name.
@@ -63,12 +66,17 @@ func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error 
 	}
 	var others []string
 	stopped := false
+	isProject := dir != "" && !strings.Contains(dir, "/")
 	err := s.Files.List(dir, only, func(item storage.Item) bool {
-		if item.Kind == storage.KindDir && dir != "" && !strings.Contains(dir, "/") && len(item.Name) != idSize {
+		hasID := len(item.Name) == idSize
+		if isProject && item.Kind == storage.KindDir && !hasID {
 			others = append(others, item.Name)
 			return true
 		}
-		stopped = s.has(path.Join(dir, item.Name), item.Kind) && !f(item)
+		isShown := s.has(path.Join(dir, item.Name), item.Kind)
+		if isShown {
+			stopped = !f(item)
+		}
 		return !stopped
 	})
 	if err != nil || stopped {

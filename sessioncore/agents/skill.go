@@ -41,7 +41,7 @@ func checkOurs(file string) error {
 	return nil
 }
 
-// InstallSkill writes the text of a skill, with a mark by which it is known later. Another file there
+// InstallSkill writes the text of a skill, with a mark that makes it known later. Another file there
 // stays: that is an error. No link is followed in the two directories that it may make.
 func InstallSkill(file, text string) error {
 	err := checkOurs(file)

@@ -31,10 +31,11 @@ type slot struct {
 func (f *Files) find(name string) (*slot, reported) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s := f.slots[name]; s != nil && s.isConverted.Load() {
-		return s, f.last[name]
+	s := f.slots[name]
+	if s != nil && !s.isConverted.Load() {
+		s = nil
 	}
-	return nil, f.last[name]
+	return s, f.last[name]
 }
 
 // acquire returns the slot of a session for an object, which must call release.

@@ -38,26 +38,33 @@ func (t *text) close() {
 
 // ReadAt implements io.ReaderAt.
 func (t *text) ReadAt(p []byte, off int64) (n int, err error) {
-	n = int(max(0, min(int64(len(p)), t.stable-off)))
+	n = boundedLen(p, t.stable-off)
 	if n > 0 {
 		_, err := t.begin.ReadAt(p[:n], off)
 		if err != nil {
 			return 0, err
 		}
 	}
-	at := off + int64(n) - t.stable
-	m := int(max(0, min(int64(len(p)-n), t.end-at)))
-	if m > 0 && at >= 0 {
-		_, err := t.tail.ReadAt(p[n:n+m], at)
+	rest := p[n:]
+	inTail := off + int64(n) - t.stable
+	more := boundedLen(rest, t.end-inTail)
+	if more > 0 && inTail >= 0 {
+		_, err := t.tail.ReadAt(rest[:more], inTail)
 		if err != nil {
 			return 0, err
 		}
-		n += m
+		n += more
 	}
 	if n < len(p) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// boundedLen returns how many of the bytes of p can be read where left bytes are, which may be negative.
+func boundedLen(p []byte, left int64) int {
+	length := min(int64(len(p)), left)
+	return int(max(0, length))
 }
 
 // continues reports whether the text begins with an earlier version.

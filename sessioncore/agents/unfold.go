@@ -88,11 +88,14 @@ func (h *head) document(size int64) (rawjson.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	begin := completeMembers(bytes.TrimSpace(oneLine(h.text[:h.first])))
+	firstLines := bytes.TrimSpace(oneLine(h.text[:h.first]))
+	begin := completeMembers(firstLines)
 	end := rawjson.Value("{}")
-	at := bytes.LastIndex(tail, []byte("\n  ],"))
+	const listEnd = "\n  ],"
+	at := bytes.LastIndex(tail, []byte(listEnd))
 	if at >= 0 {
-		end = append(rawjson.Value{'{'}, bytes.TrimSpace(oneLine(tail[at+len("\n  ],"):]))...)
+		lastLines := bytes.TrimSpace(oneLine(tail[at+len(listEnd):]))
+		end = append(rawjson.Value{'{'}, lastLines...)
 	}
 	switch {
 	case len(begin) == 0:

@@ -29,8 +29,9 @@ func UnreadHomes(getenv func(string) string) (found []UnreadHome) {
 		isRead := func(read *Agent) bool {
 			return read.Title == a.Title || read.Home(getenv) == dir
 		}
-		if filepath.IsAbs(dir) && HasDir(dir) && !slices.ContainsFunc(registered, isRead) {
-			found = append(found, UnreadHome{a.Title, dir})
+		exists := filepath.IsAbs(dir) && HasDir(dir)
+		if exists && !slices.ContainsFunc(registered, isRead) {
+			found = append(found, UnreadHome{Title: a.Title, Dir: dir})
 		}
 	}
 	return found
@@ -40,8 +41,11 @@ func UnreadHomes(getenv func(string) string) (found []UnreadHome) {
 // or "".
 func TitleOfUnread(dir string) string {
 	for _, a := range unreadAgents {
-		isRead := func(read *Agent) bool { return read.Title == a.Title }
-		if filepath.Base(a.InHome()) == filepath.Base(dir) && !slices.ContainsFunc(registered, isRead) {
+		isRead := func(read *Agent) bool {
+			return read.Title == a.Title
+		}
+		hasName := filepath.Base(a.InHome()) == filepath.Base(dir)
+		if hasName && !slices.ContainsFunc(registered, isRead) {
 			return a.Title
 		}
 	}
