@@ -41,7 +41,8 @@ func (c *converter) reasoning(item agents.Object) {
 	var texts []rawjson.Value
 	for _, key := range [...]string{"summary", "content"} {
 		for part := range item.Member(key).EachElement {
-			if text := part.Member("text"); text.IsString() && !text.Is("") {
+			text := part.Member("text")
+			if text.IsString() && !text.Is("") {
 				texts = append(texts, text)
 			}
 		}
@@ -49,15 +50,16 @@ func (c *converter) reasoning(item agents.Object) {
 	sealed := item.Member("encrypted_content")
 	switch {
 	case len(texts) > 0:
-		for _, text := range texts[:len(texts)-1] {
+		last := len(texts) - 1
+		for _, text := range texts[:last] {
 			c.answer().Thinking(text, nil)
 		}
-		c.answer().Thinking(texts[len(texts)-1], sealed)
-	case !sealed.IsString():
+		c.answer().Thinking(texts[last], sealed)
+	case !sealed.IsString(): // there is none
 	case c.isOpen():
 		c.answer().Thinking(nil, sealed)
 	default:
-		c.hidden = append(c.hidden, hidden{slices.Clone(sealed), c.Here()})
+		c.hidden = append(c.hidden, hidden{sealed: slices.Clone(sealed), at: c.Here()})
 	}
 }
 
@@ -77,17 +79,17 @@ func tokensOf(v rawjson.Value) tokens {
 	}
 }
 
-// since returns the tokens counted after t. Smaller totals began anew.
-func (all tokens) since(t tokens) tokens {
-	if all.input+all.output < t.input+t.output {
-		t = tokens{}
+// since returns the tokens counted after earlier totals. Totals that are smaller began anew.
+func (all tokens) since(earlier tokens) tokens {
+	if all.input+all.output < earlier.input+earlier.output {
+		earlier = tokens{}
 	}
 	return tokens{
-		input:   max(0, all.input-t.input),
-		cached:  max(0, all.cached-t.cached),
-		written: max(0, all.written-t.written),
-		output:  max(0, all.output-t.output),
-		total:   max(0, all.total-t.total),
+		input:   max(0, all.input-earlier.input),
+		cached:  max(0, all.cached-earlier.cached),
+		written: max(0, all.written-earlier.written),
+		output:  max(0, all.output-earlier.output),
+		total:   max(0, all.total-earlier.total),
 	}
 }
 

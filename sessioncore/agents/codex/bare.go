@@ -13,26 +13,33 @@ import (
 func (c *converter) begin(id rawjson.Value, meta agents.Object) {
 	c.begun = true
 	c.Begin(agents.Header{
-		ID: id, Time: meta.Member("timestamp"), Cwd: meta.Member("cwd"), Originator: meta.Member("originator"),
-		Version: meta.Member("cli_version"), Git: meta.Member("git"), Base: meta.Member("history_base"),
-		Subagent: subagentOf(meta), Problems: c.chain.problems,
+		ID:         id,
+		Time:       meta.Member("timestamp"),
+		Cwd:        meta.Member("cwd"),
+		Originator: meta.Member("originator"),
+		Version:    meta.Member("cli_version"),
+		Git:        meta.Member("git"),
+		Base:       meta.Member("history_base"),
+		Subagent:   subagentOf(meta),
+		Problems:   c.chain.problems,
 	})
 }
 
-// bare handles a line of a rollout of mid-2025, whose lines have no envelope: a header, then items
+// bare handles a line without an envelope, as rollouts of mid-2025 have them: a header, then items
 // without times. A message of the program has the working directory.
 func (c *converter) bare(line agents.Object) {
 	typ, _ := line.Member("type").Text()
 	id := line.Member("id")
 	time := line.Member("timestamp")
 	content := line.Member("content")
-	isItem := typ == "message" || typ == "reasoning" ||
-		strings.HasSuffix(typ, "_call") || strings.HasSuffix(typ, "_output")
+	isHeader := typ == "" && id.IsString() && time.IsString()
+	isSpoken := typ == "message" || typ == "reasoning"
+	isOfTool := strings.HasSuffix(typ, "_call") || strings.HasSuffix(typ, "_output")
 	switch {
-	case !c.begun && typ == "" && id.IsString() && time.IsString():
+	case isHeader && !c.begun:
 		c.began = slices.Clone(time)
 		c.begin(id, line)
-	case isItem:
+	case isSpoken || isOfTool:
 		c.begin(nil, nil) // the first line may be missing
 		if line.Member("role").Is("user") && isContext(content) {
 			c.Directory(agents.Quoted(cwdIn(content)))

@@ -69,23 +69,32 @@ func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (ro
 			}
 			defer obj.Close()
 		}
-		first := bufio.NewReaderSize(io.NewSectionReader(obj, 0, maxFirst), agents.HeadSize)
-		line, err := first.ReadBytes('\n')
+		begin := io.NewSectionReader(obj, 0, maxFirst)
+		lines := bufio.NewReaderSize(begin, agents.HeadSize)
+		line, err := lines.ReadBytes('\n')
 		if err == io.EOF {
 			err = errors.New("it has no whole first line")
 		}
 		b.size = int64(len(line))
-		line = bytes.TrimSpace(line)
-		if v := rawjson.Value(line); bytes.Contains(v, []byte(`"history_base"`)) && rawjson.IsValidObject(v) &&
-			v.Member("type").Is("session_meta") {
-			from := v.Member("payload").Member("history_base")
-			b.base.size = agents.Count(from.Member("end_byte_offset"))
-			if b.base.size > 0 {
-				b.base.thread, _ = from.Member("thread_id").Text()
-			}
-		}
+		b.base = baseIn(bytes.TrimSpace(line))
 		return b, err
 	})
+}
+
+// baseIn returns the place that a rollout with this first line continues.
+func baseIn(line rawjson.Value) (b base) {
+	hasBase := bytes.Contains(line, []byte(`"history_base"`))
+	isMeta := hasBase && rawjson.IsValidObject(line) && line.Member("type").Is("session_meta")
+	if !isMeta {
+		return b
+	}
+	payload := line.Member("payload")
+	from := payload.Member("history_base")
+	b.size = agents.Count(from.Member("end_byte_offset"))
+	if b.size > 0 {
+		b.thread, _ = from.Member("thread_id").Text()
+	}
+	return b
 }
 
 // chainOf follows a rollout back to its beginning. A cycle ends it.
@@ -170,36 +179,52 @@ func (h *Home) Join(name string, obj storage.Object) storage.Object {
 	if err != nil || own.base.thread == "" {
 		return obj
 	}
-	return &joined{Object: obj, first: own.size, chain: h.chainOf(name, own.base), files: h}
+	return &joined{
+		Object: obj,
+		first:  own.size,
+		chain:  h.chainOf(name, own.base),
+		files:  h,
+	}
 }
 
 // ReadAt implements storage.Object.
 func (j *joined) ReadAt(text []byte, off int64) (n int, err error) {
-	for n < len(text) && err == nil {
-		var more int
-		more, err = j.readSome(text[n:], off+int64(n))
+	for n < len(text) {
+		more, err := j.readSome(text[n:], off+int64(n))
 		n += more
+		if err != nil {
+			return n, err
+		}
 	}
-	return n, err
+	return n, nil
 }
 
-// readSome reads up to the end of a part or of its mark.
+// readSome reads up to the end of a part or of its mark. The text is, with the bytes of the rollout in [ ]:
+//
+//	[first line] mark part mark part … [rest]
+//	             ^ j.first              ^ j.first + j.size
 func (j *joined) readSome(text []byte, off int64) (n int, err error) {
-	off -= j.first
+	inChain := off - j.first
 	switch {
-	case off < 0:
-		return j.Object.ReadAt(text[:min(int64(len(text)), -off)], off+j.first)
-	case off >= j.size:
-		return j.Object.ReadAt(text, off-j.size+j.first)
+	case inChain < 0:
+		length := min(int64(len(text)), -inChain)
+		return j.Object.ReadAt(text[:length], off)
+	case inChain >= j.size:
+		return j.Object.ReadAt(text, off-j.size)
 	}
-	p := &j.parts[sort.Search(len(j.parts), func(i int) bool { return j.parts[i].at > off })-1]
-	off -= p.at
-	if off < int64(len(p.mark)) {
-		return copy(text, p.mark[off:]), nil
+	next := sort.Search(len(j.parts), func(i int) bool {
+		return j.parts[i].at > inChain
+	})
+	part := &j.parts[next-1]
+	inPart := inChain - part.at
+	markSize := int64(len(part.mark))
+	if inPart < markSize {
+		return copy(text, part.mark[inPart:]), nil
 	}
-	off += p.from - int64(len(p.mark))
-	text = text[:min(int64(len(text)), p.to-off)]
-	return len(text), j.readPart(p, text, off)
+	inFile := part.from + inPart - markSize
+	length := min(int64(len(text)), part.to-inFile)
+	text = text[:length]
+	return len(text), j.readPart(part, text, inFile)
 }
 
 // readPart reads from a part, which remains open up to its end. The error wraps storage.ErrStale if

@@ -42,17 +42,22 @@ type converter struct {
 }
 
 // newConverter returns a converter for a file of home, obj if it is joined with a chain. parent opens
-// the rollout from which it may have copies, or is nil.
+// the rollout that it may have copies of, or is nil.
 func newConverter(home *Home, about agents.About, obj storage.Object, parent func() *lineReader) (*agents.Builder, *converter) {
 	c := &converter{}
 	before := &chain{}
-	if j, ok := obj.(*joined); ok {
+	j, isJoined := obj.(*joined)
+	if isJoined {
 		before = j.chain
 	}
 	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
 		*c = converter{
-			Builder: b, lineage: lineage{chain: before, copies: copies{open: parent}}, titleFacts: titleFacts{home: home},
-			calls: map[string]callState{}, itemTexts: map[uint64]int{}, itemsAhead: map[uint64]int{},
+			Builder:    b,
+			lineage:    lineage{chain: before, copies: copies{open: parent}},
+			titleFacts: titleFacts{home: home},
+			calls:      map[string]callState{},
+			itemTexts:  map[uint64]int{},
+			itemsAhead: map[uint64]int{},
 		}
 		c.titled(about.ID)
 		b.InnerKey = "payload"
@@ -219,12 +224,14 @@ func (c *converter) settle() {
 // pending is settle without a change of the converter, for the end of the file.
 func (c *converter) pending() {
 	none := agents.Usage{}
-	if len(c.events) > 0 || len(c.undecided.messages) > 0 || len(c.waiting) > 0 || c.early != none {
-		d := *c
-		d.calls = maps.Clone(c.calls)
-		d.settle()
-		if d.early != none {
-			d.Of(&d.earlyAt, func() { d.answer() })
-		}
+	isUnsettled := len(c.events) > 0 || len(c.undecided.messages) > 0 || len(c.waiting) > 0
+	if !isUnsettled && c.early == none {
+		return
+	}
+	last := *c
+	last.calls = maps.Clone(c.calls)
+	last.settle()
+	if last.early != none {
+		last.Of(&last.earlyAt, func() { last.answer() })
 	}
 }

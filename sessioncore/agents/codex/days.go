@@ -30,8 +30,10 @@ func newDays(home storage.Files) *Days {
 // inHome returns the name in ~/.codex of a directory of rollouts or of a file in it.
 func inHome(name string) (at string, kind storage.Kind, err error) {
 	dir, rest, isFile := strings.Cut(name, "/")
-	if dir != archivedDir && dir != sessionsDir {
-		if isDay, _ := path.Match(strings.Join(levels[:], "-"), dir); !isDay {
+	isDir := dir == archivedDir || dir == sessionsDir
+	if !isDir {
+		isDay, _ := path.Match(strings.Join(levels[:], "-"), dir)
+		if !isDay {
 			return "", 0, fmt.Errorf("%w: %q", fs.ErrNotExist, name)
 		}
 		dir = path.Join(sessionsDir, strings.ReplaceAll(dir, "-", "/"))

@@ -22,8 +22,8 @@ const (
 	dayDir = "2006/01/02"
 )
 
-// Fork implements agents.Forker. The origin is the rollout that has the entry, which may be another
-// one than that of the session, which goes on from it.
+// Fork implements agents.Forker. The origin is the rollout that has the entry: the session's own, or one that the
+// session goes on from.
 func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
 	place := newPlace(request.ID, request.Time)
 	if request.Title != "" {
@@ -64,14 +64,15 @@ func (h *Home) openOrigin(request *agents.ForkRequest) (storage.Object, error) {
 	if file == "" {
 		return h.Open(request.Name)
 	}
-	name, ok := strings.CutPrefix(file, strings.TrimSuffix(h.root, "/")+"/")
-	if !ok {
+	root := strings.TrimSuffix(h.root, "/") + "/"
+	name, isBelow := strings.CutPrefix(file, root)
+	if !isBelow {
 		return nil, agents.NoFork("the entry is in %s, outside this directory of Codex", file)
 	}
 	return h.Raw.Open(name)
 }
 
-// forkMeta returns the first line of a fork: that of its origin with another id, as a rollout that a
+// forkMeta returns the first line of a fork: the first line of its origin with another id, as a rollout that a
 // person began, since the client's picker shows no others.
 func forkMeta(line rawjson.Value, request *agents.ForkRequest) (rawjson.Value, error) {
 	payload := line.Member("payload")

@@ -38,7 +38,7 @@ var (
 	_ agents.Joiner      = (*Home)(nil)
 )
 
-// New returns a Home of files, whose absolute path is root.
+// New returns a Home of the files in root, an absolute path.
 func New(files storage.Files, root string) *Home {
 	h := &Home{Days: newDays(files), root: root}
 	h.beginnings.OfBeginning = true
@@ -68,21 +68,28 @@ func (h *Home) Converter(about agents.About, obj storage.Object) *agents.Builder
 // maxForks bounds the depth of copies that are compared.
 const maxForks = 32
 
-// originalOf returns the lines of the rollout from which obj may have copies, or the first one of its
-// chain, or nil.
+// originalOf returns the lines of the rollout that obj, or the first rollout of its chain, may have copies of, or
+// nil.
 func (h *Home) originalOf(about agents.About, obj storage.Object, depth int) *lineReader {
 	if about.Listed || depth == 0 {
 		return nil
 	}
-	if j, ok := obj.(*joined); ok && len(j.parts) > 0 {
-		about = h.FactsAbout(j.parts[0].name)
+	j, isJoined := obj.(*joined)
+	if isJoined && len(j.parts) > 0 {
+		first := j.parts[0]
+		about = h.FactsAbout(first.name)
 	}
 	name, _, ok := h.find(about.Parent)
 	if !ok {
 		return nil
 	}
-	open := func() (storage.Object, error) { return h.openJoined(name) }
-	return newLines(open, func() *lineReader { return h.originalOf(h.FactsAbout(name), nil, depth-1) })
+	open := func() (storage.Object, error) {
+		return h.openJoined(name)
+	}
+	original := func() *lineReader {
+		return h.originalOf(h.FactsAbout(name), nil, depth-1)
+	}
+	return newLines(open, original)
 }
 
 // About implements agents.Format. The title is from the program's list; for a list of sessions also
@@ -104,8 +111,11 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 		if err == nil {
 			about.Title, err = b.FindTitle(obj, size, hasFacts)
 		}
-	} else if err = agents.Head(obj, size, hasFacts, add); c.isTitled {
-		about.Title = b.Title()
+	} else {
+		err = agents.Head(obj, size, hasFacts, add)
+		if c.isTitled {
+			about.Title = b.Title()
+		}
 	}
 	about.Parent = c.parent
 	about.Side = c.side
@@ -151,25 +161,35 @@ func (h *Home) Beside(name string) string { return h.title(idOf(name)) }
 // title returns the title of a thread in the program's list, or "".
 func (h *Home) title(id string) string {
 	titles, _ := h.titles.Get(h.Raw, titlesName, func(st storage.Stat) (map[string]string, error) {
-		titles := map[string]string{}
 		if st.Kind != storage.KindFile || st.Size > maxTitles {
-			return titles, nil
+			return map[string]string{}, nil
 		}
 		text, err := storage.ReadFile(h.Raw, titlesName, st.Size)
-		for line := range strings.Lines(string(text)) {
-			if v := rawjson.Value(rawjson.TrimSpace(line)); err == nil && rawjson.IsValidObject(v) {
-				id, _ := v.Member("id").Text()
-				name, _ := v.Member("thread_name").Text()
-				name = agents.Name(strings.TrimSpace(name))
-				if name == "" {
-					name = titles[id]
-				}
-				titles[id] = name
-			}
+		if err != nil {
+			return map[string]string{}, err
 		}
-		return titles, err
+		return titlesIn(string(text)), nil
 	})
 	return titles[id]
+}
+
+// titlesIn returns the titles in the program's list by the ids of threads. The last title that is not empty counts.
+func titlesIn(text string) map[string]string {
+	titles := map[string]string{}
+	for line := range strings.Lines(text) {
+		v := rawjson.Value(rawjson.TrimSpace(line))
+		if !rawjson.IsValidObject(v) {
+			continue
+		}
+		id, _ := v.Member("id").Text()
+		name, _ := v.Member("thread_name").Text()
+		name = agents.Name(strings.TrimSpace(name))
+		if name == "" {
+			name = titles[id]
+		}
+		titles[id] = name
+	}
+	return titles
 }
 
 // rescanAfter is how long a rollout that was not found counts as missing: many sessions name

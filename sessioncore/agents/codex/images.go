@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// imageKind is the kind of a call by which the model made an image.
+	// imageKind is the kind of the model's calls that make an image.
 	imageKind = "image_generation"
 	// madeImageEvent is the type of the event at the end of such a call.
 	madeImageEvent = "image_generation_end"
@@ -37,7 +37,7 @@ func madeImage(call agents.Object) (blocks agents.Blocks) {
 	return blocks
 }
 
-// madeImageArguments returns the arguments of a call by which the model made an image: its prompt, and the file where the
+// madeImageArguments returns the arguments of a call that made an image: its prompt, and the file where the
 // program saved the image, which only its own record tells.
 func madeImageArguments(call agents.Object) rawjson.Value {
 	prompt := call.Member("revised_prompt")
@@ -49,7 +49,7 @@ func madeImageArguments(call agents.Object) rawjson.Value {
 	return append(agents.AppendText(args, "input", prompt), '}')
 }
 
-// imageCall adds a call by which the model made an image, and its result, unless an event did.
+// imageCall adds a call that made an image, and its result, unless an event did.
 func (c *converter) imageCall(item agents.Object, id rawjson.Value) {
 	text, _ := id.Text()
 	if c.calls[text].done {

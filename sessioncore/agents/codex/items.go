@@ -67,8 +67,9 @@ func patchOf(changes rawjson.Value) rawjson.Value {
 	patch.WriteString("*** Begin Patch\n")
 	for m := range changes.EachMember {
 		path, _ := m.Key.Text()
-		content, _ := m.Value.Member("content").Text()
-		kind := m.Value.Member("type")
+		change := m.Value
+		content, _ := change.Member("content").Text()
+		kind := change.Member("type")
 		switch {
 		case kind.Is("add"):
 			patch.WriteString("*** Add File: " + path + "\n")
@@ -78,15 +79,18 @@ func patchOf(changes rawjson.Value) rawjson.Value {
 			writeLines(&patch, "-", content)
 		default:
 			patch.WriteString("*** Update File: " + path + "\n")
-			if to, ok := m.Value.AnyOf("move_path", "movePath").Text(); ok {
+			to, isMoved := change.AnyOf("move_path", "movePath").Text()
+			if isMoved {
 				patch.WriteString("*** Move to: " + to + "\n")
 			}
-			diff, _ := m.Value.AnyOf("unified_diff", "unifiedDiff").Text()
+			diff, _ := change.AnyOf("unified_diff", "unifiedDiff").Text()
 			writeLines(&patch, "", diff)
 		}
 	}
 	patch.WriteString("*** End Patch\n")
-	return append(append([]byte(`{"input":`), agents.Quoted(patch.String())...), '}')
+	arguments := []byte(`{"input":`)
+	arguments = append(arguments, agents.Quoted(patch.String())...)
+	return append(arguments, '}')
 }
 
 // writeLines writes the lines of a text, each behind a sign.

@@ -41,7 +41,11 @@ const batchGap = 1000
 
 // isMark reports whether a record is the mark of the next part of the chain.
 func (c *converter) isMark(r *agents.Record) bool {
-	if c.part == len(c.parts) || string(r.Value) != strings.TrimSpace(c.parts[c.part].mark) {
+	if c.part == len(c.parts) {
+		return false
+	}
+	mark := strings.TrimSpace(c.parts[c.part].mark)
+	if string(r.Value) != mark {
 		return false
 	}
 	line := r.Line + 1 - markLines*int64(c.part+1)
@@ -50,7 +54,9 @@ func (c *converter) isMark(r *agents.Record) bool {
 	if c.numberOf(line) == c.number { // the last record has no line break
 		c.omitted++
 	}
-	c.ended = c.ended || c.part == len(c.parts) // the next lines are the session's own
+	if c.part == len(c.parts) {
+		c.ended = true // the next lines are the session's own
+	}
 	return true
 }
 
@@ -88,7 +94,7 @@ func (c *converter) place(r *agents.Record) {
 	c.From(c.id, time, c.line)
 }
 
-// timeOf returns the time of the record in a line: that of the original, if it is a copy.
+// timeOf returns the time of the record in a line: the original's time, if it is a copy.
 func (c *copies) timeOf(record agents.Object, line int64) rawjson.Value {
 	time := record.Member("timestamp")
 	if record.Member("type").Is("session_meta") && line == c.metas+1 {

@@ -33,7 +33,8 @@ func (n *numbering) add(record, payload agents.Object, line, size int64) {
 		n.isPaginated = typ == "session_meta" && payload.Member("history_mode").Is("paginated")
 		n.start = agents.Count(payload.Member("subagent_history_start_ordinal"))
 	}
-	if !n.isPaginated || !slices.Contains(knownTypes, typ) || !record.Member("timestamp").IsString() || len(payload) == 0 {
+	isRecord := slices.Contains(knownTypes, typ) && record.Member("timestamp").IsString() && len(payload) > 0
+	if !n.isPaginated || !isRecord {
 		return
 	}
 	ordinal := record.Member("ordinal")
@@ -43,7 +44,7 @@ func (n *numbering) add(record, payload agents.Object, line, size int64) {
 	n.size = size
 }
 
-// refusal returns the reason for which the client does not resume the rollout, "" for none.
+// refusal returns the reason why the client does not resume the rollout, "" for none.
 func (n *numbering) refusal() string {
 	switch {
 	case !n.isPaginated || n.line == 0:
@@ -56,7 +57,7 @@ func (n *numbering) refusal() string {
 	return ""
 }
 
-// unresumed returns the record for which the client does not resume the rollout, or nil.
+// unresumed returns the record that makes the client not resume the rollout, or nil.
 func (n *numbering) unresumed() *jsonl.LineProblem {
 	why := n.refusal()
 	if why == "" {

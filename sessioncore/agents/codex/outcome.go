@@ -41,8 +41,10 @@ func (c *converter) toolResult(p agents.Object, typ string, size int) {
 		return
 	}
 	o, name, args := outcomeOf(typ, p)
-	script := c.calls[c.script]
-	if _, isKnown := c.calls[text]; !isKnown && o.patched && c.script != "" && !script.done {
+	_, isKnown := c.calls[text]
+	isScriptOpen := c.script != "" && !c.calls[c.script].done
+	isOfScript := o.patched && !isKnown && isScriptOpen
+	if isOfScript {
 		c.calls[text] = callState{done: true}
 		o.at = c.Here()
 		c.wait(c.script, o, size)
@@ -126,7 +128,8 @@ func (c *converter) finish() {
 // place, and its call.
 func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Value) {
 	status := p.Member("status")
-	o = &outcome{failed: string(p.Member("success")) == "false" || status.Is("failed") || status.Is("declined")}
+	isRefused := string(p.Member("success")) == "false"
+	o = &outcome{failed: isRefused || status.Is("failed") || status.Is("declined")}
 	switch typ {
 	case mcpEvent:
 		name, args = o.serverCall(p)
@@ -139,28 +142,18 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 		}
 	case execEvent:
 		name = rawjson.Value(`"exec_command"`)
-		args = agents.AppendMember([]byte(`{"type":"exec"`), "command", p.Member("command"))
-		args = append(agents.AppendMember(args, "workdir", pathOf(p.Member("cwd"))), '}')
-		o.failed = o.failed || !p.Member("exit_code").Missing() && string(p.Member("exit_code")) != "0"
-		o.blocks = texts(p, "aggregated_output")
-		if len(o.blocks) == 0 {
-			o.blocks = texts(p, "stdout", "stderr")
-		}
+		args = o.command(p)
 	case imageEvent:
 		name = rawjson.Value(`"view_image"`)
-		args = append(agents.AppendMember([]byte(`{"type":"image"`), "path", pathOf(p.Member("path"))), '}')
+		args = agents.AppendMember([]byte(`{"type":"image"`), "path", pathOf(p.Member("path")))
+		args = append(args, '}')
 	case madeImageEvent:
 		name = agents.Quoted(imageKind)
 		args = madeImageArguments(p)
 		o.blocks = madeImage(p)
 	case patchEvent:
 		name = rawjson.Value(`"apply_patch"`)
-		o.patched = true
-		o.succeeded = !o.failed
-		o.blocks = texts(p, "stdout", "stderr")
-		for m := range p.Member("changes").EachMember {
-			o.changes = append(o.changes, rawjson.Member{Key: slices.Clone(m.Key), Value: slices.Clone(m.Value)})
-		}
+		o.patch(p)
 	}
 	if !name.IsString() {
 		name = rawjson.Value(`"unknown"`)
@@ -168,22 +161,48 @@ func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Valu
 	return o, name, args
 }
 
+// command reads the outcome of a command of a shell, and returns the arguments of its call.
+func (o *outcome) command(p agents.Object) (args rawjson.Value) {
+	args = agents.AppendMember([]byte(`{"type":"exec"`), "command", p.Member("command"))
+	args = agents.AppendMember(args, "workdir", pathOf(p.Member("cwd")))
+	args = append(args, '}')
+	exitCode := p.Member("exit_code")
+	if !exitCode.Missing() && string(exitCode) != "0" {
+		o.failed = true
+	}
+	o.blocks = texts(p, "aggregated_output")
+	if len(o.blocks) == 0 {
+		o.blocks = texts(p, "stdout", "stderr")
+	}
+	return args
+}
+
+// patch reads the outcome of a patch.
+func (o *outcome) patch(p agents.Object) {
+	o.patched = true
+	o.succeeded = !o.failed
+	o.blocks = texts(p, "stdout", "stderr")
+	for m := range p.Member("changes").EachMember {
+		change := rawjson.Member{Key: slices.Clone(m.Key), Value: slices.Clone(m.Value)}
+		o.changes = append(o.changes, change)
+	}
+}
+
 // serverCall reads the outcome of a call of a server's tool, and returns the call.
 func (o *outcome) serverCall(p agents.Object) (name, args rawjson.Value) {
-	invocation := p
-	if inner := p.Member("invocation"); !inner.Missing() {
-		invocation = agents.Read(inner)
-	}
-	server, _ := invocation.Member("server").Text()
 	result := p.Member("result")
 	failure := agents.Read(result).AnyOf("Err", "err")
 	if failure.Missing() {
 		failure = p.Member("error")
 	}
-	if ok := result.Member("Ok"); len(ok) > 0 {
-		result = ok
+	success := result.Member("Ok")
+	if len(success) > 0 {
+		result = success
 	}
-	o.failed = o.failed || result.Member("is_error").IsTrue() || result.Member("isError").IsTrue() || !failure.Missing()
+	isError := result.Member("is_error").IsTrue() || result.Member("isError").IsTrue()
+	if isError || !failure.Missing() {
+		o.failed = true
+	}
 	if failure.IsObject() {
 		failure = failure.Member("message")
 	}
@@ -192,9 +211,17 @@ func (o *outcome) serverCall(p agents.Object) (name, args rawjson.Value) {
 		o.blocks = outputBlocks(result)
 	}
 	if len(o.blocks) == 0 {
-		o.blocks = outputBlocks(agents.Read(result).AnyOf("structuredContent", "structured_content"))
+		structured := agents.Read(result).AnyOf("structuredContent", "structured_content")
+		o.blocks = outputBlocks(structured)
 	}
-	return qualified(agents.Quoted("mcp__"+server), invocation.Member("tool")), invocation.Member("arguments")
+	invocation := p
+	inner := p.Member("invocation")
+	if !inner.Missing() {
+		invocation = agents.Read(inner)
+	}
+	server, _ := invocation.Member("server").Text()
+	namespace := agents.Quoted("mcp__" + server)
+	return qualified(namespace, invocation.Member("tool")), invocation.Member("arguments")
 }
 
 // texts returns a block for each member that is a text and not empty.
@@ -234,16 +261,22 @@ func (o *outcome) details() rawjson.Value {
 	if !o.patched {
 		return nil
 	}
-	last := make(map[string]int, len(o.changes))
-	for i, m := range o.changes {
-		last[string(m.Key)] = i
+	last := make(map[string]int, len(o.changes)) // the index of the last change to each file
+	for i, change := range o.changes {
+		last[string(change.Key)] = i
 	}
 	out := []byte(`{"changes":{`)
-	for i, m := range o.changes {
-		if last[string(m.Key)] == i {
-			out = append(append(append(append(out, m.Key...), ':'), m.Value...), ',')
+	for i, change := range o.changes {
+		if last[string(change.Key)] != i {
+			continue
 		}
+		out = append(out, change.Key...)
+		out = append(out, ':')
+		out = append(out, change.Value...)
+		out = append(out, ',')
 	}
-	out = append(bytes.TrimSuffix(out, []byte{','}), `},"success":`...)
-	return append(strconv.AppendBool(out, o.succeeded), '}')
+	out = bytes.TrimSuffix(out, []byte{','})
+	out = append(out, `},"success":`...)
+	out = strconv.AppendBool(out, o.succeeded)
+	return append(out, '}')
 }

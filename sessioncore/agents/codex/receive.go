@@ -90,7 +90,7 @@ const (
 	eventRecord = "event_msg"
 )
 
-// begin writes the first record, as that of a session in a terminal, since the client's picker shows no
+// begin writes the first record, as of a session in a terminal, since the client's picker shows no
 // others, and the title.
 func (w *rolloutWriter) begin() error {
 	of := w.handover
@@ -112,16 +112,23 @@ func (w *rolloutWriter) begin() error {
 	return w.write(rolloutRecord{Timestamp: now, Type: eventRecord, Payload: title})
 }
 
+// compactedRecord is a summary in the place of the conversation before it.
+type compactedRecord struct {
+	Message string `json:"message"`
+}
+
 // turn writes the records of a turn.
 func (w *rolloutWriter) turn(t *agents.Turn) error {
 	w.entry = t.Entry
 	switch t.By {
 	case agents.BySummary:
-		return w.add(t, "compacted", struct {
-			Message string `json:"message"`
-		}{t.Texts("\n\n")})
+		return w.add(t, "compacted", compactedRecord{Message: t.Texts("\n\n")})
 	case agents.ByTool:
-		return w.add(t, itemRecord, outputItem{Type: "function_call_output", CallID: t.Call, Output: outputOf(t.Blocks)})
+		return w.add(t, itemRecord, outputItem{
+			Type:   "function_call_output",
+			CallID: t.Call,
+			Output: outputOf(t.Blocks),
+		})
 	case agents.ByModel:
 		return w.answer(t)
 	}
@@ -145,10 +152,15 @@ func (w *rolloutWriter) answer(t *agents.Turn) error {
 
 func (w *rolloutWriter) answerBlock(t *agents.Turn, b *agents.TurnBlock) error {
 	if b.Call != "" {
-		call := callItem{Type: "function_call", Name: b.Tool, Arguments: string(b.Arguments), CallID: b.Call}
-		return w.add(t, itemRecord, call)
+		return w.add(t, itemRecord, callItem{
+			Type:      "function_call",
+			Name:      b.Tool,
+			Arguments: string(b.Arguments),
+			CallID:    b.Call,
+		})
 	}
-	err := w.message(t, "assistant", []itemPart{{Type: "output_text", Text: b.Text}})
+	text := itemPart{Type: "output_text", Text: b.Text}
+	err := w.message(t, "assistant", []itemPart{text})
 	if err != nil {
 		return err
 	}
@@ -194,7 +206,11 @@ func (w *rolloutWriter) event(t *agents.Turn, typ, words string) error {
 
 // add writes a record at the time of a turn.
 func (w *rolloutWriter) add(t *agents.Turn, typ string, payload any) error {
-	r := rolloutRecord{Timestamp: t.Time.UTC().Format(rawjson.TimestampLayout), Type: typ, Payload: payload}
+	r := rolloutRecord{
+		Timestamp: t.Time.UTC().Format(rawjson.TimestampLayout),
+		Type:      typ,
+		Payload:   payload,
+	}
 	if typ == itemRecord {
 		r.Entry = w.entry
 		w.entry = nil

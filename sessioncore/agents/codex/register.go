@@ -58,10 +58,11 @@ func detect(dir string) bool {
 		agents.HasDir(filepath.Join(dir, archivedDir)) || agents.HasFile(sessions, prefix)
 }
 
-// lone returns the place of a rollout from anywhere. Its name has its id, which the first record tells.
+// lone returns the place of a rollout from anywhere. Its name gets the id in the first record.
 func lone(base string, record rawjson.Value) (dir, below string) {
 	if !isRollout(base) {
-		id, _ := record.Member("payload").Member("id").Text()
+		payload := record.Member("payload")
+		id, _ := payload.Member("id").Text()
 		if !agents.IsUUID(id) {
 			id = strings.TrimSuffix(base, ending)
 		}

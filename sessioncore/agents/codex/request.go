@@ -179,7 +179,8 @@ const (
 
 // hold keeps a message until later records tell its author.
 func (c *converter) hold(item agents.Object, isEither bool) {
-	if len(c.undecided.messages) == maxUndecided || c.undecided.size > maxUndecidedBytes {
+	isFull := len(c.undecided.messages) == maxUndecided || c.undecided.size > maxUndecidedBytes
+	if isFull {
 		c.release(byPerson)
 	}
 	text := rawjson.Value(`{"type":"message"`)
@@ -188,7 +189,11 @@ func (c *converter) hold(item agents.Object, isEither bool) {
 	}
 	text = append(text, '}')
 	c.undecided.size += len(text)
-	c.undecided.messages = append(c.undecided.messages, undecidedMessage{text, isEither, c.Here()})
+	c.undecided.messages = append(c.undecided.messages, undecidedMessage{
+		item:     text,
+		isEither: isEither,
+		at:       c.Here(),
+	})
 }
 
 // takeUndecided returns the undecided messages, which are none afterwards.
@@ -267,13 +272,18 @@ const maxGoalCall = 64 << 10
 
 // noteCall keeps the arguments of a call that may set a goal of the model itself.
 func (c *converter) noteCall(name, args rawjson.Value) {
-	if len(args) <= maxGoalCall && (bytes.Contains(name, []byte("goal")) || bytes.Contains(args, []byte("goal("))) {
-		text, isText := args.Text()
-		if !isText {
-			text = string(args)
-		}
-		c.goal.call = text
+	if len(args) > maxGoalCall {
+		return
 	}
+	namesGoal := bytes.Contains(name, []byte("goal")) || bytes.Contains(args, []byte("goal("))
+	if !namesGoal {
+		return
+	}
+	text, isText := args.Text()
+	if !isText {
+		text = string(args)
+	}
+	c.goal.call = text
 }
 
 // goalBegins begin the program's messages with a goal, and goalTags are around the goal in them.
@@ -285,13 +295,16 @@ var (
 // noteGoal finds the goal in a message of the program.
 func (c *converter) noteGoal(text string) {
 	text = strings.TrimSpace(text)
-	isBegin := func(begin string) bool { return strings.HasPrefix(text, begin) }
+	isBegin := func(begin string) bool {
+		return strings.HasPrefix(text, begin)
+	}
 	if !slices.ContainsFunc(goalBegins, isBegin) {
 		return
 	}
 	for _, tag := range goalTags {
-		objective := agents.Between(text, "<"+tag+">", "</"+tag+">")
-		c.setGoal(strings.TrimSpace(unescaped.Replace(objective)), "")
+		escaped := agents.Between(text, "<"+tag+">", "</"+tag+">")
+		objective := strings.TrimSpace(unescaped.Replace(escaped))
+		c.setGoal(objective, "")
 	}
 }
 
@@ -372,8 +385,10 @@ var (
 
 // requestIn returns the person's request in a message of an editor.
 func requestIn(text string) (words string, isFound bool) {
+	isView := func(begin string) bool {
+		return strings.HasPrefix(text, begin)
+	}
 	_, words, isFound = strings.Cut(text, requests[0])
-	isView := func(begin string) bool { return strings.HasPrefix(text, begin) }
 	if !isFound && slices.ContainsFunc(views, isView) {
 		_, words, isFound = strings.Cut(text, requests[1])
 	}
@@ -387,8 +402,10 @@ func typed(text string) (words string, isWrapped bool) {
 	if isContextText([]byte(text)) || isImageTag([]byte(text)) {
 		return "", true
 	}
-	if begin := contextOf(text); begin != "" {
-		_, words, isWrapped = strings.Cut(text, "</"+strings.Trim(begin, "<> ")+">")
+	begin := contextOf(text)
+	if begin != "" {
+		end := "</" + strings.Trim(begin, "<> ") + ">"
+		_, words, isWrapped = strings.Cut(text, end)
 		return rawjson.TrimSpace(words), isWrapped
 	}
 	if strings.HasPrefix(text, delegationBegin) {

@@ -16,7 +16,8 @@ func (c *converter) searchCall(item agents.Object, id rawjson.Value) {
 	if i < 0 {
 		c.flushEvents(len(c.events))
 		c.call(id, webSearch, args)
-		if text, ok := id.Text(); ok {
+		text, ok := id.Text()
+		if ok {
 			known := c.calls[text]
 			known.hosted = true
 			c.calls[text] = known
@@ -40,17 +41,21 @@ func (c *converter) searchEvent(id rawjson.Value) int {
 // searchResult handles the results of a search, else the query. Its call may follow.
 func (c *converter) searchResult(id rawjson.Value, p agents.Object, size int) {
 	results := outputBlocks(p.AnyOf("results", "query"))
-	text, ok := id.Text()
+	text, hasID := id.Text()
 	known, isKnown := c.calls[text]
 	switch {
-	case known.done, !ok && !isKnown:
+	case known.done:
 	case known.hosted:
 		c.result(id, nil, &outcome{blocks: results})
 	case isKnown:
 		c.wait(text, &outcome{at: c.Here(), blocks: results}, size)
-	default:
-		e := event{by: search, id: slices.Clone(id), results: results, at: c.Here()}
-		e.text = slices.Clone(p.AnyOf("action", "query"))
-		c.await(e)
+	case hasID:
+		c.await(event{
+			by:      search,
+			id:      slices.Clone(id),
+			text:    slices.Clone(p.AnyOf("action", "query")),
+			results: results,
+			at:      c.Here(),
+		})
 	}
 }

@@ -12,7 +12,7 @@ type titleFacts struct {
 	home     *Home
 	isTitled bool   // the program's list has the title
 	allMetas int    // number of session_meta
-	parent   string // the thread of which it is a fork or a subagent
+	parent   string // the thread that it was forked from, or that called it as a subagent
 	side     bool   // it is a subagent's or a reviewer's
 }
 
@@ -64,7 +64,7 @@ func subagentOf(meta agents.Object) rawjson.Value {
 	return nil
 }
 
-// titled sets the title to that of a thread in the program's list, if it is there. It stays.
+// titled sets the title that the program's list has for a thread, if any. It stays.
 func (c *converter) titled(thread string) {
 	if !c.isTitled {
 		title := c.home.title(thread)

@@ -59,11 +59,16 @@ const ownNamespace = "functions"
 func qualified(namespace, name rawjson.Value) rawjson.Value {
 	space, _ := namespace.Text()
 	tool, ok := name.Text()
-	joint := "__"
-	switch {
-	case space == "", space == ownNamespace, !ok, strings.HasPrefix(tool, strings.TrimSuffix(space, joint)+joint):
+	if !ok || space == "" || space == ownNamespace {
 		return name
-	case strings.HasSuffix(space, joint), strings.HasPrefix(space, "mcp__codex_apps__") && strings.HasPrefix(tool, "_"):
+	}
+	joint := "__"
+	isQualified := strings.HasPrefix(tool, strings.TrimSuffix(space, joint)+joint)
+	if isQualified {
+		return name
+	}
+	isOfApp := strings.HasPrefix(space, "mcp__codex_apps__") && strings.HasPrefix(tool, "_")
+	if isOfApp || strings.HasSuffix(space, joint) {
 		joint = ""
 	}
 	return agents.Quoted(space + joint + tool)
@@ -89,8 +94,9 @@ func (c *converter) output(item agents.Object) {
 	c.flushEvents(len(c.events))
 	switch {
 	case id.IsString():
-		failed := string(output.Member("success")) == "false" || item.Member("status").Is("failed") || saysFailure(output)
-		c.result(id, name, &outcome{blocks: blocks, failed: failed})
+		isRefused := string(output.Member("success")) == "false"
+		hasFailed := isRefused || item.Member("status").Is("failed") || saysFailure(output)
+		c.result(id, name, &outcome{blocks: blocks, failed: hasFailed})
 	case len(blocks) > 0:
 		kind, ok := name.Text()
 		if !ok {
