@@ -35,7 +35,7 @@ func Tips(s *sessioncore.Snapshot) []sessioncore.Entry {
 }
 
 // branchLabel returns the label of the branch that ends at a tip: the tip's own label in effect,
-// otherwise that of its nearest labelled ancestor that no other branch goes through, or "".
+// otherwise the label of its nearest labelled ancestor that no other branch goes through, or "".
 func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
 	if len(s.Labels()) == 0 {
 		return ""
@@ -71,25 +71,21 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 	out := []byte("id\tentries\ttime\tlabel\tcurrent\tsaid\n")
 	for _, e := range rows {
 		path := paths[e]
-		if _, known := said[path.said]; !known {
+		words, isKnown := said[path.said]
+		if !isKnown {
 			text, err := shortText(ctx, s, s.EntryText, path.said)
 			if err != nil {
 				return nil, err
 			}
-			said[path.said], _ = firstSaid(s.Request(path.said, text), beginning)
+			words, _ = firstSaid(s.Request(path.said, text), beginning)
+			said[path.said] = words
 		}
-		at := s.Time(e).UTC().Format(rawjson.TimestampLayout)
 		out = append(out, s.Name(e, currentBranch)...)
 		out = append(out, '\t')
-		label := branchLabel(s, e)
-		if label == "" {
-			label = "-"
-		}
-		words := said[path.said]
-		if words == "" {
-			words = "-"
-		}
-		out = names.AppendLabelFields(out, strconv.Itoa(int(path.length)), at, label, where.of(e), words)
+		length := strconv.Itoa(int(path.length))
+		at := s.Time(e).UTC().Format(rawjson.TimestampLayout)
+		label := names.OrDash(branchLabel(s, e))
+		out = names.AppendLabelFields(out, length, at, label, where.of(e), names.OrDash(words))
 	}
 	return document.OfText(s, out), nil
 }

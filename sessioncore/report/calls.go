@@ -40,8 +40,9 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 		return nil, err
 	}
 	settled := settledUntil(messages)
-	problem := func(m *messageCalls, kind sessioncore.ProblemKind, c call, why string) {
-		list = append(list, s.ProblemOf(m.entry, kind, "the "+c.tool+" "+c.id+" has no "+why+" on the current branch"))
+	problem := func(m *messageCalls, kind sessioncore.ProblemKind, c call, lack string) {
+		why := "the " + c.tool + " " + c.id + " has no " + lack + " on the current branch"
+		list = append(list, s.ProblemOf(m.entry, kind, why))
 	}
 	type made struct {
 		call
@@ -52,17 +53,19 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 	for i := range messages {
 		m := &messages[i]
 		goesOnElsewhere := m.borrowed && i+1 < len(messages) && !messages[i+1].borrowed
+		needsResults := i < settled && !m.failed && !goesOnElsewhere
 		for _, c := range m.calls {
 			known[c.id] = true
-			if !m.failed && !c.byProvider && !goesOnElsewhere && i < settled {
+			if needsResults && !c.byProvider {
 				open[c.id] = append(open[c.id], made{c, m})
 			}
 		}
 		for _, c := range m.results {
 			last := len(open[c.id]) - 1
-			if last >= 0 {
+			switch {
+			case last >= 0:
 				open[c.id] = open[c.id][:last]
-			} else if !known[c.id] {
+			case !known[c.id]:
 				problem(m, sessioncore.ProblemOrphanResult, c, "call")
 			}
 		}
@@ -157,34 +160,49 @@ func sinceCompaction(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]sessi
 func turnOf(text rawjson.Value) messageCalls {
 	m := message.Read(text)
 	stop := m[message.StopReason]
-	found := messageCalls{role: m.Role(), failed: stop.Is("aborted") || stop.Is("error") || stop.Is("deferred")}
-	result := func(id rawjson.Value) {
-		if id, ok := id.Text(); ok {
-			found.results = append(found.results, call{id: names.FileName(id), tool: "result of call"})
-		}
+	found := messageCalls{
+		role:   m.Role(),
+		failed: stop.Is("aborted") || stop.Is("error") || stop.Is("deferred"),
 	}
 	switch found.role {
 	case "toolResult":
-		result(m[message.CallID])
+		found.addResult(m[message.CallID])
 		return found
 	case "assistant", "user":
 	default:
 		return found
 	}
 	for v := range m[message.Content].EachElement {
-		b := message.Read(v)
-		switch b.Kind() {
+		block := message.Read(v)
+		switch block.Kind() {
 		case message.CallKind:
-			kind, _ := b[message.Type].Text()
-			name, _ := b[message.Name].Text()
-			if id, ok := b[message.ID].Text(); ok {
-				byProvider := rawjson.CamelCase(kind) == "serverToolUse" || message.ByProvider(name)
-				made := call{names.FileName(id), "call of " + names.FileName(name), byProvider}
-				found.calls = append(found.calls, made)
-			}
+			found.addCall(&block)
 		case message.ResultKind:
-			result(b[message.CallID])
+			found.addResult(block[message.CallID])
 		}
 	}
 	return found
+}
+
+// addCall adds the call in a block, if it has an id.
+func (m *messageCalls) addCall(block *message.Members) {
+	id, ok := block[message.ID].Text()
+	if !ok {
+		return
+	}
+	kind, _ := block[message.Type].Text()
+	tool, _ := block[message.Name].Text()
+	m.calls = append(m.calls, call{
+		id:         names.FileName(id),
+		tool:       "call of " + names.FileName(tool),
+		byProvider: rawjson.CamelCase(kind) == "serverToolUse" || message.ByProvider(tool),
+	})
+}
+
+// addResult adds the result of a call, if it names the call.
+func (m *messageCalls) addResult(callID rawjson.Value) {
+	id, ok := callID.Text()
+	if ok {
+		m.results = append(m.results, call{id: names.FileName(id), tool: "result of call"})
+	}
 }

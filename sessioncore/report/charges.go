@@ -37,9 +37,9 @@ func (c *Costs) chargesOf(
 // charges collects the usages of a session. It implements agents.Ledger.
 type charges struct {
 	allUsage
-	times []int64 // those of the answers, in ms since the epoch
+	times []int64 // the times of the answers, in ms since the epoch
 
-	provider string // that of the last charge
+	provider string // the provider of the last charge
 	model    []byte // the model of the last charge, as JSON
 	name     string // the name of both
 }
@@ -65,11 +65,14 @@ func (c *charges) addCalls(of *agents.Charge) {
 	list = append(list, ']')
 	provider := agents.Quoted(of.Provider)
 	nth := 0
-	rawjson.Value(list).EachElement(func(call rawjson.Value, _ int) bool {
+	for call := range rawjson.Value(list).EachElement {
 		nth++
-		c.addUsage(of, nth, usageOf(modelName(provider, call.Member("model")), call))
-		return nth < maxParts
-	})
+		model := modelName(provider, call.Member("model"))
+		c.addUsage(of, nth, usageOf(model, call))
+		if nth >= maxParts {
+			break
+		}
+	}
 }
 
 // addUsage adds the nth usage of an answer.
@@ -104,17 +107,19 @@ func (c *charges) usageOf(of *agents.Charge) usage {
 	return u
 }
 
-// nameOf returns the name of the model of a charge. Those in a row are mostly of one model.
+// nameOf returns the name of the model of a charge. Charges in a row are mostly of one model.
 func (c *charges) nameOf(of *agents.Charge) string {
-	if of.Provider != c.provider || !bytes.Equal(of.Model, c.model) {
-		c.provider = of.Provider
-		c.model = append(c.model[:0], of.Model...)
-		c.name = modelName(agents.Quoted(of.Provider), of.Model)
+	isSame := of.Provider == c.provider && bytes.Equal(of.Model, c.model)
+	if isSame {
+		return c.name
 	}
+	c.provider = of.Provider
+	c.model = append(c.model[:0], of.Model...)
+	c.name = modelName(agents.Quoted(of.Provider), of.Model)
 	return c.name
 }
 
-// covers returns the spans for which the session has the costs of its subagents, as coversOf does.
+// covers returns the spans with costs of subagents in the session itself, as coversOf does.
 func (c *charges) covers() (covers []cover) {
 	for i := range c.records {
 		r := &c.records[i]

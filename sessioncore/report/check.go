@@ -53,7 +53,7 @@ const (
 	sessionSuffix = ".jsonl"
 )
 
-// Below looks at the sessions in a directory, which may be that of one, and below it. Its error is
+// Below looks at the sessions in a directory, which may be a session's, and below it. Its error is
 // one of Fail.
 func (c *SessionChecker) Below(dir string) error {
 	return fs.WalkDir(c.Tree, dir, func(name string, it fs.DirEntry, err error) error {
@@ -83,7 +83,7 @@ func (c *SessionChecker) has(name string) bool {
 	return err == nil
 }
 
-// isSession reports whether a directory is that of a session: beside a file that is none, the
+// isSession reports whether a directory is a session's: beside a file that is none, the
 // directory of its artifacts has the same name.
 func (c *SessionChecker) isSession(dir string) bool { return c.has(path.Join(dir, leafName)) }
 

@@ -53,9 +53,10 @@ type sessionCosts struct {
 
 // NewCosts returns the Costs of a store's sessions. Answers without a cost get one by prices.
 func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
-	c := newCosts(store, func(ctx context.Context, snap *sessioncore.Snapshot) (sessionCosts, error) {
+	read := func(ctx context.Context, snap *sessioncore.Snapshot) (sessionCosts, error) {
 		return costsOf(ctx, snap, prices)
-	})
+	}
+	c := newCosts(store, read)
 	c.readFile = func(ctx context.Context, info *listing.Info, file storage.Object) (sessionCosts, bool, error) {
 		return c.chargesOf(ctx, info, file, prices)
 	}
@@ -109,7 +110,7 @@ func costsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (sessi
 	return sessionCosts{prices.priced(records), coversOf(s, records)}, nil
 }
 
-// mayBeCut is the size of a label in bytes from which on it may be only the beginning of a tool's name.
+// mayBeCut is the size of a label in bytes that may be only the beginning of a tool's name, or more.
 const mayBeCut = 28
 
 // toolOf returns the name of the tool of a result, as in path/; a long one is read from the entry.
@@ -240,11 +241,11 @@ func (c *Costs) dayOf(at time.Time) time.Time {
 
 // account is the part of a session's costs that counts there.
 type account struct {
-	// copies has the keys of its entries by which copies are known, each once, and tokens has as
+	// copies has the keys of its entries that copies share, each once, and tokens has as
 	// many of each entry.
 	copies []uint64
 	tokens []uint32
-	// covers are the spans for which it has its subagents' costs.
+	// covers are the spans with its subagents' costs in it.
 	covers []cover
 	// dependencies is a hash of all that rows depend on besides the file: the copies that were left out of
 	// them, as sessions that began earlier have them, with their tokens, and the covers of its callers.
@@ -382,8 +383,8 @@ func dependenciesOf(copies []uint64, seen keySet, above []cover) (sum uint64) {
 }
 
 // newAccount returns the costs of a session that were not counted yet, in itself or, by above, in
-// the sessions that called it. An entry that stands in the file twice counts once. Of a copy the
-// tokens count that those before lack: a client may have copied an answer that was complete.
+// the sessions that called it. An entry that stands in the file twice counts once. A copy counts with
+// the tokens that the answers counted before lack: one of them may have been copied while it was written.
 func (c *Costs) newAccount(of *sessionCosts, seen keySet, above []cover) account {
 	a := account{
 		copies: make([]uint64, 0, len(of.records)),

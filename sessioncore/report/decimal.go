@@ -32,8 +32,9 @@ func decimalOf(f float64) Decimal {
 		return tooLarge
 	}
 	whole, part := math.Modf(math.Abs(f))
+	units := uint64(math.Round(part * unitsOfOne))
 	high, low := bits.Mul64(uint64(whole), unitsOfOne)
-	low, carry := bits.Add64(low, uint64(math.Round(part*unitsOfOne)), 0)
+	low, carry := bits.Add64(low, units, 0)
 	d := Decimal{high: int64(high + carry), low: low}
 	if f < 0 {
 		return d.negative()
@@ -43,10 +44,15 @@ func decimalOf(f float64) Decimal {
 
 // Add returns the sum of d and other.
 func (d Decimal) Add(other Decimal) Decimal {
+	if d == tooLarge || other == tooLarge {
+		return tooLarge
+	}
 	low, carry := bits.Add64(d.low, other.low, 0)
 	high := d.high + other.high + int64(carry)
-	overflows := (d.high < 0) == (other.high < 0) && (high < 0) != (d.high < 0)
-	if d == tooLarge || other == tooLarge || overflows {
+	isSameSign := (d.high < 0) == (other.high < 0)
+	hasTurned := (high < 0) != (d.high < 0)
+	overflows := isSameSign && hasTurned
+	if overflows {
 		return tooLarge
 	}
 	return Decimal{high: high, low: low}
@@ -80,10 +86,12 @@ func (d Decimal) Float() float64 {
 	case d.isNegative():
 		return -d.negative().Float()
 	case d.high >= unitsOfOne:
-		return (math.Ldexp(float64(d.high), 64) + float64(d.low)) / unitsOfOne
+		units := math.Ldexp(float64(d.high), 64) + float64(d.low)
+		return units / unitsOfOne
 	}
 	whole, part := bits.Div64(uint64(d.high), d.low, unitsOfOne)
-	f, _ := strconv.ParseFloat(fmt.Sprintf("%d.%012d", whole, part), 64)
+	digits := fmt.Sprintf("%d.%012d", whole, part)
+	f, _ := strconv.ParseFloat(digits, 64)
 	return f
 }
 

@@ -30,11 +30,11 @@ type Labelled struct {
 	Name  string
 	Entry sessioncore.Entry
 	Time  time.Time         // when the label was set
-	set   sessioncore.Entry // by which
+	set   sessioncore.Entry // the entry that set it
 }
 
-// ByLabel returns the content of by-label/, in the order in which the labels were set. A label of
-// several entries names the last one. Labels whose target is not in the file are left out.
+// ByLabel returns the content of by-label/, in the order of the entries that set the labels. A label of
+// several entries names the last one. Labels of entries that are not in the file are left out.
 func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	var list []Labelled
 	seen := map[string]bool{}

@@ -20,7 +20,7 @@ type LogLine struct {
 	Marks []string          // leaf, lost or archived, as in branches.tsv, and the label
 	What  string            // its path label (docs/design.md, branches/)
 	Said  string            // the first paragraphs of its text, whole, else a call, as one line
-	Call  bool              // Said is that of a call
+	Call  bool              // Said is of a call
 }
 
 // maxColumns is how many branches are drawn beside each other with the newest first. Beyond that,
@@ -94,7 +94,7 @@ func shortName(s *sessioncore.Snapshot) int {
 type logTree struct {
 	*standing
 	reader sessioncore.EntryReader
-	kids   [][]sessioncore.Entry // of entry e at e + 1, in the order in which they are drawn; the roots at 0
+	kids   [][]sessioncore.Entry // of entry e at e + 1, in the order of drawing; the roots at 0
 }
 
 // isShown reports whether an entry is one of those that a person looks for.
@@ -108,7 +108,8 @@ func (l *logTree) isShown(e sessioncore.Entry) bool {
 		return true
 	}
 	id, _ := l.s.ID(e)
-	return e == l.leaf || l.s.Tree().IsTip(e) || l.s.LabelOf(id) != ""
+	hasLabel := l.s.LabelOf(id) != ""
+	return hasLabel || e == l.leaf || l.s.Tree().IsTip(e)
 }
 
 // logNode is an entry, and the nearest one above it that is shown.
@@ -118,13 +119,16 @@ type logNode struct{ entry, above sessioncore.Entry }
 func (l *logTree) join(all bool) {
 	tree := l.s.Tree()
 	l.kids = make([][]sessioncore.Entry, l.s.Len()+1)
-	var walk, order []logNode // order has each after those above it
+	top := logNode{sessioncore.NoEntry, sessioncore.NoEntry}
+	order := []logNode{top} // each after those above it
+	var walk []logNode
 	for _, root := range tree.Roots() {
 		walk = append(walk, logNode{root, sessioncore.NoEntry})
 	}
 	for len(walk) > 0 {
-		n := walk[len(walk)-1]
-		walk = walk[:len(walk)-1]
+		last := len(walk) - 1
+		n := walk[last]
+		walk = walk[:last]
 		above := n.above
 		if all || l.isShown(n.entry) {
 			l.kids[above+1] = append(l.kids[above+1], n.entry)
@@ -135,38 +139,53 @@ func (l *logTree) join(all bool) {
 			walk = append(walk, logNode{kid, above})
 		}
 	}
-	l.sort(append([]logNode{{sessioncore.NoEntry, sessioncore.NoEntry}}, order...))
+	l.sort(order)
 }
 
-// sort puts the children of each entry into the order in which they are drawn.
+// logSubtree has facts of the entries that are drawn at and below an entry.
+type logSubtree struct {
+	newest  sessioncore.Entry
+	size    int
+	columns int // how many columns the drawing needs to the right of the entry's own
+}
+
+// sort puts the children of each entry into the order of drawing: the newest first, or the largest
+// first where that needs too many columns.
 func (l *logTree) sort(order []logNode) {
-	newest := make([]sessioncore.Entry, len(l.kids))
-	size := make([]int, len(l.kids))
-	columns := make([]int, len(l.kids))
+	below := make([]logSubtree, len(l.kids))   // of entry e at e + 1
 	for _, n := range slices.Backward(order) { // each before those above it
 		kids := l.kids[n.entry+1]
-		width := func() (w int) {
-			for i, kid := range kids {
-				w = max(w, columns[kid+1]+min(i, 1))
-			}
-			return w
-		}
-		newest[n.entry+1] = n.entry
-		size[n.entry+1] = 1
+		own := logSubtree{newest: n.entry, size: 1}
 		for _, kid := range kids {
-			newest[n.entry+1] = max(newest[n.entry+1], newest[kid+1])
-			size[n.entry+1] += size[kid+1]
+			own.newest = max(own.newest, below[kid+1].newest)
+			own.size += below[kid+1].size
 		}
 		slices.SortFunc(kids, func(a, b sessioncore.Entry) int {
-			return cmp.Compare(newest[b+1], newest[a+1])
+			return cmp.Compare(below[b+1].newest, below[a+1].newest)
 		})
-		if n.entry != sessioncore.NoEntry && width() > maxColumns {
+		isEntry := n.entry != sessioncore.NoEntry
+		if isEntry && columnsOf(kids, below) > maxColumns {
 			slices.SortStableFunc(kids, func(a, b sessioncore.Entry) int {
-				return cmp.Compare(size[b+1], size[a+1])
+				return cmp.Compare(below[b+1].size, below[a+1].size)
 			})
 		}
-		columns[n.entry+1] = width()
+		own.columns = columnsOf(kids, below)
+		below[n.entry+1] = own
 	}
+}
+
+// columnsOf returns how many columns children need. The first one is drawn in its parent's column, the others to the
+// right of it.
+func columnsOf(kids []sessioncore.Entry, below []logSubtree) int {
+	columns := 0
+	for i, kid := range kids {
+		own := below[kid+1].columns
+		if i > 0 {
+			own++
+		}
+		columns = max(columns, own)
+	}
+	return columns
 }
 
 // draw calls f for each line from an entry on, which has another one above it in the tree. The

@@ -20,7 +20,7 @@ const (
 	maxRows = 10_000
 	// maxTips bounds the tips that are kept of sessions, in bytes.
 	maxTips = 8 << 20
-	// tipSize is the memory of a tip with its text, and tipsSize that of a session without any.
+	// tipSize is the memory of a tip with its text, and tipsSize the memory of a session without any.
 	tipSize  = 400
 	tipsSize = 200
 	// lostBatch is how many sessions are read before they are kept.
@@ -52,7 +52,7 @@ type lostRow struct {
 	lostTip
 }
 
-// Table returns lost.tsv for these sessions. Those that cannot be read are left out. The memory of
+// Table returns lost.tsv for these sessions. It leaves out sessions that cannot be read. The memory of
 // the call is counted in hold. When ctx is done, the sessions that were read stay known.
 func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget.Hold) ([]byte, error) {
 	defer hold.Close()
@@ -62,7 +62,7 @@ func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget
 	asRead := func(_ *listing.Info, tips *[]lostTip) []lostTip {
 		return *tips
 	}
-	err := l.each(ctx, sessions, always, asRead, func(info *listing.Info, tips []lostTip) error {
+	addTips := func(info *listing.Info, tips []lostTip) error {
 		for _, t := range tips {
 			all = append(all, lostRow{info, t})
 		}
@@ -71,11 +71,15 @@ func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget
 			more = true
 		}
 		return hold.Resize(int64(cap(all)) * tipSize)
-	})
+	}
+	err := l.each(ctx, sessions, always, asRead, addTips)
 	if err != nil {
 		return nil, err
 	}
-	return lostTable(newestRows(all), more || len(all) > maxRows), nil
+	if len(all) > maxRows {
+		more = true
+	}
+	return lostTable(newestRows(all), more), nil
 }
 
 // newestRows returns the rows that are shown, in their order.

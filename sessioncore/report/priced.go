@@ -7,7 +7,7 @@ import (
 )
 
 // This file gives usages a cost that no client recorded beside them: their part of the session's
-// recorded cost, else that of list prices.
+// recorded cost, else the cost by list prices.
 
 // priced returns the records of a session with their costs.
 func (p Prices) priced(records []usageRecord) []usageRecord {
@@ -49,15 +49,18 @@ func (u *usage) charge(at rates, times amount) {
 	dollars := func(cost amount) Decimal {
 		return decimalOf(float64(times * cost))
 	}
-	c := usageCost{
+	minutesWrite := u.CacheWrite - u.hour // not kept for an hour
+	cost := usageCost{
 		known:      true,
 		Input:      dollars(u.Input * at.input),
 		Output:     dollars(u.Output * at.output),
 		CacheRead:  dollars(u.CacheRead * at.cacheRead),
-		CacheWrite: dollars((u.CacheWrite-u.hour)*at.cacheWrite + u.hour*at.hour),
+		CacheWrite: dollars(minutesWrite*at.cacheWrite + u.hour*at.hour),
 	}
-	c.Total = c.Input.Add(c.Output).Add(c.CacheRead).Add(c.CacheWrite)
-	u.Cost = c
+	for _, part := range []Decimal{cost.Input, cost.Output, cost.CacheRead, cost.CacheWrite} {
+		cost.Total = cost.Total.Add(part)
+	}
+	u.Cost = cost
 	u.Unpriced = 0
 }
 
@@ -115,7 +118,11 @@ func shareSessionCosts(records []usageRecord) []usageRecord {
 
 // ofAnother returns a record of the same entry with the cost of a model that has no usage.
 func (r *usageRecord) ofAnother(model string, cost Decimal) usageRecord {
-	other := usageRecord{entry: r.entry, time: r.time, usage: usage{model: model}}
+	other := usageRecord{
+		entry: r.entry,
+		time:  r.time,
+		usage: usage{model: model},
+	}
 	other.Cost = usageCost{Total: cost, known: true}
 	if r.copy != 0 {
 		other.copy = r.copy ^ maphash.String(seed, model)
@@ -124,7 +131,7 @@ func (r *usageRecord) ofAnother(model string, cost Decimal) usageRecord {
 }
 
 // share shares a cost among the usages of a model that have none. It reports whether there are any.
-// The parts are those of the cost's growth over the usages, and so have the cost as their sum.
+// The parts are differences of the cost's growth over the usages, and so have the cost as their sum.
 func share(records []usageRecord, model string, cost Decimal) bool {
 	var with []*usageRecord
 	all := amount(0)

@@ -18,7 +18,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Prices are the prices of models, for usages whose client recorded no cost. The zero value knows
+// Prices are the prices of models, for usages without a recorded cost. The zero value knows
 // no model.
 type Prices struct {
 	file priceTable // of the user, before the list
@@ -146,13 +146,13 @@ func (t priceTable) find(model string) (of price, ok bool) {
 type price struct {
 	rates
 	long []longRates // for answers with a long context, the longest first
-	fast amount      // how often the price of an answer in fast mode is that of another one; 0 if nobody knows
+	fast amount      // the price of an answer in fast mode is so many times the usual one; 0 if nobody knows
 }
 
 // rates are prices of a token. That of hour is for tokens that the cache keeps for an hour.
 type rates struct{ input, output, cacheRead, cacheWrite, hour amount }
 
-// longRates are the rates of a whole answer whose input has more tokens than above.
+// longRates are the rates of a whole answer with more tokens than above in its input.
 type longRates struct {
 	above amount
 	rates
@@ -214,23 +214,19 @@ func (t priceTable) add(name string, members map[string]json.RawMessage) error {
 		return err
 	}
 	p := price{rates: own.rates(rates{})}
-	suffixes := map[uint64]string{} // of the keys for long contexts
-	for key := range members {
-		found := longKey.FindStringSubmatch(key)
-		if found != nil {
-			above, _ := strconv.ParseUint(found[1], 10, 64)
-			suffixes[above] = found[0]
-		}
-	}
-	for _, above := range slices.Backward(slices.Sorted(maps.Keys(suffixes))) {
-		long, err := readRates(members, suffixes[above])
+	suffixes := longSuffixes(members)
+	shortestFirst := slices.Sorted(maps.Keys(suffixes))
+	for _, thousands := range slices.Backward(shortestFirst) {
+		long, err := readRates(members, suffixes[thousands])
 		if err != nil {
 			return err
 		}
-		p.long = append(p.long, longRates{amount(above) * 1000, long.rates(p.rates)})
+		above := amount(thousands) * 1000
+		p.long = append(p.long, longRates{above, long.rates(p.rates)})
 	}
 	var byProvider struct{ Fast any }
-	if json.Unmarshal(members["provider_specific_entry"], &byProvider) == nil {
+	err = json.Unmarshal(members["provider_specific_entry"], &byProvider)
+	if err == nil {
 		fast, _ := byProvider.Fast.(float64)
 		p.fast = amount(max(0, fast))
 	}
@@ -238,11 +234,24 @@ func (t priceTable) add(name string, members map[string]json.RawMessage) error {
 	return nil
 }
 
+// longSuffixes returns the suffixes of the keys for long contexts, by their thousands of tokens.
+func longSuffixes(members map[string]json.RawMessage) map[uint64]string {
+	suffixes := map[uint64]string{}
+	for key := range members {
+		found := longKey.FindStringSubmatch(key)
+		if found != nil {
+			thousands, _ := strconv.ParseUint(found[1], 10, 64)
+			suffixes[thousands] = found[0]
+		}
+	}
+	return suffixes
+}
+
 // ownRates are the rates that a model has keys for, in the order of rateKeys; nil is one that it
 // has none for.
 type ownRates [len(rateKeys)]*amount
 
-// readRates reads the rates whose keys end in a suffix.
+// readRates reads the rates with keys that end in a suffix.
 func readRates(members map[string]json.RawMessage, suffix string) (own ownRates, err error) {
 	for i, key := range rateKeys {
 		text, ok := members[key+suffix]
@@ -260,7 +269,7 @@ func readRates(members map[string]json.RawMessage, suffix string) (own ownRates,
 	return own, nil
 }
 
-// hourFactor is the price of a cache write for an hour, by that of the input: the same for all
+// hourFactor is the price of a cache write for an hour, as a multiple of the input's: the same for all
 // models of Anthropic, the only provider that sells it.
 const hourFactor = 2
 

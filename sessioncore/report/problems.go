@@ -24,7 +24,7 @@ type note struct {
 const more sessioncore.ProblemKind = "more"
 
 // Problems returns problems.jsonl: a JSON object per line, empty if there are no problems.
-// References whose blobs are not in blobs are problems too; if blobs is nil, blobs are not checked.
+// References to blobs that are not in blobs are problems too; if blobs is nil, blobs are not checked.
 func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (*document.Document, error) {
 	err := s.ConfirmAll(ctx)
 	if err != nil {
@@ -166,7 +166,7 @@ func firstMessage(s *sessioncore.Snapshot) (first sessioncore.Entry, isForeign b
 	return first, begin.Member("origin").Member("line").IsNumber(), err
 }
 
-// inOwnFile returns problems in which lines of another agent's file that became no entry have their
+// inOwnFile returns problems that give lines of another agent's file that became no entry their
 // number, size and reason in that file.
 func inOwnFile(s *sessioncore.Snapshot, list []sessioncore.Problem) ([]sessioncore.Problem, error) {
 	isLine := func(p sessioncore.Problem) bool {

@@ -10,7 +10,7 @@ import (
 	"sessionfs/sessioncore/message"
 )
 
-// roomBytes are the parts of a session file, in bytes. An image in blobs/ takes those of its
+// roomBytes are the parts of a session file, in bytes. An image in blobs/ takes the bytes of its
 // reference.
 type roomBytes struct {
 	Text        int64 `json:"text"`
@@ -122,13 +122,17 @@ func (r *roomSums) image(m *message.Members) {
 		data = string(m[message.URL])
 	}
 	hash := maphash.String(seed, data)
-	if _, ok := r.images[hash]; ok {
+	_, isKnown := r.images[hash]
+	if isKnown {
 		r.repeated.Count++
 		r.repeated.Bytes += int64(len(data))
-	} else if data != "" && len(r.images) < maxImages {
-		if r.images == nil {
-			r.images = map[uint64]struct{}{}
-		}
-		r.images[hash] = struct{}{}
+		return
 	}
+	if data == "" || len(r.images) >= maxImages {
+		return
+	}
+	if r.images == nil {
+		r.images = map[uint64]struct{}{}
+	}
+	r.images[hash] = struct{}{}
 }

@@ -39,7 +39,7 @@ type cache[F, T any] struct {
 	size  int
 }
 
-// cached has facts of a session whose file had a token.
+// cached has facts of a session, and the token of its file at that time.
 type cached[T any] struct {
 	token storage.Token
 	of    T
@@ -151,8 +151,9 @@ func (c *cache[F, T]) readOne(ctx context.Context, info *listing.Info) (of F, er
 			of, err = c.readUncached(ctx, info)
 		}
 	}
-	if errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular) ||
-		errors.Is(err, fs.ErrPermission) || storage.IsMissing(err) {
+	isNone := errors.Is(err, sessioncore.ErrNotSession) || errors.Is(err, storage.ErrNotRegular)
+	isUnreadable := errors.Is(err, fs.ErrPermission) || storage.IsMissing(err)
+	if isNone || isUnreadable {
 		err = nil
 	}
 	return of, err
@@ -211,7 +212,8 @@ func (c *cache[F, T]) keep(info *listing.Info, at int64, facts T) {
 	name := info.Name()
 	c.forget(name)
 	size := len(name) + c.sizeOf(facts)
-	if !info.Stat.Token.Racy(at) && c.size+size <= c.most {
+	hasRoom := c.size+size <= c.most
+	if hasRoom && !info.Stat.Token.Racy(at) {
 		c.known[name] = cached[T]{tokenOf(info), facts}
 		c.size += size
 	}

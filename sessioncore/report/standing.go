@@ -14,7 +14,7 @@ type standing struct {
 	archived      archive
 }
 
-// standingIn returns that of a snapshot, which it confirms.
+// standingIn returns the standing of a snapshot, which it confirms.
 func standingIn(ctx context.Context, s *sessioncore.Snapshot) (*standing, error) {
 	leaf, err := s.Leaf()
 	if err == nil {

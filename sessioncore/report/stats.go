@@ -19,9 +19,9 @@ import (
 	"sessionfs/sessioncore/names"
 )
 
-// Stats are sums of costs by one or two keys, and that of all, for people.
+// Stats are sums of costs by one or two keys, and the total, for people.
 type Stats struct {
-	// Prices are the list prices by which costs are made.
+	// Prices are the list prices that costs are made with.
 	Prices Prices
 	// Empty is the day that WriteJSON writes where there is nothing, "" for none.
 	Empty string
@@ -61,11 +61,11 @@ const (
 	bySession = "session"
 	byTool    = "tool"
 
-	// ByDay is the key by which costs are added up by default.
+	// ByDay is the default key.
 	ByDay = "day"
 )
 
-// Keys are the names of the keys by which costs can be added up, in the order of the help.
+// Keys are the names of the keys that costs can be added up by, in the order of the help.
 var Keys = []string{byHour, ByDay, "week", "month", byModel, byCWD, bySession, "agent", "who", byTool}
 
 // keys return the name of a row's group.
@@ -86,24 +86,44 @@ var keys = map[string]func(r *Row, agent string) string{
 	byTool: func(r *Row, _ string) string { return r.Model },
 }
 
-// isTime reports whether a key is a span of time, whose names are in its order.
+// isTime reports whether a key is a span of time. The names of its groups sort by time.
 func isTime(by string) bool { return slices.Contains([]string{byHour, ByDay, "week", "month"}, by) }
 
 // NewStats returns empty sums by one of Keys, or by two with a comma between them. Its error words a
 // wrong option --by.
 func NewStats(by string) (*Stats, error) {
 	bys := strings.Split(by, ",")
-	isNone := func(by string) bool { return keys[by] == nil }
-	switch {
-	case len(bys) > 2 || slices.ContainsFunc(bys, isNone) || len(bys) == 2 && bys[0] == bys[1]:
+	if !areKeys(bys) {
 		return nil, fmt.Errorf("--by is one of %s, or two of them, not %q", strings.Join(Keys, ", "), by)
-	case slices.Contains(bys, byTool) && slices.Contains(bys, byModel):
+	}
+	if slices.Contains(bys, byTool) && slices.Contains(bys, byModel) {
 		return nil, fmt.Errorf("--by %s: calls of tools are not counted by model", by)
 	}
-	return &Stats{by: bys, lines: map[[2]string]*group{}, firsts: map[string]*group{}, unpriced: map[string]bool{}}, nil
+	return &Stats{
+		by:       bys,
+		lines:    map[[2]string]*group{},
+		firsts:   map[string]*group{},
+		unpriced: map[string]bool{},
+	}, nil
 }
 
-// OfTools reports whether calls of tools are counted: rows are those of NewCalls.
+// areKeys reports whether names are one of Keys or two different ones.
+func areKeys(bys []string) bool {
+	for _, by := range bys {
+		if keys[by] == nil {
+			return false
+		}
+	}
+	switch len(bys) {
+	case 1:
+		return true
+	case 2:
+		return bys[0] != bys[1]
+	}
+	return false
+}
+
+// OfTools reports whether calls of tools are counted, in rows of NewCalls.
 func (s *Stats) OfTools() bool { return slices.Contains(s.by, byTool) }
 
 // ByHours reports whether rows of hours are needed.
@@ -116,16 +136,20 @@ func (s *Stats) OfSessions() bool { return slices.Contains(s.by, bySession) }
 func (s *Stats) Add(r *Row, agent string) {
 	var key [2]string
 	for i, by := range s.by {
-		key[i] = keys[by](r, agent)
+		nameOf := keys[by]
+		key[i] = nameOf(r, agent)
 	}
-	if s.firsts[key[0]] == nil {
-		s.firsts[key[0]] = &group{}
+	first := key[0]
+	if s.firsts[first] == nil {
+		s.firsts[first] = &group{}
 	}
-	if s.lines[key] == nil {
-		s.lines[key] = s.newGroup(key, r)
+	line := s.lines[key]
+	if line == nil {
+		line = s.newGroup(key, r)
+		s.lines[key] = line
 	}
-	s.lines[key].add(r)
-	s.lines[key].first.add(r)
+	line.add(r)
+	line.first.add(r)
 	s.total.add(r)
 	if r.Sum.Unpriced > 0 && strings.Contains(r.Model, "/") {
 		s.unpriced[r.Model] = true
@@ -136,15 +160,16 @@ func (s *Stats) newGroup(key [2]string, r *Row) *group {
 	g := &group{names: key[:len(s.by)], first: s.firsts[key[0]]}
 	for i, label := range g.names {
 		if s.by[i] == bySession {
-			if name := r.Session.DisplayName(); name != "" {
+			name := r.Session.DisplayName()
+			if name != "" {
 				label = name
 			}
-			g.title = names.Visible(r.Session.WholeName())
 			id := r.Session.ID
 			if id == "" {
 				id = path.Base(r.Session.Path())
 			}
 			g.id = names.Visible(id)
+			g.title = names.Visible(r.Session.WholeName())
 		}
 		g.labels = append(g.labels, names.Visible(label))
 	}
@@ -158,7 +183,8 @@ func (g *group) add(r *Row) {
 	g.Sum.Add(r.Sum)
 	g.sessions[r.Session] = true
 	began, _ := r.Session.Created()
-	if now := (moment{r.Day, began}); now.compare(g.latest) > 0 {
+	now := moment{r.Day, began}
+	if now.compare(g.latest) > 0 {
 		g.latest = now
 	}
 }
@@ -206,11 +232,13 @@ func namesOf(models []string) string {
 func (s *Stats) list() []*group {
 	_, value := s.measure()
 	order := func(key int, a, b *group, name, other string) int {
+		byName := cmp.Compare(name, other)
 		if isTime(s.by[key]) {
-			return cmp.Compare(name, other)
+			return byName
 		}
 		byMeasure := cmp.Compare(value(b), value(a))
-		return cmp.Or(byMeasure, cmp.Compare(b.TotalTokens, a.TotalTokens), cmp.Compare(name, other))
+		byTokens := cmp.Compare(b.TotalTokens, a.TotalTokens)
+		return cmp.Or(byMeasure, byTokens, byName)
 	}
 	return slices.SortedFunc(maps.Values(s.lines), func(a, b *group) int {
 		if a.first != b.first {
@@ -227,34 +255,55 @@ const lastShown = 30
 // last returns the lines of the last days, hours or sessions that have any, and a note if these are
 // not all.
 func (s *Stats) last(groups []*group) (shown []*group, note string) {
-	if len(s.firsts) <= lastShown || !slices.Contains([]string{ByDay, byHour, bySession}, s.by[0]) {
+	by := s.by[0]
+	isBounded := by == ByDay || by == byHour || by == bySession
+	if !isBounded || len(s.firsts) <= lastShown {
 		return groups, ""
 	}
-	byAge := func(a, b string) int {
-		return cmp.Or(s.firsts[b].latest.compare(s.firsts[a].latest), cmp.Compare(a, b))
+	byAge := func(name, other string) int {
+		latest := s.firsts[name].latest
+		order := s.firsts[other].latest.compare(latest)
+		if order == 0 {
+			order = cmp.Compare(name, other)
+		}
+		return order
 	}
-	recent := slices.SortedFunc(maps.Keys(s.firsts), byAge)[:lastShown]
-	shown = slices.DeleteFunc(groups, func(g *group) bool { return !slices.Contains(recent, g.names[0]) })
-	return shown, fmt.Sprintf("the last %d of %d %ss; --since shows more, and total is that of all\n",
-		lastShown, len(s.firsts), s.by[0])
+	newestFirst := slices.SortedFunc(maps.Keys(s.firsts), byAge)
+	recent := newestFirst[:lastShown]
+	shown = slices.DeleteFunc(groups, func(g *group) bool {
+		return !slices.Contains(recent, g.names[0])
+	})
+	note = fmt.Sprintf("the last %d of %d %ss; --since shows more, and total is that of all\n",
+		lastShown, len(s.firsts), by)
+	return shown, note
 }
 
 // measure returns the quantity of the bars: calls, dollars, or tokens where no cost is known.
 func (s *Stats) measure() (name string, of func(*group) float64) {
+	calls := func(g *group) float64 {
+		return float64(g.AssistantMessages)
+	}
+	cost := func(g *group) float64 {
+		return g.Cost.Total.Float()
+	}
+	tokens := func(g *group) float64 {
+		return float64(g.TotalTokens)
+	}
 	switch {
 	case s.OfTools():
-		return "calls", func(g *group) float64 { return float64(g.AssistantMessages) }
+		return "calls", calls
 	case s.total.Cost.Total.isPositive():
-		return "cost", func(g *group) float64 { return g.Cost.Total.Float() }
+		return "cost", cost
 	}
-	return "tokens", func(g *group) float64 { return float64(g.TotalTokens) }
+	return "tokens", tokens
 }
 
 // WriteJSON writes an object a line for each group: its name, the sum with the keys of usage.jsonl,
 // and the time zone of a span of time.
 func (s *Stats) WriteJSON(out io.Writer) error {
 	groups := s.list()
-	if len(groups) == 0 && s.Empty != "" && slices.Equal(s.by, []string{ByDay}) {
+	isByDay := slices.Equal(s.by, []string{ByDay})
+	if len(groups) == 0 && isByDay && s.Empty != "" {
 		groups = []*group{{names: []string{s.Empty}}}
 	}
 	var lines []byte
@@ -275,10 +324,11 @@ func (s *Stats) WriteJSON(out io.Writer) error {
 		for i, name := range g.names {
 			group[s.by[i]] = name
 		}
-		lines = bytes.TrimSuffix(rawjson.AppendLine(lines, group), []byte("}\n"))
+		lines = rawjson.AppendLine(lines, group)
+		lines = bytes.TrimSuffix(lines, []byte("}\n"))
 		at := len(lines)
 		lines = rawjson.AppendLine(lines, sum)
-		lines[at] = ',' // one object
+		lines[at] = ',' // instead of "{", so that both are one object
 	}
 	_, err := out.Write(lines)
 	return err
@@ -353,7 +403,7 @@ func (s *Stats) rowNames(g *group, width int) []string {
 }
 
 const (
-	// NoWidth is the width of a table in which no name is cut.
+	// NoWidth is the width of a table that cuts no name.
 	NoWidth = 0
 	// TableWidth is the width of a table where no terminal tells its own, in characters.
 	TableWidth = 80
@@ -391,13 +441,16 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 
 // rows returns the lines of a table, the titles first and the total last.
 func (s *Stats) rows(groups []*group, width int) [][]string {
-	rows := [][]string{slices.Concat(s.by, s.titles())}
+	titles := slices.Concat(s.by, s.titles())
+	rows := [][]string{titles}
 	for _, g := range groups {
-		rows = append(rows, slices.Concat(s.rowNames(g, width), s.cells(g)))
+		row := slices.Concat(s.rowNames(g, width), s.cells(g))
+		rows = append(rows, row)
 	}
-	total := make([]string, len(s.by))
-	total[0] = "total"
-	return append(rows, slices.Concat(total, s.cells(&s.total)))
+	labels := make([]string, len(s.by))
+	labels[0] = "total"
+	total := slices.Concat(labels, s.cells(&s.total))
+	return append(rows, total)
 }
 
 // lineWidth returns the width of the lines of rows.
@@ -465,7 +518,7 @@ func (s *Stats) bars(groups []*group, width int, blocks []string) []string {
 	return append(bars, "")
 }
 
-// fit cuts the names in rows so that these have so many columns with a bar, whose width it returns.
+// fit cuts the names in rows so that these have so many columns with a bar. It returns the bar's width.
 func (s *Stats) fit(rows [][]string, width int) (bar int) {
 	room := width
 	if width == NoWidth {
@@ -484,7 +537,7 @@ func (s *Stats) fit(rows [][]string, width int) (bar int) {
 	return max(0, min(maxBar, room-gap))
 }
 
-// cutNames cuts the names in rows so that those of a line have so much room.
+// cutNames cuts the names in rows so that the names of a line have so much room.
 func (s *Stats) cutNames(rows [][]string, room int) {
 	named := len(s.by)
 	free := room
@@ -511,7 +564,7 @@ func (s *Stats) cutNames(rows [][]string, room int) {
 	}
 }
 
-// distinct returns the least width, of at least most, at which no two names in a column are cut to
+// distinct returns the least width, of at least most, that cuts no two names in a column to
 // the same.
 func (s *Stats) distinct(rows [][]string, column, most int) int {
 	for ; most < widest(rows, column); most++ {
@@ -550,7 +603,7 @@ func dropProviders(rows [][]string, column int) {
 	}
 }
 
-// shares returns how long the bars are: that of the largest group is 1.
+// shares returns how long the bars are. The bar of the largest group has the length 1.
 func (s *Stats) shares(groups []*group) []float64 {
 	_, value := s.measure()
 	most := 0.0
@@ -605,39 +658,61 @@ func shortened(name string, width int, isPath bool) string {
 func drawBar(length float64, blocks []string) string {
 	parts := int(length*float64(len(blocks)) + 0.5)
 	bar := strings.Repeat(blocks[0], parts/len(blocks))
-	if part := parts % len(blocks); part > 0 {
-		bar += blocks[part]
+	rest := parts % len(blocks)
+	if rest > 0 {
+		bar += blocks[rest]
 	}
 	return bar
 }
 
+// Sizes in the picture of the bars, in pixels.
+const (
+	svgWidth     = 800
+	svgLine      = 22  // height of a line
+	svgBarsAt    = 320 // the left end of the bars
+	svgLongest   = 360 // length of the longest bar
+	svgLabelSize = 40  // of the labels of a line, in characters
+)
+
 // SVG returns the bars as a picture that loads nothing, a line for each group.
 func (s *Stats) SVG() []byte {
 	groups := s.list()
-	const line, left, bar, width = 22, 320, 360, 800
+	notes := s.notes()
+	shares := s.shares(groups)
 	measure, _ := s.measure()
-	share := s.shares(groups)
-	what := measure + " by " + strings.Join(s.by, ", ")
+	title := measure + " by " + strings.Join(s.by, ", ")
+	height := svgLine * (len(groups) + len(notes) + 2)
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" role="img" font-family="sans-serif" font-size="13">`+"\n",
-		width, line*(len(groups)+len(s.notes())+2))
-	fmt.Fprintf(&out, "<title>%s</title>\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", what)
-	fmt.Fprintf(&out, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", left, line-6, what)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"`, svgWidth, height)
+	out.WriteString(` role="img" font-family="sans-serif" font-size="13">` + "\n")
+	fmt.Fprintf(&out, "<title>%s</title>\n", title)
+	out.WriteString(`<rect width="100%" height="100%" fill="#fff"/>` + "\n")
+	fmt.Fprintf(&out, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", svgBarsAt, svgLine-6, title)
 	for i, g := range groups {
-		y := (i + 1) * line
-		length := share[i] * bar
-		cells := s.cells(g)
-		labels := slices.Clone(g.labels)
-		for i := range labels {
-			labels[i] = shortened(labels[i], 40/len(labels), s.by[i] == byCWD)
-		}
-		fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, left-8, y+15, html.EscapeString(strings.Join(labels, ", ")))
-		fmt.Fprintf(&out, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="#4a7ab5"/>`, left, y+2, length, line-4)
-		fmt.Fprintf(&out, `<text x="%.1f" y="%d">%s</text>`+"\n", left+length+6, y+15, cells[len(cells)-1])
+		top := (i + 1) * svgLine
+		length := shares[i] * svgLongest
+		s.writeBar(&out, g, top, length)
 	}
-	for i, note := range s.notes() {
-		fmt.Fprintf(&out, `<text x="%d" y="%d">%s</text>`+"\n", 8, (len(groups)+i+2)*line, html.EscapeString(note))
+	for i, note := range notes {
+		y := (len(groups) + i + 2) * svgLine
+		fmt.Fprintf(&out, `<text x="8" y="%d">%s</text>`+"\n", y, html.EscapeString(note))
 	}
 	out.WriteString("</svg>\n")
 	return out.Bytes()
+}
+
+// writeBar writes the line of a group in the picture: its labels, its bar and its measure.
+func (s *Stats) writeBar(out *bytes.Buffer, g *group, top int, length float64) {
+	labels := slices.Clone(g.labels)
+	for i := range labels {
+		labels[i] = shortened(labels[i], svgLabelSize/len(labels), s.by[i] == byCWD)
+	}
+	label := html.EscapeString(strings.Join(labels, ", "))
+	cells := s.cells(g)
+	measure := cells[len(cells)-1]
+	textAt := top + 15
+	fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, svgBarsAt-8, textAt, label)
+	fmt.Fprintf(out, `<rect x="%d" y="%d" width="%.1f" height="%d"`, svgBarsAt, top+2, length, svgLine-4)
+	out.WriteString(` fill="#4a7ab5"/>`)
+	fmt.Fprintf(out, `<text x="%.1f" y="%d">%s</text>`+"\n", svgBarsAt+length+6, textAt, measure)
 }

@@ -82,7 +82,8 @@ func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Pri
 		return sum, err
 	}
 	all := append([]*listing.Info{s.of}, s.found...)
-	err = NewCosts(store, prices).addUp(ctx, all, nil, func(r Row) error {
+	costs := NewCosts(store, prices)
+	err = costs.addUp(ctx, all, nil, func(r Row) error {
 		if r.Session != s.of {
 			sum.Add(r.Sum)
 		}
@@ -91,8 +92,7 @@ func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Pri
 	return sum, err
 }
 
-// withSubagents returns sessions and those of their subagents, the oldest first, and the sessions
-// that called these.
+// withSubagents returns sessions and their subagents' sessions, the oldest first, and the callers of the latter.
 func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, callers map[*listing.Info]*listing.Info) {
 	files := c.store.Storage()
 	callers = map[*listing.Info]*listing.Info{}
@@ -101,17 +101,13 @@ func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, ca
 		all = append(all, info)
 		listed[info.Name()] = true
 	}
-	with := map[string]map[string]bool{} // by directory: the names of the directories in it
+	subdirs := map[string]map[string]bool{} // the directories in a directory, by its name and theirs
 	for _, info := range sessions {
 		dir, base := path.Split(info.DirName())
-		if with[dir] == nil {
-			with[dir] = map[string]bool{}
-			_ = files.List(strings.TrimSuffix(dir, "/"), nil, func(item storage.Item) bool {
-				with[dir][item.Name] = item.Kind == storage.KindDir
-				return true
-			})
+		if subdirs[dir] == nil {
+			subdirs[dir] = subdirsOf(files, strings.TrimSuffix(dir, "/"))
 		}
-		if !with[dir][base] {
+		if !subdirs[dir][base] {
 			continue
 		}
 		for _, sub := range subagentsOf(files, info) {
@@ -125,7 +121,17 @@ func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, ca
 	return oldestFirst(all), callers
 }
 
-// cover is a span of time for which a session has the costs of its subagents. It is comparable.
+// subdirsOf returns the names of the directories in a directory, as far as it can be read.
+func subdirsOf(files storage.Files, dir string) map[string]bool {
+	subdirs := map[string]bool{}
+	_ = files.List(dir, nil, func(item storage.Item) bool {
+		subdirs[item.Name] = item.Kind == storage.KindDir
+		return true
+	})
+	return subdirs
+}
+
+// cover is a span of time with the costs of a session's subagents in the session itself. It is comparable.
 type cover struct {
 	from, to int64 // in ms since the epoch, both included
 	tokens   bool  // the session has their tokens too, and not only their cost
@@ -170,7 +176,7 @@ func coverUntil(at, next int64) cover {
 // maxCalls bounds how many results of the calls of one answer are passed on the way to it.
 const maxCalls = 1000
 
-// AnswerAbove returns the nearest answer of the model above an entry, whose calls a tool's result
+// AnswerAbove returns the nearest answer of the model above an entry, with the calls that a tool's result
 // answers; NoEntry if there is none near.
 func AnswerAbove(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry {
 	for range maxCalls {

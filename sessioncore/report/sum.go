@@ -77,8 +77,9 @@ func (u *Sum) beyondCopy(counted amount) Sum {
 	more := u.TotalTokens - counted
 	left := Sum{TotalTokens: more, Cost: usageCost{known: u.Cost.known}}
 	if more <= u.Output {
+		part := more / u.Output
 		left.Output = more
-		left.Cost.Output = u.Cost.Output.share(float64(more / u.Output))
+		left.Cost.Output = u.Cost.Output.share(float64(part))
 		left.Cost.Total = left.Cost.Output
 	} else {
 		part := more / u.TotalTokens
@@ -86,9 +87,9 @@ func (u *Sum) beyondCopy(counted amount) Sum {
 		left.Output = u.Output * part
 		left.CacheRead = u.CacheRead * part
 		left.CacheWrite = u.CacheWrite * part
-		more := left.decimals()
-		for i, of := range u.decimals() {
-			*more[i] = of.share(float64(part))
+		costs := left.decimals()
+		for i, whole := range u.decimals() {
+			*costs[i] = whole.share(float64(part))
 		}
 	}
 	if u.Listed.isPositive() {

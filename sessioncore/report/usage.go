@@ -33,7 +33,7 @@ type usage struct {
 	model   string
 	hour    amount // the part of Sum.CacheWrite that the cache keeps for an hour
 	fast    bool   // the model answered in fast mode
-	ended   int64  // time in ms at which it was billed, if that is not the entry's; else 0
+	ended   int64  // time of billing in ms, if that is not the entry's; else 0
 	session *sessionCost
 	Sum
 }
@@ -93,8 +93,9 @@ type usageSums struct {
 func sumUsage(records []usageRecord) usageSums {
 	sums := usageSums{Models: map[string]*Sum{}}
 	for i := range records {
-		sums.Total.Add(&records[i].Sum)
-		addTo(sums.Models, records[i].model, &records[i].Sum)
+		r := &records[i]
+		sums.Total.Add(&r.Sum)
+		addTo(sums.Models, r.model, &r.Sum)
 	}
 	return sums
 }
@@ -143,7 +144,7 @@ func Usage(
 	return document.OfText(s, out.Bytes()), nil
 }
 
-// Spent returns the costs of a session and those of subagents, and the session's models, that with
+// Spent returns the costs of a session with its subagents, and the session's models, the model with
 // the most tokens first.
 func Spent(ctx context.Context, s *sessioncore.Snapshot, prices Prices, subagents Sum) (sum Sum, models []string, err error) {
 	records, err := usageRecordsOf(ctx, s)
@@ -152,7 +153,11 @@ func Spent(ctx context.Context, s *sessioncore.Snapshot, prices Prices, subagent
 	}
 	sums := sumUsage(prices.priced(records))
 	models = slices.SortedFunc(maps.Keys(sums.Models), func(a, b string) int {
-		return cmp.Or(cmp.Compare(sums.Models[b].TotalTokens, sums.Models[a].TotalTokens), cmp.Compare(a, b))
+		order := cmp.Compare(sums.Models[b].TotalTokens, sums.Models[a].TotalTokens)
+		if order == 0 {
+			order = cmp.Compare(a, b)
+		}
+		return order
 	})
 	sum = sums.Total
 	sum.Add(&subagents)

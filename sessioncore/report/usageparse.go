@@ -29,7 +29,7 @@ const (
 	// maxParts bounds how many models the usage of one answer names, so that a hostile line cannot
 	// fill the memory.
 	maxParts = 100
-	// maxCostText is the longest text in which an answer's cost is looked for by itself. Clients
+	// maxCostText is the longest text that is searched for an answer's cost by itself. Clients
 	// write some 400 bytes.
 	maxCostText = 16 << 10
 	// taskLabel is the path label of the results of the tool that calls subagents.
@@ -130,41 +130,58 @@ func usagesOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) 
 	switch {
 	case isAnswer(s, e):
 		all := usagesOfAnswer(s, &m)
-		if all[0].isFree() && !whole.Member("origin").Missing() {
-			all[0].Cost.known = false
-			all[0].settle()
+		own := &all[0]
+		isOfOther := !whole.Member("origin").Missing()
+		if isOfOther && own.isFree() {
+			own.Cost.known = false
+			own.settle()
 		}
 		return all
-	case kind == sessioncore.TypeUsage && isPi,
-		kind == sessioncore.TypeUnknown && !isPi && m[message.Type].Is("model_usage"):
-		return of(modelName(m[message.Provider], m[message.Model]), reported, true)
+	case isUsageEntry(kind, isPi, &m):
+		model := modelName(m[message.Provider], m[message.Model])
+		return of(model, reported, true)
 	case kind == sessioncore.TypeUnknown:
 		return nil
 	case isPi:
-		return of(piToolsModel, reported, reported.IsObject() && (kind != sessioncore.TypeMessage || isResult(s, e)))
+		mayReport := kind != sessioncore.TypeMessage || isResult(s, e)
+		return of(piToolsModel, reported, mayReport && reported.IsObject())
 	}
 	reported = m[message.Details].Member("usage")
 	isTask := m[message.ToolName].Is("task") && m.Role() == "toolResult"
-	return of(subagentsModel, reported, reported.IsObject() && isTask)
+	return of(subagentsModel, reported, isTask && reported.IsObject())
 }
 
-// usagesOfAnswer returns the usages of an answer: its own, and those of calls of other models that
-// it lacks. An answer of pi may name the model that gave it.
+// isUsageEntry reports whether an entry has nothing but a usage: pi and omp write it differently.
+func isUsageEntry(kind sessioncore.EntryType, isPi bool, m *message.Members) bool {
+	if isPi {
+		return kind == sessioncore.TypeUsage
+	}
+	return kind == sessioncore.TypeUnknown && m[message.Type].Is("model_usage")
+}
+
+// usagesOfAnswer returns the usages of an answer: its own, and the usages of calls of other models, which
+// its own lacks. An answer of pi may name the model that gave it.
 func usagesOfAnswer(s *sessioncore.Snapshot, m *message.Members) []usage {
+	provider := m[message.Provider]
+	reported := m[message.Usage]
 	by := m[message.Model]
-	if served := m[message.ResponseModel]; s.Dialect() == sessioncore.Pi && !served.Missing() {
+	served := m[message.ResponseModel]
+	if s.Dialect() == sessioncore.Pi && !served.Missing() {
 		by = served
 	}
-	own := usageOf(modelName(m[message.Provider], by), m[message.Usage])
+	own := usageOf(modelName(provider, by), reported)
 	own.AssistantMessages = 1
 	all := []usage{own}
-	if !bytes.Contains(m[message.Usage], []byte("modelCalls")) {
+	if !bytes.Contains(reported, []byte("modelCalls")) {
 		return all
 	}
-	m[message.Usage].Member("modelCalls").EachElement(func(call rawjson.Value, _ int) bool {
-		all = append(all, usageOf(modelName(m[message.Provider], call.Member("model")), call))
-		return len(all) <= maxParts
-	})
+	for call := range reported.Member("modelCalls").EachElement {
+		model := modelName(provider, call.Member("model"))
+		all = append(all, usageOf(model, call))
+		if len(all) > maxParts {
+			break
+		}
+	}
 	return all
 }
 
@@ -267,8 +284,8 @@ func (u *usage) settle() {
 // isFree reports whether a usage has a recorded cost of 0.
 func (u *usage) isFree() bool { return u.Cost == usageCost{known: true} }
 
-// sessionCostOf parses the cost of a session in an answer of a model. Its models have that one's
-// provider, and it has the part of the total that they lack.
+// sessionCostOf parses the cost of a session in an answer of a model. All models in it have this model's
+// provider. The part of the total that they lack is this model's.
 func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 	if !v.IsObject() {
 		return nil
