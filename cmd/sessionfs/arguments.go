@@ -34,16 +34,19 @@ func atMostOneArg(cmd *cobra.Command, args []string) error { return expectArgs(c
 
 // expectArgs refuses fewer arguments than least, and more than most.
 func expectArgs(cmd *cobra.Command, args []string, least, most int) error {
+	isMissing := len(args) < least
+	isMore := len(args) > most
+	usage := cmd.UseLine()
 	switch {
-	case len(args) < least && len(args) == 0:
-		return errors.New("an argument is missing; type: " + cmd.UseLine())
-	case len(args) < least:
-		return errors.New("one more argument is expected; type: " + cmd.UseLine())
-	case len(args) > most && most == 1:
+	case isMissing && len(args) == 0:
+		return errors.New("an argument is missing; type: " + usage)
+	case isMissing:
+		return errors.New("one more argument is expected; type: " + usage)
+	case isMore && most == 1:
 		return fmt.Errorf("one argument is expected, and %q is one more; in quotes several words are one argument; "+
-			"type: %s", args[most], cmd.UseLine())
-	case len(args) > most:
-		return fmt.Errorf("two arguments are expected, and %q is one more; type: %s", args[most], cmd.UseLine())
+			"type: %s", args[most], usage)
+	case isMore:
+		return fmt.Errorf("two arguments are expected, and %q is one more; type: %s", args[most], usage)
 	}
 	return nil
 }
@@ -68,7 +71,7 @@ func exclusive(cmd *cobra.Command, options ...string) {
 
 // checkArgs makes the refusals of a command, and of those below it, refusals of the command line.
 func checkArgs(c *cobra.Command) {
-	c.DisableFlagsInUseLine = true // the line says what matters
+	c.DisableFlagsInUseLine = true // the line has the important ones
 	check := c.Args
 	if check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
@@ -100,7 +103,7 @@ type job struct {
 	does  string
 }
 
-// jobs are the purposes for which a word that is no command may stand.
+// jobs are the purposes that a word may stand for that is no command.
 var jobs = []job{
 	{
 		words: "restore undo rewind rollback revert checkout reset branch recover",
@@ -196,7 +199,7 @@ var jobs = []job{
 	},
 }
 
-// jobFor says which command does the job for which a word stands, "" if none is known. The name of an
+// jobFor says which command does the job that a word stands for, "" if none is known. The name of an
 // agent stands for going on with it.
 func jobFor(word string) string {
 	if agents.Find(strings.ToLower(word)) != nil {
@@ -210,7 +213,7 @@ func jobFor(word string) string {
 	return ""
 }
 
-// wayFrom says what somebody may have meant by a word that is no command.
+// wayFrom returns a hint after a word that is no command: the command that it may stand for.
 func wayFrom(root *cobra.Command, word string) string {
 	way := jobFor(word)
 	if way != "" {

@@ -105,7 +105,7 @@ func forward(signals <-chan os.Signal, p *os.Process) {
 	_ = p.Kill()
 }
 
-// takeReadyPipe returns the pipe on which the process that started us waits, or nil if this is not
+// takeReadyPipe returns the pipe for the process that started us and waits, or nil if this is not
 // the background process. It must be called before any descriptor is opened.
 func takeReadyPipe() *os.File {
 	_, waits := os.LookupEnv(readyEnv)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sessionfs/mountopts"
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/blame"
@@ -22,7 +21,7 @@ import (
 	"sessionfs/source"
 )
 
-// maxBlamed is the largest file of which lines are told, in bytes.
+// maxBlamed is the largest file that lines are told of, in bytes.
 const maxBlamed = 64 << 20
 
 // blameOptions are the options of blame.
@@ -155,7 +154,7 @@ func (found fileEdits) changes() [][]blame.Change {
 	return changes
 }
 
-// edits returns the edits of a file, and those of the paths where it was before: the given ones, or those
+// edits returns the edits of a file, and of the paths where it was before: the given ones, or the ones
 // that sessions tell.
 func (src *sourceTree) edits(ctx context.Context, c *console, file string, was []string) (found fileEdits, err error) {
 	found, err = src.editsAt(ctx, c, file)
@@ -220,7 +219,7 @@ func earlierNote(e *blame.Earlier, by, remark string) error {
 }
 
 // earlier returns the paths where sessions say that a file was before, after a search for it. A file has
-// none whose name no session has. Where only the sessions of some directories count, so do paths below these.
+// none if no session has its name. Where only the sessions of some directories count, so do paths below these.
 // searcher has searched for the file; nil for another one. known are the calls that name the file, nil where
 // they are to be searched for.
 func (src *sourceTree) earlier(
@@ -307,16 +306,19 @@ func (src *sourceTree) blamePrinter(out *view.Screen, edits []blame.FileEdit) *b
 	}
 }
 
-// agentOf returns the name of the agent whose session a directory of the tree shows. Of several agents the
+// agentOf returns the name of the agent of the session in a directory of the tree. Of several agents the
 // first one has archive/.
 func (src *sourceTree) agentOf(dir string) string {
 	if len(src.Agents) == 0 {
 		return source.AgentOf(src.Source).Name
 	}
-	isOf := func(a mountopts.AgentDir) bool {
-		return strings.HasPrefix(dir, layout.Sessions+"/"+a.Name+"/")
+	for _, agent := range src.Agents {
+		if strings.HasPrefix(dir, layout.Sessions+"/"+agent.Name+"/") {
+			return agent.Name
+		}
 	}
-	return src.Agents[max(0, slices.IndexFunc(src.Agents, isOf))].Name
+	first := src.Agents[0]
+	return first.Name
 }
 
 // printEdits prints the edits of a file as diffs below their prompts, the newest first.

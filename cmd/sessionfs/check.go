@@ -122,7 +122,7 @@ func checkBelow(c *reports.SessionChecker, src *sourceTree, patterns []string) e
 	return nil
 }
 
-// checked returns the directory to check for a path of the tree: of a session for its file, and that of
+// checked returns the directory to check for a path of the tree: a session's for its file, and the directory of
 // all sessions for SOURCE.
 func (src *sourceTree) checked(dir string) string {
 	if dir == "." {

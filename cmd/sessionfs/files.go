@@ -20,7 +20,7 @@ import (
 	"sessionfs/source"
 )
 
-// lsOptions are the options of ls, those of ls(1) that are used with sessions.
+// lsOptions are the options of ls: the options of ls(1) that are used with sessions.
 type lsOptions struct {
 	paths     []string
 	long      bool

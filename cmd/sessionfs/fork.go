@@ -181,7 +181,8 @@ func runResume(ctx context.Context, o resumeOptions, src *sourceTree, c *console
 		return nil, err
 	}
 	p := &picker{console: c, src: src}
-	if o.in == "" || o.in == p.agent(at.Dir).Name {
+	own := p.agent(at.Dir)
+	if o.in == "" || o.in == own.Name {
 		return p.goOnFrom(ctx, at)
 	}
 	return p.goOnIn(ctx, o.in, at)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 
 	fzf "github.com/junegunn/fzf/src"
@@ -61,22 +60,32 @@ func (p *picker) fuzzy(ctx context.Context, what, query string, list lineSource)
 func withWords(ctx context.Context, _, query string, list lineSource) (found []string, err error) {
 	words := strings.Fields(strings.ToLower(query))
 	err = list(ctx, func(lines ...string) error {
-		found = append(found, slices.DeleteFunc(lines, func(line string) bool {
-			shown := strings.ToLower(strings.Split(line, "\t")[1])
-			return slices.ContainsFunc(words, func(word string) bool {
-				return !strings.Contains(shown, word)
-			})
-		})...)
+		for _, line := range lines {
+			shown := strings.Split(line, "\t")[1]
+			if hasWords(strings.ToLower(shown), words) {
+				found = append(found, line)
+			}
+		}
 		return nil
 	})
 	return found, err
+}
+
+// hasWords reports whether a text has all of several words.
+func hasWords(text string, words []string) bool {
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
 }
 
 // window places the preview, a summary with the end of the transcript, in the right half of the
 // terminal, or in the lower one where the right one would have less than 60 columns.
 const window = "right,50%,wrap,follow,~3,<60(down,50%,wrap,follow,~3)"
 
-// errChosen ends a list of which no more is needed.
+// errChosen ends a list after the line that was chosen.
 var errChosen = errors.New("one is chosen")
 
 // atTerminal has fzf show the lines: the one that is installed, or the one in this program.

@@ -62,8 +62,9 @@ func (p *picker) receiver(agent string) (mountopts.AgentDir, error) {
 			p.console.name, names.Visible(agent), agents.OneOf(fs.Receivers()))
 	}
 	to := source.Usual(agent, os.Getenv)
-	isTo := func(a mountopts.AgentDir) bool { return a.Name == agent }
-	shown := slices.IndexFunc(p.src.Agents, isTo)
+	shown := slices.IndexFunc(p.src.Agents, func(a mountopts.AgentDir) bool {
+		return a.Name == agent
+	})
 	if shown >= 0 {
 		to = p.src.Agents[shown]
 	}

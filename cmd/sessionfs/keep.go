@@ -82,7 +82,7 @@ func runKeep(ctx context.Context, o keepOptions, c *console) error {
 	return keep(ctx, c, to)
 }
 
-// keptHomes returns the directories of the agents of this user whose sessions are kept.
+// keptHomes returns the directories of the agents of this user that have sessions to keep.
 func keptHomes() (homes []mountopts.AgentDir, err error) {
 	for _, home := range source.AgentDirs(os.Getenv) {
 		agent := agents.Find(home.Name)

@@ -111,6 +111,27 @@ func openLog(path string, o mountopts.Options) (*logFile, error) {
 	return l, nil
 }
 
+// checkOpened refuses a descriptor of a file that is no log file of this user.
+func (l *logFile) checkOpened(fd int) error {
+	var st, dir unix.Stat_t
+	err := errors.Join(unix.Fstat(fd, &st), unix.Fstat(int(l.dir.Fd()), &dir))
+	if err != nil {
+		return err
+	}
+	kind := st.Mode & unix.S_IFMT
+	isRegular := kind == unix.S_IFREG
+	if !isRegular && kind != unix.S_IFCHR {
+		return fmt.Errorf("%s is no regular file", l.name)
+	}
+	// In such a directory any user can prepare a file for another one to write to.
+	isDirForAll := dir.Mode&unix.S_ISVTX != 0
+	isOwn := int(st.Uid) == os.Geteuid()
+	if isRegular && isDirForAll && !isOwn {
+		return fmt.Errorf("%s belongs to user %d, and its directory is for all users", l.name, st.Uid)
+	}
+	return nil
+}
+
 // reopen opens the file by its name, where another file may be by now. If it cannot be opened, the
 // old one stays.
 func (l *logFile) reopen() error {
@@ -122,17 +143,7 @@ func (l *logFile) reopen() error {
 		return err
 	}
 	file := os.NewFile(uintptr(fd), l.name)
-	var st, dir unix.Stat_t
-	err = errors.Join(unix.Fstat(fd, &st), unix.Fstat(int(l.dir.Fd()), &dir))
-	kind := st.Mode & unix.S_IFMT
-	switch {
-	case err != nil:
-	case kind != unix.S_IFREG && kind != unix.S_IFCHR:
-		err = fmt.Errorf("%s is no regular file", l.name)
-	case kind == unix.S_IFREG && dir.Mode&unix.S_ISVTX != 0 && int(st.Uid) != os.Geteuid():
-		// In such a directory any user can prepare a file for another one to write to.
-		err = fmt.Errorf("%s belongs to user %d, and its directory is for all users", l.name, st.Uid)
-	}
+	err = l.checkOpened(fd)
 	if err != nil {
 		file.Close()
 		return err

@@ -242,7 +242,7 @@ func newRoot(s streams, called string) *cobra.Command {
 	return root
 }
 
-// checkValues refuses the command line of a command in which an option would become the value of
+// checkValues refuses the command line of a command if an option in it would become the value of
 // another one.
 func checkValues(root *cobra.Command, args []string) error {
 	if commands[args[0]] == nil {
@@ -259,7 +259,7 @@ func checkValues(root *cobra.Command, args []string) error {
 	return command.FlagErrorFunc()(command, err)
 }
 
-// isCommand reports whether a command line is that of a command that needs no mount: its first
+// isCommand reports whether a command line is for a command that needs no mount: its first
 // argument is the name of one, and it is not run by mount(8). A directory of such a name is given
 // as ./NAME, or after an option.
 func isCommand(args []string) bool {
@@ -325,7 +325,8 @@ func endsWithTwo(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		err := run(cmd, args)
-		if err == nil || hasOwnStatus(err) || cmd.Context().Err() != nil {
+		isInterrupted := cmd.Context().Err() != nil
+		if err == nil || hasOwnStatus(err) || isInterrupted {
 			return err
 		}
 		return refuse(exitNotDone, "%s: %s", cmd.Name(), reasonOf(err))

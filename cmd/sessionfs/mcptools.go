@@ -178,7 +178,7 @@ func (c *agentCall) diffs(name string) error {
 	return nil
 }
 
-// edits returns the edits of a file, and those of the path where it was before.
+// edits returns the edits of a file, and of the path where it was before.
 func (c *agentCall) edits(name string) (found fileEdits, err error) {
 	was := ""
 	text := c.Text("was")
@@ -189,19 +189,28 @@ func (c *agentCall) edits(name string) (found fileEdits, err error) {
 		}
 	}
 	found, err = c.src.findEdits(c.ctx, name)
-	if err == nil && was == "" {
-		err = c.src.addEarlier(c.ctx, &found, c.noteEarlier("the edits there count too"))
-	}
-	if err == nil && was != "" && was != name {
-		var before fileEdits
-		before, err = c.src.findEdits(c.ctx, was)
-		if before.named == 0 && err == nil {
-			c.answer.Note("No edit is of %s: %s.", names.Visible(was), names.Visible(c.src.unnamed(c.ctx, before.touched, "").Error()))
-		}
-		found.add(before)
+	if err == nil {
+		err = c.addBefore(&found, name, was)
 	}
 	c.noteUnread(found.unread)
 	return found, err
+}
+
+// addBefore adds the edits of the path where a file was before, "" for the path that sessions tell.
+func (c *agentCall) addBefore(found *fileEdits, name, was string) error {
+	if was == "" {
+		return c.src.addEarlier(c.ctx, found, c.noteEarlier("the edits there count too"))
+	}
+	if was == name {
+		return nil
+	}
+	before, err := c.src.findEdits(c.ctx, was)
+	if err == nil && before.named == 0 {
+		reason := c.src.unnamed(c.ctx, before.touched, "")
+		c.answer.Note("No edit is of %s: %s.", names.Visible(was), names.Visible(reason.Error()))
+	}
+	found.add(before)
+	return err
 }
 
 // noteEarlier returns a function that notes where a file was before, with a remark.
@@ -213,7 +222,7 @@ func (c *agentCall) noteEarlier(remark string) func(*blame.Earlier) {
 }
 
 // hits prints the hits of a Matcher among the sessions of a query, nil for all sessions. widen, unless nil,
-// is that of a finding.
+// becomes a finding's.
 func (c *agentCall) hits(query *search.Query, m search.Matcher, widen widening) (*search.Result, error) {
 	searcher, err := c.src.searcher(query, c.Number("most", usualHits))
 	if err != nil {
@@ -334,7 +343,7 @@ type namedSession struct {
 	id, dir string // dir is its directory in the tree
 }
 
-// session returns the session whose id begins with key among those of the door.
+// session returns the session of the door with an id that begins with key.
 func (c *agentCall) session(key string) (found namedSession, err error) {
 	if key == "" {
 		return found, errors.New("id needs the id of a session before #")
@@ -396,7 +405,7 @@ func (c *agentCall) archived(key string) ([]namedSession, error) {
 	return found, err
 }
 
-// withID returns the sessions of a query whose ids begin with key.
+// withID returns the sessions of a query with ids that begin with key.
 func (c *agentCall) withID(query *search.Query, key string) (found []namedSession, err error) {
 	searcher, err := c.src.searcher(query, 0)
 	if err != nil {

@@ -94,7 +94,8 @@ func openNFS(p *source.Place, port int, stderr io.Writer) (*fs.NFS, error) {
 	if err != nil {
 		return nil, err
 	}
-	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: p.Level()}))
+	options := &slog.HandlerOptions{Level: p.Level()}
+	logger := slog.New(slog.NewTextHandler(stderr, options))
 	return fs.OpenNFS(p.Options, port, logger)
 }
 

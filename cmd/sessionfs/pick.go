@@ -40,7 +40,7 @@ type picker struct {
 	console *console
 	src     *sourceTree
 	mounts  []mountopts.Options
-	agents  []mountopts.AgentDir // whose sessions these are, the first where the path does not tell
+	agents  []mountopts.AgentDir // the owners of the sessions, the first one where the path does not tell
 }
 
 // pickCommand is sessionfs pick.
@@ -108,7 +108,7 @@ func (p *picker) choose(ctx context.Context, o pickOptions) (chosen source.Named
 		return chosen, refuse(exitUsage, "pick: --here or QUERY, not both")
 	case o.here:
 		chosen.Dir, err = p.lastHere(ctx)
-	case o.query != "" && (!strings.Contains(o.query, " ") || strings.Contains(o.query, "/")): // an id has no blanks
+	case mayName(o.query):
 		named, err := p.src.Named(o.query)
 		if err == nil {
 			chosen = named
@@ -126,6 +126,15 @@ func (p *picker) choose(ctx context.Context, o pickOptions) (chosen source.Named
 	return chosen, err
 }
 
+// mayName reports whether a query may name a session, by its id, which has no blanks, or by a path.
+func mayName(query string) bool {
+	if query == "" {
+		return false
+	}
+	isPath := strings.Contains(query, "/")
+	return isPath || !strings.Contains(query, " ")
+}
+
 // print prints where the session is in a mount, else its id.
 func (p *picker) print(ctx context.Context, chosen source.NamedSession) error {
 	at := p.inMount(chosen.Dir)
@@ -139,7 +148,7 @@ func (p *picker) print(ctx context.Context, chosen source.NamedSession) error {
 		}
 		at = h.ID
 		if names.Visible(at) != at {
-			at = names.FileName(at) // by which it is found too
+			at = names.FileName(at) // it is found by this too
 		}
 		if chosen.Entry != "" {
 			at += "#" + chosen.Entry
@@ -161,7 +170,7 @@ func (p *picker) header(ctx context.Context, session string) (h header, err erro
 	return h, err
 }
 
-// lastHere returns the session that was modified last of those of the working directory, or of the
+// lastHere returns the session that was modified last in the working directory, or in the
 // nearest directory above it that has some.
 func (p *picker) lastHere(ctx context.Context) (string, error) {
 	here, err := os.Getwd()
@@ -257,12 +266,13 @@ func (p *picker) meant(ctx context.Context, text string) (source.NamedSession, e
 // searched.
 func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 	dir := i.CWD
-	below, ok := strings.CutPrefix(dir+"/", home+"/")
-	if ok && home != "" {
+	below, isInHome := strings.CutPrefix(dir+"/", home+"/")
+	if isInHome && home != "" {
 		dir = path.Join("~", below)
 	}
 	title := names.VisibleLine(i.DisplayName())
-	title += strings.Repeat(" ", max(0, titleColumn-uniseg.StringWidth(title)))
+	blanks := max(0, titleColumn-uniseg.StringWidth(title))
+	title += strings.Repeat(" ", blanks)
 	at := i.Path()
 	if names.Visible(at) != at { // lines are cut at line breaks and tabs
 		at = path.Join("by-id", names.FileName(i.ID))
@@ -312,13 +322,13 @@ func (p *picker) chooseBranch(ctx context.Context, session string) (entry string
 	}
 	rows := strings.Split(strings.TrimSpace(string(table)), "\n")[1:]
 	for i, row := range rows {
-		f := strings.SplitN(row, "\t", 6)
-		id := f[0]
-		entries := f[1]
-		at, _ := time.Parse(time.RFC3339, f[2])
-		label := names.Visible(f[3])
-		current := f[4]
-		said := names.Visible(f[5])
+		columns := strings.SplitN(row, "\t", 6)
+		id := columns[0]
+		entries := columns[1]
+		at, _ := time.Parse(time.RFC3339, columns[2])
+		label := names.Visible(columns[3])
+		current := columns[4]
+		said := names.Visible(columns[5])
 		shownTime := at.Local().Format("2006-01-02 15:04")
 		rows[i] = fmt.Sprintf("%s#%s\t%s  %5s  %-8s  %-12s  %s\t%s",
 			session, id, shownTime, entries, current, label, said, id)
@@ -326,7 +336,8 @@ func (p *picker) chooseBranch(ctx context.Context, session string) (entry string
 	chosen, err := p.fuzzy(ctx, "branch", "", func(_ context.Context, send sender) error {
 		return send(rows...)
 	})
-	return chosen[strings.LastIndexByte(chosen, '#')+1:], err
+	idAt := strings.LastIndexByte(chosen, '#') + 1
+	return chosen[idAt:], err
 }
 
 // show prints the preview beside the list: a summary of a session or a branch, and the end of the

@@ -26,7 +26,7 @@ type sourceTree struct {
 }
 
 // searcher returns a searcher of the sessions in src.within. It finds at most limit hits, 0 for all. A query, unless
-// it is nil, says whose sessions are searched.
+// it is nil, chooses the sessions.
 func (src *sourceTree) searcher(query *search.Query, limit int) (*search.Searcher, error) {
 	searcher, err := src.Searcher(query, limit)
 	if err != nil {
@@ -37,7 +37,7 @@ func (src *sourceTree) searcher(query *search.Query, limit int) (*search.Searche
 }
 
 // onSource makes a command work on SOURCE: it adds the flags of SOURCE, opens it, and closes it
-// afterwards. Where the arguments are paths, SOURCE is the one in which they lie, if any
+// afterwards. Where the arguments are paths, SOURCE is the one that they lie in, if any
 // (docs/design.md section 8, Commands without a mount).
 func onSource(
 	are source.Arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *sourceTree, args []string) error,
@@ -72,7 +72,7 @@ type sourceFlags struct {
 	args    source.Arguments
 	one     bool // the command is one of ofOneAgent
 	ids     bool // ids of sessions are completed
-	writes  bool // what takes lines is completed
+	writes  bool // files that take lines are completed
 	// sourceArg says that an argument is SOURCE.
 	sourceArg bool
 }

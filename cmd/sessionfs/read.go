@@ -108,7 +108,8 @@ func passageOf(ctx context.Context, snap *sessioncore.Snapshot, at source.NamedS
 	if err != nil {
 		return nil, err
 	}
-	toRoot := strings.Repeat("../", strings.Count(at.Dir, "/")+1)
+	depth := strings.Count(at.Dir, "/") + 1
+	toRoot := strings.Repeat("../", depth)
 	links := view.Links{Entries: "entries/", Blobs: toRoot + "blobs/"}
 	return view.Around(ctx, snap, entry, around, links)
 }

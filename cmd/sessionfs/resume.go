@@ -22,7 +22,7 @@ import (
 	"sessionfs/source"
 )
 
-// native are the command lines that continue a session in the form in which sessions are shown. pi
+// native are the command lines of agents that write session files in the form of the mount. pi
 // takes any next word as the value of --session.
 var native = map[string][]string{"omp": {"omp", "--resume="}, "xcsh": {"xcsh", "--resume="}, "pi": {"pi", "--session"}}
 
@@ -31,29 +31,39 @@ const maxID = 128
 
 var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
-// resumeCommand returns the command line with which an agent goes on with the session that has an
+// resumeCommand returns an agent's command line to go on with the session that has an
 // id, or ok false if there is none. A session file can name any id, which must not become an
 // option, a path, or a title to search for: only ids that the agent makes, or lets its user choose,
 // are used. To join the id is not enough: omp 14 parses the value of --resume= as a word of its
 // own. A name that ends in .jsonl is a path for omp and pi.
 func resumeCommand(agent, id string) (command []string, ok bool) {
 	command = resumeProgram(agent)
-	isID := anyID.MatchString
-	if a := agents.Find(agent); a != nil {
-		isID = a.IsID
-	}
-	if command == nil || len(id) > maxID || !isID(id) || strings.HasSuffix(id, layout.SessionSuffix) {
+	if command == nil || !isUsableID(agent, id) {
 		return nil, false
 	}
-	before := command[:len(command)-1]
-	last := command[len(command)-1]
-	if strings.HasSuffix(last, "=") {
-		return append(slices.Clone(before), last+id), true
+	command = slices.Clone(command)
+	last := len(command) - 1
+	if strings.HasSuffix(command[last], "=") {
+		command[last] += id
+		return command, true
 	}
-	return append(slices.Clone(command), id), true
+	return append(command, id), true
 }
 
-// resumeProgram returns the command line with which an agent goes on with a session, without the id.
+// isUsableID reports whether an id may become an argument of an agent's command.
+func isUsableID(agent, id string) bool {
+	isPath := strings.HasSuffix(id, layout.SessionSuffix)
+	if isPath || len(id) > maxID {
+		return false
+	}
+	known := agents.Find(agent)
+	if known != nil {
+		return known.IsID(id)
+	}
+	return anyID.MatchString(id)
+}
+
+// resumeProgram returns an agent's command line to go on with a session, without the id.
 func resumeProgram(agent string) []string {
 	a := agents.Find(agent)
 	if a != nil {
@@ -135,13 +145,24 @@ func (p *picker) resumptionBy(of mountopts.AgentDir, id, cwd string) (*resumptio
 		return nil, refuse(exitFailure, "%s: %s cannot be started with the id %q: it makes no such id; "+
 			"read the session before you go on with it", p.console.name, of.Name, id)
 	}
-	r := &resumption{agent: of.Name, id: id, cwd: cwd, command: command}
-	usual := func(a mountopts.AgentDir) bool { return a.Name == of.Name && source.IsSame(a.Source, of.Source) }
-	if of.Source != "" && !slices.ContainsFunc(source.AgentDirs(os.Getenv), usual) {
+	r := &resumption{
+		agent:   of.Name,
+		id:      id,
+		cwd:     cwd,
+		command: command,
+	}
+	isOwn := func(a mountopts.AgentDir) bool {
+		return a.Name == of.Name && source.IsSame(a.Source, of.Source)
+	}
+	isUsual := of.Source == "" || slices.ContainsFunc(source.AgentDirs(os.Getenv), isOwn)
+	if isUsual {
+		return r, nil
+	}
+	known := agents.Find(of.Name)
+	if known != nil {
+		r.home = known.Variable(of.Source)
+	} else {
 		r.home = "PI_CODING_AGENT_DIR=" + of.Source
-		if a := agents.Find(of.Name); a != nil {
-			r.home = a.Variable(of.Source)
-		}
 	}
 	return r, nil
 }
@@ -160,7 +181,7 @@ func (p *picker) checkCWD(r *resumption) error {
 	return nil
 }
 
-// startable returns the command line of a session whose agent can be started here.
+// startable returns the command line of a session, if its agent can be started here.
 func (p *picker) startable(ctx context.Context, session string) (*resumption, error) {
 	r, err := p.resumption(ctx, session)
 	if err != nil {
@@ -239,10 +260,11 @@ func (p *picker) ask(ctx context.Context, q *question) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return refuse(exitFailure, "%s: %s", p.console.name, q.refused)
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
 	}
-	return nil
+	return refuse(exitFailure, "%s: %s", p.console.name, q.refused)
 }
 
 // maxAnswer bounds an answer in bytes.
@@ -294,17 +316,24 @@ func (p *picker) inMount(at string) string {
 	if p.src.Mountpoint != "" {
 		return filepath.Join(p.src.Mountpoint, at)
 	}
+	below, isInSessions := strings.CutPrefix(at, layout.Sessions+"/")
 	for _, m := range p.mounts {
 		if m.Redact != p.src.Redact {
 			continue
 		}
-		if m.Source == p.src.Source && m.Source != mountopts.All || m.Source == mountopts.All && p.src.Source == m.Source && !m.Demo && !p.src.Demo {
+		isSame := m.Source == p.src.Source
+		if m.Source == mountopts.All && (m.Demo || p.src.Demo) {
+			isSame = false // samples lie in another directory each time
+		}
+		if isSame {
 			return filepath.Join(m.Mountpoint, at)
 		}
-		for _, a := range m.Agents {
-			below, isSession := strings.CutPrefix(at, layout.Sessions+"/")
-			if a.Source == p.src.Source && (isSession || at == ".") {
-				return filepath.Join(m.Mountpoint, layout.Sessions, a.Name, below)
+		if !isInSessions && at != "." {
+			continue
+		}
+		for _, agent := range m.Agents {
+			if agent.Source == p.src.Source {
+				return filepath.Join(m.Mountpoint, layout.Sessions, agent.Name, below)
 			}
 		}
 	}

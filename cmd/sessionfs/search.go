@@ -257,8 +257,8 @@ type finding struct {
 	widen   widening       // nil for none
 }
 
-// widening returns, after a search by a searcher, a matcher that finds more, nil for none. hits are those of
-// the search, nil where they were counted.
+// widening returns, after a search by a searcher, a matcher that finds more, nil for none. hits are the hits of
+// the search, nil where they were only counted.
 type widening func(ctx context.Context, by *search.Searcher, hits []search.Hit) (search.Matcher, error)
 
 // run prints the hits of a Matcher among the sessions of a query, or among all sessions if it is

@@ -173,7 +173,11 @@ type signals struct {
 func notifySignals(background, toFile bool) signals {
 	// The mount must survive when the reader of its log exits.
 	signal.Ignore(unix.SIGPIPE)
-	s := signals{make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1)}
+	s := signals{
+		stop:   make(chan os.Signal, 1),
+		reopen: make(chan os.Signal, 1),
+		count:  make(chan os.Signal, 1),
+	}
 	signal.Notify(s.stop, os.Interrupt, unix.SIGTERM)
 	signal.Notify(s.count, unix.SIGUSR1)
 	switch {
@@ -197,7 +201,7 @@ func hasTerminal() bool {
 	return true
 }
 
-// notifyEnv names the socket on which a service manager waits for the states of its services
+// notifyEnv names the socket of a service manager, which waits there for the states of its services
 // (sd_notify(3)).
 const notifyEnv = "NOTIFY_SOCKET"
 

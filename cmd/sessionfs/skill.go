@@ -79,7 +79,7 @@ func runSkill(o skillOptions, out io.Writer) error {
 	return failed
 }
 
-// skillDirs returns the directories with skills: that of each agent that is there, else ~/.agents.
+// skillDirs returns the directories with skills: one of each agent that is there, else ~/.agents.
 func skillDirs(getenv func(string) string) (dirs []string) {
 	for _, agent := range source.AgentDirs(getenv) {
 		if !transfer.HasKept(agent.Source) { // else the agent is gone

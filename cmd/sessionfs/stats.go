@@ -73,7 +73,7 @@ func (o *statsOptions) check() error {
 	return nil
 }
 
-// runStats prints what sessions cost.
+// runStats prints the costs of sessions.
 func runStats(ctx context.Context, o statsOptions, src *sourceTree, c *console) error {
 	if o.today {
 		o.since = "today"

@@ -70,7 +70,7 @@ func runStatus(o statusOptions, out io.Writer) error {
 	return err
 }
 
-// ourMounts returns the mounts of this user, for root those of all users.
+// ourMounts returns the mounts of this user, for root the mounts of all users.
 func ourMounts() []fs.MountEntry {
 	return slices.DeleteFunc(fs.AllMounts(), func(e fs.MountEntry) bool {
 		return !e.IsSessionfs() || !e.MayAsk()
@@ -175,17 +175,19 @@ func printStatus(out io.Writer, all []fs.Status, now time.Time, width int) error
 
 // statusRow returns the columns of a mount.
 func statusRow(s fs.Status, now time.Time) []string {
-	row := []string{names.Visible(s.Mountpoint), names.Visible(s.Source), s.State, "-", "-", "-", "-", "-", "-", "-"}
+	pid := "-"
 	if s.PID != 0 {
-		row[3] = fmt.Sprint(s.PID)
+		pid = fmt.Sprint(s.PID)
 	}
+	row := []string{names.Visible(s.Mountpoint), names.Visible(s.Source), s.State, pid}
 	c := s.Counters
 	if c == nil {
-		return row
+		return append(row, "-", "-", "-", "-", "-", "-")
 	}
-	return append(row[:4], now.Sub(c.Since).Round(time.Second).String(), fmt.Sprint(c.Open),
-		fmt.Sprint(c.Sessions), fmt.Sprintf("%dM", c.Memory>>20), fmt.Sprint(c.Files),
-		fmt.Sprintf("%dM", c.Temporary>>20))
+	uptime := now.Sub(c.Since).Round(time.Second)
+	memory := fmt.Sprintf("%dM", c.Memory>>20)
+	temporary := fmt.Sprintf("%dM", c.Temporary>>20)
+	return append(row, uptime.String(), fmt.Sprint(c.Open), fmt.Sprint(c.Sessions), memory, fmt.Sprint(c.Files), temporary)
 }
 
 // stackStatus prints each mount as its path, and its other columns below that with their names.

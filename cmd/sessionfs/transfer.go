@@ -220,7 +220,7 @@ func (p *importPrinter) printMasked(ctx context.Context, into *transfer.Importer
 	return err
 }
 
-// importedFile returns the file that an argument names: itself, or that of the session of an id.
+// importedFile returns the file that an argument names: itself, or the file of the session of an id.
 func importedFile(ctx context.Context, c *console, arg string) (string, error) {
 	_, err := os.Lstat(arg)
 	if arg == "-" || !errors.Is(err, iofs.ErrNotExist) {

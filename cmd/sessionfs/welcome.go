@@ -40,7 +40,12 @@ func countHomes(getenv func(string) string) (homes []clientHome) {
 		}
 		count, err := transfer.Count(ctx, a.Source, agents.Find(a.Name))
 		isElsewhere := source.IsDir(fs.PiSessions(a.Source, a.Source, getenv))
-		h := clientHome{AgentDir: a, Census: count, isEmpty: err == nil && count.Sessions == 0 && !isElsewhere}
+		hasNone := err == nil && count.Sessions == 0
+		h := clientHome{
+			AgentDir: a,
+			Census:   count,
+			isEmpty:  hasNone && !isElsewhere,
+		}
 		if errors.Is(err, sqlite.ErrUnreadable) {
 			h.failure = err
 		}
