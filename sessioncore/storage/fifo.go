@@ -19,7 +19,7 @@ type FIFOMutexes struct {
 	of map[string]*FIFOMutex
 }
 
-// FIFOMutex is a mutex whose waiters get it in the order of their calls. It exists while used.
+// FIFOMutex is a mutex that waiters get in the order of their calls. It exists while used.
 type FIFOMutex struct {
 	users int           // goroutines that hold it or wait
 	slot  chan struct{} // full while it is locked; senders queue in order

@@ -108,7 +108,7 @@ type StatItem struct {
 	Stat
 }
 
-// ListStat returns the names directly in dir for which want returns true, with their states, in no
+// ListStat returns the names directly in dir that want returns true for, with their states, in no
 // order. It omits names that are removed meanwhile.
 func ListStat(files Files, dir string, want func(Item) bool) (items []StatItem, err error) {
 	var failed error
@@ -161,7 +161,7 @@ func ReadFile(files Files, name string, limit int64) ([]byte, error) {
 // compareSize is how many bytes SameBytes reads at once.
 const compareSize = 64 << 10
 
-// SameBytes reports whether size bytes of a at offset from equal those of b at offset at. The error
+// SameBytes reports whether size bytes of a at offset from equal the bytes of b at offset at. The error
 // wraps ErrStale if one of them ends before.
 func SameBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, error) {
 	most := max(0, min(size, compareSize))
@@ -285,22 +285,27 @@ func TemporaryOf(name string) (base string, ok bool) {
 // and the last byte of an inode.
 func ReplacedFile(name string) (base string, of Token, ok bool) {
 	base, digits, ok := cutTemporary(name, replacedMark)
-	facts, err := hex.DecodeString(digits)
-	if !ok || err != nil {
+	if !ok {
 		return "", Token{}, false
 	}
-	return base, Token{Size: int64(binary.BigEndian.Uint32(facts)), Inode: uint64(facts[4])}, true
+	facts, err := hex.DecodeString(digits)
+	if err != nil {
+		return "", Token{}, false
+	}
+	size := binary.BigEndian.Uint32(facts)
+	return base, Token{Size: int64(size), Inode: uint64(facts[4])}, true
 }
 
-// cutTemporary returns the parts of a name that temporaryName made with a mark.
+// cutTemporary returns the parts of a name that temporaryName made with a mark: of .BASE.MARKDIGITS.tmp, BASE
+// and DIGITS.
 func cutTemporary(name, mark string) (base, digits string, ok bool) {
-	name, ok = strings.CutSuffix(name, ".tmp")
-	at := strings.LastIndexByte(name, '.')
-	if !ok || at <= 0 || name[0] != '.' {
+	hidden, isTemporary := strings.CutSuffix(name, ".tmp")
+	at := strings.LastIndexByte(hidden, '.')
+	if !isTemporary || at <= 0 || hidden[0] != '.' {
 		return "", "", false
 	}
-	digits, ok = strings.CutPrefix(name[at+1:], mark)
-	return name[1:at], digits, ok && len(digits) == markedDigits
+	digits, isMarked := strings.CutPrefix(hidden[at+1:], mark)
+	return hidden[1:at], digits, isMarked && len(digits) == markedDigits
 }
 
 // Kind is the kind of a file.
@@ -335,8 +340,9 @@ type Token struct {
 // With returns a token that changes with t or u. It is of no object, and as racy as both.
 func (t Token) With(u Token) Token {
 	t.Device = t.Device*31 + u.Device
-	t.Inode = (t.Inode*31+u.Inode)*31 + uint64(u.Size)
-	t.Inode = (t.Inode*31+uint64(u.Modified))*31 + uint64(u.Changed)
+	for _, fact := range []uint64{u.Inode, uint64(u.Size), uint64(u.Modified), uint64(u.Changed)} {
+		t.Inode = t.Inode*31 + fact // a hash of all facts
+	}
 	t.Modified = max(t.Modified, u.Modified)
 	t.Changed = max(t.Changed, u.Changed)
 	return t
@@ -346,7 +352,7 @@ func (t Token) With(u Token) Token {
 func (t Token) SameObject(u Token) bool { return t.Device == u.Device && t.Inode == u.Inode }
 
 // ClockMargin is how far the time of a file may lie before that of the last text in it: a copy keeps
-// the time of the machine from which it comes.
+// the time of the machine that it comes from.
 const ClockMargin = 24 * time.Hour
 
 // ModTime returns the time of the last change of the content.

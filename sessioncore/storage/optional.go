@@ -5,7 +5,7 @@ import "context"
 // The interfaces below are optional, as in io/fs: an object or a storage that has more to offer
 // than Object and Storage implements one of them, and a caller that can use it asks.
 
-// StatUntilObject is an object whose Stat may take long, and ends when a context is done.
+// StatUntilObject is an object with a Stat that may take long, and ends when a context is done.
 type StatUntilObject interface {
 	Object
 	StatUntil(ctx context.Context) (Stat, error)
@@ -31,7 +31,7 @@ type DescriptorObject interface {
 	Fd() uintptr
 }
 
-// HardLinker is a storage whose files can have a second name.
+// HardLinker is a storage that can give files a second name.
 type HardLinker interface {
 	HardLink(name, second string) error
 }

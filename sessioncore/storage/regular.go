@@ -99,12 +99,13 @@ func ReadOpened(file *os.File, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var text []byte
-	if info.Mode().IsRegular() && info.Size() <= limit {
-		text, err = io.ReadAll(io.LimitReader(file, limit+1)) // it may grow
+	unfit := &fs.PathError{Op: "read", Path: file.Name(), Err: unfitError{limit}}
+	if !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, unfit
 	}
-	if !info.Mode().IsRegular() || max(info.Size(), int64(len(text))) > limit {
-		return nil, &fs.PathError{Op: "read", Path: file.Name(), Err: unfitError{limit}}
+	text, err := io.ReadAll(io.LimitReader(file, limit+1)) // it may grow
+	if int64(len(text)) > limit {
+		return nil, unfit
 	}
 	return text, err
 }

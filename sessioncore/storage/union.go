@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 )
 
@@ -20,17 +19,17 @@ type union struct{ parts []Part }
 
 var _ Files = (*union)(nil)
 
-// Union returns the Files of parts, whose names differ.
+// Union returns the Files of parts with different names.
 func Union(parts ...Part) Files { return &union{parts} }
 
 // find returns the part that a name lies in and its name there.
 func (s *union) find(name string) (*Part, string, error) {
 	top, rest, _ := strings.Cut(name, "/")
-	i := slices.IndexFunc(s.parts, func(p Part) bool {
-		return p.Name == top
-	})
-	if i >= 0 {
-		return &s.parts[i], rest, nil
+	for i := range s.parts {
+		part := &s.parts[i]
+		if part.Name == top {
+			return part, rest, nil
+		}
 	}
 	return nil, "", fmt.Errorf("%w: %q", fs.ErrNotExist, name)
 }

@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// calls are the system calls whose failures tests imitate.
+// calls are the system calls that tests let fail.
 type calls struct {
 	write     func(fd int, p []byte) (int, error)
 	ftruncate func(fd int, size int64) error
@@ -208,7 +208,7 @@ func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 	return undone(why, err)
 }
 
-// undone adds the error of undoing to the error that made it necessary, whose errno counts.
+// undone adds the error of undoing to the error that made it necessary. The latter's errno counts.
 func undone(why, err error) error {
 	if err != nil {
 		return fmt.Errorf("%w (and not taken back: %v)", why, err)
@@ -223,7 +223,10 @@ func endIs(fd int, from, to int64, data []byte) (bool, error) {
 	}
 	tail := make([]byte, to-from)
 	n, err := preadFull(fd, tail, from)
-	return err == nil && n == len(tail) && bytes.HasPrefix(data, tail), err
+	if err != nil || n < len(tail) {
+		return false, err
+	}
+	return bytes.HasPrefix(data, tail), nil
 }
 
 // preadFull reads from offset off until p is full or the file ends.

@@ -3,7 +3,6 @@ package dir
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,7 @@ import (
 // waiters wait. Locks are held for milliseconds.
 const lockWatch = storage.LockLimit / 2
 
-// lockForeign is the minimum age of a stale lock whose process may be in another PID namespace or
+// lockForeign is the minimum age of a stale lock of a process that may be in another PID namespace or
 // on another machine: more than the longest rewrite of a session takes.
 const lockForeign = 10 * time.Second
 
@@ -125,21 +124,29 @@ func isOrphan(pid int) bool {
 		return false
 	}
 	all := proc.Processes("/proc")
-	return len(all) > 0 && !slices.ContainsFunc(all, func(p proc.Process) bool {
-		return slices.Contains(strings.Fields(proc.Field(p.Read("status"), "NSpid")), strconv.Itoa(pid))
-	})
+	wanted := strconv.Itoa(pid)
+	for _, process := range all {
+		pids := proc.Field(process.Read("status"), "NSpid") // in each of its namespaces
+		if slices.Contains(strings.Fields(pids), wanted) {
+			return false
+		}
+	}
+	return len(all) > 0
 }
 
 // lockContent parses a lock: the process, and the time in milliseconds since the epoch.
 func lockContent(text string) (pid int, millis int64, ok bool) {
-	first, second, found := strings.Cut(strings.TrimSuffix(text, "\n"), ":")
-	if !found || len(text) > lockSize || !allDigits(first) || !allDigits(second) {
+	if len(text) > lockSize {
+		return 0, 0, false
+	}
+	first, second, _ := strings.Cut(strings.TrimSuffix(text, "\n"), ":")
+	if !allDigits(first) || !allDigits(second) {
 		return 0, 0, false
 	}
 	millis, _ = strconv.ParseInt(second, 10, 64)
-	// 0 has another meaning for kill.
 	n, err := strconv.ParseInt(first, 10, 32)
-	return int(n), millis, err == nil && n > 0 && n <= math.MaxInt32
+	isPID := err == nil && n > 0 // 0 has another meaning for kill
+	return int(n), millis, isPID
 }
 
 func allDigits(s string) bool {

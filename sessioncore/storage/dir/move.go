@@ -136,7 +136,8 @@ func (p nameAt) setTime(to time.Time) error {
 
 // HardLink gives a file a second name in the same directory. The error may wrap fs.ErrExist.
 func (s *Storage) HardLink(name, second string) error {
-	if storage.CheckName(second) != nil || path.Dir(second) != path.Dir(name) {
+	isBeside := path.Dir(second) == path.Dir(name)
+	if !isBeside || storage.CheckName(second) != nil {
 		return fmt.Errorf("%w: %s is not beside %s", storage.ErrBadName, second, name)
 	}
 	p, err := s.openParent(name)

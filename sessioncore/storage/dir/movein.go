@@ -117,10 +117,12 @@ func (t *temporary) checkExchanged(expect storage.Token) error {
 
 // awaitClose waits until no program has the old file open for writing: a client would go on there.
 func (t *temporary) awaitClose() error {
-	for start := time.Now(); lease(t.old, t.remote()) == storage.WritersPresent; time.Sleep(carryPoll) {
+	start := time.Now()
+	for lease(t.old, t.remote()) == storage.WritersPresent {
 		if time.Since(start) > carryLimit {
 			return fmt.Errorf("%w: a program has %s open for writing", storage.ErrLocked, t.name)
 		}
+		time.Sleep(carryPoll)
 	}
 	return nil
 }

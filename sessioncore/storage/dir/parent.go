@@ -57,7 +57,7 @@ func (s *Storage) openParent(name string) (nameAt, error) {
 	}, err
 }
 
-// openParentToWrite is openParent for a write. It fails with ErrStale if the directory in which the
+// openParentToWrite is openParent for a write. It fails with ErrStale if the directory where the
 // lock of name is held was replaced.
 func (s *Storage) openParentToWrite(name string) (nameAt, error) {
 	p, err := s.openParent(name)
@@ -302,7 +302,7 @@ func (p nameAt) giveToOwner(fd int) error {
 }
 
 // CheckWritable fails if we, with our effective ids, cannot create a file in a directory ("" for
-// the root). For a missing root it checks the directory above, in which MkdirAll creates it.
+// the root). For a missing root it checks the directory above, where MkdirAll creates it.
 func (s *Storage) CheckWritable(dir string) error {
 	d, err := s.openDir(dir)
 	if dir == "" && s.above != nil && storage.IsMissing(err) {

@@ -16,8 +16,8 @@ import (
 const (
 	// replaceBuffer collects the lines of a rewrite into large writes.
 	replaceBuffer = 64 << 10
-	// sweepAge is the minimum age at which the temporary file of a process that has no lock on it is
-	// removed: one of another machine, or the lock file that a process has put aside.
+	// sweepAge is the minimum age of a temporary file that is removed when no process here has a lock on it: one
+	// of another machine, or the lock file that a process has put aside.
 	sweepAge = time.Minute
 	// sweepEvery is the interval at which a directory, which may be large, is swept.
 	sweepEvery = time.Hour

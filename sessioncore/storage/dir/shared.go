@@ -12,7 +12,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// A shared directory is one to which other machines may write (docs/design.md section 4, Shared
+// A shared directory is one that other machines may write to (docs/design.md section 4, Shared
 // directories). There the kernel answers from a cache, writes stay in its cache until the file is
 // closed, and O_APPEND means a cached end of the file. So on a shared directory, and there alone,
 // state is requested from the server under the lock, the lock and appends are sent to it at once,
@@ -55,7 +55,7 @@ func (p nameAt) remote() bool { return isShared(p.dir) }
 // times a second, and each answer of the server takes a fraction of a millisecond.
 const lookupLifetime = 500 * time.Millisecond
 
-// serverLookup is the last name whose state was requested from the server.
+// serverLookup is the last name with a state that was requested from the server.
 type serverLookup struct {
 	mu     sync.Mutex // guards name and at
 	name   string
@@ -91,7 +91,8 @@ func (a *serverLookup) expired(name string) bool {
 
 // statFresh is stat, but requests the state from the server unless it did so a moment ago.
 func (p nameAt) statFresh() (storage.Stat, error) {
-	if p.storage.lookup.isShared(p) && p.storage.lookup.expired(p.name) {
+	lookup := &p.storage.lookup
+	if lookup.isShared(p) && lookup.expired(p.name) {
 		st, err := statNow(p.dir, p.base)
 		if err != unix.ENOSYS {
 			return st, p.fail("stat", err)

@@ -109,17 +109,26 @@ func startOf(pid int) (time.Time, bool) {
 	stat, err := proc.Look(func() (string, error) {
 		return proc.Of(pid).Read("stat"), nil
 	})
+	if err != nil {
+		return time.Time{}, false
+	}
 	// The fields after the name, which is in parentheses and arbitrary (proc_pid_stat(5)).
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	nameEnd := strings.LastIndexByte(stat, ')') + 1
+	fields := strings.Fields(stat[nameEnd:])
 	const start = 19 // in hundredths of a second since the boot
-	if err != nil || len(fields) <= start {
+	if len(fields) <= start {
 		return time.Time{}, false
 	}
 	ticks, err := strconv.ParseInt(fields[start], 10, 64)
-	var sinceBoot unix.Timespec
-	if err != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot) != nil {
+	if err != nil {
 		return time.Time{}, false
 	}
-	age := time.Duration(sinceBoot.Nano()) - time.Duration(ticks)*(time.Second/100)
+	var sinceBoot unix.Timespec
+	err = unix.ClockGettime(unix.CLOCK_BOOTTIME, &sinceBoot)
+	if err != nil {
+		return time.Time{}, false
+	}
+	const tick = time.Second / 100
+	age := time.Duration(sinceBoot.Nano()) - time.Duration(ticks)*tick
 	return time.Now().Add(-age), true
 }

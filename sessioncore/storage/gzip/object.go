@@ -105,10 +105,11 @@ func (o *object) unpack() (measurement, error) {
 	s := o.storage
 	s.turns <- struct{}{}
 	defer func() { <-s.turns }()
+	token := o.known.token
 	text := s.texts.New()
-	text.Reserve(min(o.known.size, s.limitOf(o.known.token.Size)))
-	size, err := s.unpackTo(text, o.obj, o.known.token)
-	known := s.learn(o.file, o.known.token, size, err)
+	text.Reserve(min(o.known.size, s.limitOf(token.Size)))
+	size, err := s.unpackTo(text, o.obj, token)
+	known := s.learn(o.file, token, size, err)
 	if err != nil {
 		text.Close()
 		return known, err

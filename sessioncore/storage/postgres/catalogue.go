@@ -177,7 +177,7 @@ func (s *Storage) now() int64 {
 	return s.clock
 }
 
-// add adds a row. One whose path is no usable name is not shown; the first one is logged. Callers
+// add adds a row. A row with a path that is no usable name is not shown; the first one is logged. Callers
 // must hold s.mu.
 func (s *Storage) add(r *row) {
 	s.rows[r.path] = r
@@ -192,10 +192,13 @@ func (s *Storage) add(r *row) {
 	}
 	n := s.enter(name, r.path)
 	n.row = r
-	if n.parent.modified < r.modified() && r.modified() < time.Now().UnixNano() {
-		n.parent.modified = r.modified()
+	dir := n.parent
+	modified := r.modified()
+	isPast := modified < time.Now().UnixNano()
+	if isPast && modified > dir.modified {
+		dir.modified = modified
 	}
-	n.parent.touch(n.parent.modified)
+	dir.touch(dir.modified)
 }
 
 // replace makes the name of a row stand for another object. Callers must hold s.mu.

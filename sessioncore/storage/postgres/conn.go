@@ -32,7 +32,7 @@ const (
 	// idleLimit is the time after which the server releases the locks of a process that was stopped
 	// during a write.
 	idleLimit = 10 * time.Second
-	// tries bounds the attempts of an operation whose connection breaks; others may break at the
+	// tries bounds the attempts of an operation after its connection breaks; others may break at the
 	// same time.
 	tries = 3
 	// firstPause and lastPause are the times between two tries to reach a server that is gone.
@@ -157,14 +157,15 @@ func lostConnection(err error) bool {
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
 		return false
 	}
-	var said *pgconn.PgError
+	var answer *pgconn.PgError
 	var connecting *pgconn.ConnectError
-	if errors.As(err, &connecting) || !errors.As(err, &said) {
+	if errors.As(err, &connecting) || !errors.As(err, &answer) {
 		return true
 	}
-	// Class 08: connection exceptions. 57P: the server ends, or is not ready. 25P03: it waited too
-	// long.
-	return strings.HasPrefix(said.Code, "08") || strings.HasPrefix(said.Code, "57P") || said.Code == "25P03"
+	isOfConnection := strings.HasPrefix(answer.Code, "08")
+	isServerDown := strings.HasPrefix(answer.Code, "57P") // it ends, or is not ready
+	hasTimedOut := answer.Code == "25P03"
+	return isOfConnection || isServerDown || hasTimedOut
 }
 
 // unreachable returns ErrUnreachable with its reason as text only: its errno would be that of a

@@ -27,7 +27,7 @@ const (
 	unpackedWhole = 64 << 10
 	// pieceSize is the number of bytes that the server sends at once.
 	pieceSize = 1 << 20
-	// contentTries bounds the attempts to read a row that others write to, or whose content is
+	// contentTries bounds the attempts to read a row that others write to, or that has content being
 	// evicted.
 	contentTries = 3
 )
@@ -319,7 +319,7 @@ func (c *rowContent) keepHead(now beginning, asked int64) error {
 	return nil
 }
 
-// keep keeps a text with which the row begins. now are its facts, read at time asked.
+// keep keeps a text that the row begins with. now are its facts, read at time asked.
 func (c *rowContent) keep(text *budget.Text, now rowFacts, asked int64) {
 	c.mu.Lock()
 	n := text.Size()
@@ -368,10 +368,11 @@ func (c *rowContent) evict(inMemory bool) (evicted, moved bool) {
 func (c *rowContent) removeRow() error {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	if c.s.rows[c.row.path] == c.row {
-		c.s.remove(c.row.path)
+	row := c.row
+	if c.s.rows[row.path] == row {
+		c.s.remove(row.path)
 	}
-	return fmt.Errorf("%w: %s is gone", storage.ErrStale, c.row.name())
+	return fmt.Errorf("%w: %s is gone", storage.ErrStale, row.name())
 }
 
 // replaceRow makes the name stand for another object, and returns ErrStale.
@@ -380,13 +381,14 @@ func (c *rowContent) replaceRow(now rowFacts) error {
 	defer c.mu.Unlock()
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	if c.s.rows[c.row.path] == c.row {
-		c.s.replace(c.row, now)
+	row := c.row
+	if c.s.rows[row.path] == row {
+		c.s.replace(row, now)
 	}
 	if c.whole { // open objects show its last state
-		c.row.size = c.length.Load()
+		row.size = c.length.Load()
 	}
-	return fmt.Errorf("%w: %s was replaced", storage.ErrStale, c.row.name())
+	return fmt.Errorf("%w: %s was replaced", storage.ErrStale, row.name())
 }
 
 // keepAppended adds appended data to the text, if that is the whole row of before and is not being
@@ -398,8 +400,9 @@ func (c *rowContent) keepAppended(before rowFacts, data []byte, after rowFacts) 
 	defer c.fetching.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.text == nil || c.version != before.version || c.text.Size() != before.size ||
-		after.size != before.size+int64(len(data)) {
+	isWhole := c.text != nil && c.version == before.version && c.text.Size() == before.size
+	isAppended := after.size == before.size+int64(len(data))
+	if !isWhole || !isAppended {
 		return
 	}
 	c.s.kept.reserve(c.text, after.size)
@@ -439,7 +442,7 @@ func (s *Storage) heads(paths []string) (found []beginning, err error) {
 	return found, err
 }
 
-// aheadRows bounds the rows whose heads are read at once.
+// aheadRows bounds the heads of rows that are read at once.
 const aheadRows = 1024
 
 // ReadAhead implements storage.Storage. It reads the heads of the rows that are not kept.

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// Fresh is the least time for which a mount relies on its last look at the table: foreign
+	// Fresh is the least time that a mount relies on its last look at the table: foreign
 	// changes show within a second, and the kernel's cache takes a part of that.
 	Fresh = 250 * time.Millisecond
 	// freshNoted is Fresh for a table whose changes a trigger records: then a look is cheap. Behind
@@ -73,7 +73,8 @@ func (s *Storage) startLook(asked time.Time) (running chan struct{}, until time.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running == nil {
-		if l.at.After(asked) || s.opts.Fresh > 0 && asked.Before(l.good) {
+		isFresh := s.opts.Fresh > 0 && asked.Before(l.good)
+		if isFresh || l.at.After(asked) {
 			return nil, asked
 		}
 		done := make(chan struct{})

@@ -24,7 +24,7 @@ type people struct {
 var usualDirs = []string{"sessions", "agent", ".omp", "omp", "share", ".local"}
 
 // namesFor returns the names that a directory of sessions may get, short ones first. The last one
-// is unique.
+// is unique. For the prefix /home/ann/.omp/agent/sessions/ they are ann, ann@home, and ann@ with a hash.
 func namesFor(prefix string) (names []string) {
 	dir := path.Clean("/" + prefix)
 	for path.Dir(dir) != "/" && slices.Contains(usualDirs, path.Base(dir)) {
@@ -38,7 +38,8 @@ func namesFor(prefix string) (names []string) {
 	if above != "/" {
 		names = append(names, who+"@"+above)
 	}
-	return append(names, fmt.Sprintf("%s@%08x", who, uint32(xxhash.Sum64String(prefix))))
+	hash := uint32(xxhash.Sum64String(prefix))
+	return append(names, fmt.Sprintf("%s@%08x", who, hash))
 }
 
 // assignNames gives names to directories of sessions that have none. A name depends neither on

@@ -24,9 +24,9 @@ type Options struct {
 	Temporary string
 	// Log gets a line when the database is lost, and when it is reached again.
 	Log *slog.Logger
-	// Empty allows a prefix with which no row begins.
+	// Empty allows a prefix that no row begins with.
 	Empty bool
-	// Fresh is the time for which a look at the table is valid, 0 to look each time.
+	// Fresh is how long a look at the table is valid, 0 to look each time.
 	Fresh time.Duration
 }
 
@@ -62,7 +62,7 @@ type Storage struct {
 	rows          map[string]*row // by path
 	inodes        uint64
 	clock         int64            // counts the facts that were stored in rows
-	badPathLogged bool             // a row whose path is no name was logged
+	badPathLogged bool             // a row with a path that is no name was logged
 	held          map[string]*lock // by name
 }
 

@@ -86,7 +86,7 @@ func (q *queries) setContentQueries(table, changes string) {
 }
 
 // setWriteQueries makes the queries of a write: the lock before it, the change, and whether a write
-// whose answer was lost is there.
+// is there after its answer was lost.
 func (q *queries) setWriteQueries(table string) {
 	q.lockRow = `SELECT ` + factColumns + ` FROM ` + table + ` WHERE path = $1 FOR UPDATE`
 
@@ -105,7 +105,7 @@ func (q *queries) setWriteQueries(table string) {
 	q.insert = `INSERT INTO ` + table + ` (path, mtime_ms, content, title, title_source, title_updated_at)
 		SELECT $1::text, $3::bigint, $4::text, $5::text, $6::text, $7::text WHERE $2 = ''
 		ON CONFLICT (path) DO NOTHING RETURNING ` + factColumns
-	// A write whose answer was lost is there if $2 bytes of content from $3 on have the hash $4.
+	// A write without an answer is there if $2 bytes of content from $3 on have the hash $4.
 	q.written = `SELECT ` + factColumns + `, octet_length(content) >= $2::int + $3::int
 			AND sha256(substring(` + contentUTF8 + ` FROM $3::int + 1 FOR $2::int)) = $4
 		FROM ` + table + ` WHERE path = $1 FOR UPDATE`

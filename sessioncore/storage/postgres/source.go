@@ -34,12 +34,19 @@ const maxIdentifier = 63
 // isIdentifier reports whether a table may have that name. The client allows the same, without a
 // schema.
 func isIdentifier(name string) bool {
+	if name == "" || len(name) > maxIdentifier {
+		return false
+	}
 	for i, c := range []byte(name) {
-		if !(c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || i > 0 && c >= '0' && c <= '9') {
+		lower := c | 0x20
+		isLetter := lower >= 'a' && lower <= 'z'
+		isDigit := c >= '0' && c <= '9'
+		isLaterDigit := isDigit && i > 0
+		if c != '_' && !isLetter && !isLaterDigit {
 			return false
 		}
 	}
-	return name != "" && len(name) <= maxIdentifier
+	return true
 }
 
 // ErrPassword means that a URL has a password, which all users could read in the list of processes.

@@ -29,18 +29,31 @@ type titleSlot struct {
 // parseSlot returns the title in the slot that a content begins with; ok is false if it begins with
 // none.
 func parseSlot(content []byte) (t title, ok bool) {
-	if len(content) < slotSize || bytes.IndexByte(content[:slotSize], '\n') != slotSize-1 {
+	if len(content) < slotSize {
+		return title{}, false
+	}
+	line := content[:slotSize]
+	isLine := bytes.IndexByte(line, '\n') == slotSize-1
+	if !isLine {
 		return title{}, false
 	}
 	var s titleSlot
-	if json.Unmarshal(content[:slotSize], &s) != nil || s.Type != "title" || s.Version != 1 ||
-		s.Title == nil || s.Updated == nil || s.Pad == nil {
-		return title{}, false
-	}
-	if s.Source != nil && *s.Source != "user" && *s.Source != "auto" {
+	err := json.Unmarshal(line, &s)
+	if err != nil || !s.isValid() {
 		return title{}, false
 	}
 	return title{text: s.Title, source: s.Source, updated: s.Updated}, true
+}
+
+// isValid reports whether a slot has all members, with values that the client writes.
+func (s *titleSlot) isValid() bool {
+	if s.Type != "title" || s.Version != 1 {
+		return false
+	}
+	if s.Title == nil || s.Updated == nil || s.Pad == nil {
+		return false
+	}
+	return s.Source == nil || *s.Source == "user" || *s.Source == "auto"
 }
 
 // line returns the slot that the client makes of the columns: slotSize bytes, the title cut at a

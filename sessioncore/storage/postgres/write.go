@@ -29,7 +29,7 @@ const (
 	maxContent = 1<<30 - 1<<20
 )
 
-// rowChange is a statement that writes a row, with the facts by which its success can be seen later.
+// rowChange is a statement that writes a row, with facts that show its success later.
 type rowChange struct {
 	path    string
 	version string // of the row that it changes, "" if there is none
@@ -255,7 +255,7 @@ func (s *Storage) write(name string, c rowChange) (after rowFacts, asked int64, 
 	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
 	defer cancel()
 	if l != nil && c.version != "" {
-		c.version = l.version // in which the row was locked
+		c.version = l.version // the state of the row when it was locked
 	}
 	if l != nil && l.conn != nil {
 		after, err = s.run(ctx, l.conn, c)
@@ -293,7 +293,8 @@ func (s *Storage) run(ctx context.Context, conn conn, c rowChange) (rowFacts, er
 	if conn.PgConn().TxStatus() == 'I' {
 		s.beginWrite(&batch, c.path)
 	}
-	batch.Queue(c.sql, append([]any{c.path, c.version}, c.args...)...)
+	arguments := append([]any{c.path, c.version}, c.args...)
+	batch.Queue(c.sql, arguments...)
 	at := batch.Len()
 	batch.Queue(`COMMIT`)
 	err := answer(conn.SendBatch(ctx, &batch), at, f.targets()...)
@@ -330,36 +331,46 @@ func (s *Storage) settle(c rowChange, lost error) (after rowFacts, err error) {
 			after, err = s.settleOnce(ctx, conn, c)
 			return err
 		})
-		if err == nil || !s.pool.canRetry(err) && !errors.Is(saidError(err), storage.ErrLocked) {
+		if err == nil {
+			return after, nil
+		}
+		isLocked := errors.Is(saidError(err), storage.ErrLocked)
+		if !isLocked && !s.pool.canRetry(err) {
 			return after, err
 		}
 		if !storage.Sleep(ctx, pause) {
-			return rowFacts{}, s.checkReachable(fmt.Errorf("%w; whether it was written is not known", unreachable(lost)))
+			unknown := fmt.Errorf("%w; whether it was written is not known", unreachable(lost))
+			return rowFacts{}, s.checkReachable(unknown)
 		}
 		pause = min(2*pause, time.Second)
 	}
 }
 
-// settleOnce carries out a change whose answer was lost, unless the server did so. It cannot happen
+// settleOnce carries out a change after its answer was lost, unless the server did so. It cannot happen
 // twice, even if the server still works on the first: that changes the state of the row.
 func (s *Storage) settleOnce(ctx context.Context, conn conn, c rowChange) (rowFacts, error) {
-	var is rowFacts
-	var done bool
+	var now rowFacts
+	var hasData bool
 	sum := sha256.Sum256([]byte(c.data))
 	var batch pgx.Batch
 	s.beginWrite(&batch, c.path) // it waits for a first one under way
 	batch.Queue(s.sql.written, c.path, len(c.data), c.at, sum[:])
-	err := answer(conn.SendBatch(ctx, &batch), batch.Len(), append(is.targets(), &done)...)
-	gone := errors.Is(err, pgx.ErrNoRows)
-	switch {
-	case err != nil && !gone:
+	targets := append(now.targets(), &hasData)
+	err := answer(conn.SendBatch(ctx, &batch), batch.Len(), targets...)
+	isMissing := errors.Is(err, pgx.ErrNoRows)
+	if err != nil && !isMissing {
 		return rowFacts{}, err
-	case gone && c.version == "", !gone && is.version == c.version:
+	}
+	version := now.version // "" for a missing row
+	if version == c.version {
 		return s.run(ctx, conn, c)
-	case gone, !done, c.title != nil && !reflect.DeepEqual(is.title, *c.title):
+	}
+	hasTitle := c.title == nil || reflect.DeepEqual(now.title, *c.title)
+	isWritten := !isMissing && hasData && hasTitle
+	if !isWritten {
 		return rowFacts{}, pgx.ErrNoRows
 	}
-	return is, nil
+	return now, nil
 }
 
 // written stores the facts of a row after a write, and returns its state.
