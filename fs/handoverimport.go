@@ -23,7 +23,8 @@ type HandoverImporter struct {
 // nil if SOURCE has sessions of omp or its kin.
 func (u *Unmounted) HandoverImporter(to string) (*HandoverImporter, error) {
 	p := u.tree.place
-	if p.agent == nil || p.forks == nil || !p.agent.Receives() {
+	isForeign := p.agent != nil && p.forks != nil
+	if !isForeign || !p.agent.Receives() {
 		return nil, nil
 	}
 	if to != "" && !transfer.IsWorkingDirectory(to) {

@@ -66,7 +66,7 @@ func CheckMountpoint(o mountopts.Options) (string, error) {
 	return path, checkWritable(path, info)
 }
 
-// checkWritable refuses a directory on which fusermount3 would not let this user mount.
+// checkWritable refuses a directory if fusermount3 would not let this user mount there.
 func checkWritable(path string, info iofs.FileInfo) error {
 	if mayMount() {
 		return nil
@@ -104,7 +104,7 @@ func ResolveMountpoint(path string) (string, error) {
 	return os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 }
 
-// checkMounted refuses a mount point on which a sessionfs is mounted already, and removes dead
+// checkMounted refuses a mount point with a sessionfs mounted already, and removes dead
 // mounts of our own.
 func checkMounted(path string) error {
 	for range maxStacked {
@@ -156,7 +156,7 @@ func checkOverlap(mountpoint string, o mountopts.Options) error {
 	return nil
 }
 
-// ServedAt returns the directory of a mount, or its mount point, in which a path lies. ok is false if
+// ServedAt returns the directory of a mount, or its mount point, that a path lies in. ok is false if
 // it lies in none.
 func ServedAt(o mountopts.Options, path string) (dir string, ok bool) {
 	for _, dir := range append(Directories(o, os.Getenv), o.Mountpoint) {

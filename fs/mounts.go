@@ -20,7 +20,7 @@ type MountEntry struct {
 	Type       string
 	Source     string
 	User       int    // user_id of a FUSE mount, the user that made it; -1 for other types
-	minor      uint32 // of the device number, by which fusectl names the connection of a FUSE mount
+	minor      uint32 // of the device number: fusectl's name for the connection of a FUSE mount
 }
 
 // IsSessionfs reports whether it is a mount of this program, by any user.
@@ -59,7 +59,7 @@ func entryOf(i *mountinfo.Info) MountEntry {
 	return e
 }
 
-// MountOver returns the topmost mount in which a path lies, which must be absolute and resolved.
+// MountOver returns the topmost mount over a path, which must be absolute and resolved.
 func MountOver(path string) (found MountEntry) {
 	for _, e := range AllMounts() {
 		if IsBelow(path, e.Mountpoint) && len(e.Mountpoint) >= len(found.Mountpoint) {
@@ -75,7 +75,7 @@ func MountAt(path string) (found MountEntry, ok bool) {
 	return e, e.Mountpoint == path
 }
 
-// connections is the directory in which fusectl shows the connections of FUSE mounts, each as a
+// connections is the directory of fusectl with the connections of FUSE mounts, each as a
 // directory with the files "abort" and "waiting", which belong to the mount's user.
 const connections = "/sys/fs/fuse/connections"
 

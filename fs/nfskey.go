@@ -85,7 +85,7 @@ func openKeyDir(path string) (*os.File, error) {
 	return dir, nil
 }
 
-// closeKeyDir takes the right to write from others. If they had it, what is there is not safe.
+// closeKeyDir takes the right to write from others. If they had it, the files there are not safe.
 func closeKeyDir(dir *os.File) error {
 	var st unix.Stat_t
 	err := unix.Fstat(int(dir.Fd()), &st)
@@ -129,11 +129,12 @@ func readKey(dir *os.File) ([]byte, error) {
 
 // checkKey returns an error unless a file is a safe key.
 func checkKey(st *unix.Stat_t) error {
+	kind := st.Mode & unix.S_IFMT
 	mode := uint32(st.Mode & 0o7777)
 	switch {
-	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
+	case kind == unix.S_IFLNK:
 		return fmt.Errorf("%w: it is a link", errUnsafeKey)
-	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+	case kind != unix.S_IFREG:
 		return fmt.Errorf("%w: it is no regular file", errUnsafeKey)
 	case int(st.Uid) != os.Geteuid():
 		return fmt.Errorf("%w: it belongs to user %d", errUnsafeKey, st.Uid)

@@ -137,7 +137,7 @@ func sharing(o mountopts.Options) dir.Sharing {
 	return dir.SharingDetected
 }
 
-// openForeign opens the directory of another agent, whose sessions are read-only.
+// openForeign opens the directory of another agent. Its sessions are read-only.
 func (o *opener) openForeign(p *place) error {
 	kept, err := p.keptFiles()
 	if err != nil {
@@ -250,7 +250,7 @@ func (p *place) forkJournal() func(dir string) (storage.Journal, error) {
 	}
 }
 
-// KeptDir returns the directory in which sessionfs keep puts sessions. The error is that this user
+// KeptDir returns the directory that sessionfs keep puts sessions in. The error is that this user
 // has no home.
 func KeptDir() (string, error) {
 	data, err := userDir("XDG_DATA_HOME", ".local/share")

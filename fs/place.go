@@ -328,7 +328,7 @@ func (p *place) sub(name string) (*dir.Storage, error) {
 	return s, checkLink(p.source, name, s)
 }
 
-// opened adds an opened directory to those whose descriptors are for the sessions.
+// opened adds an opened directory to the list of descriptors for the sessions.
 func (p *place) opened(s *dir.Storage, err error) (*dir.Storage, error) {
 	if err == nil {
 		p.dirs = append(p.dirs, s)

@@ -114,9 +114,10 @@ func (p *place) rootNames() []nodes.Name {
 		names = append(names, p.names()...)
 	}
 	if !view.Redacted && p.prompts != nil {
-		names = append(names, nodes.HistoryName(sync.OnceValue(func() history.History {
+		prompts := sync.OnceValue(func() history.History {
 			return p.prompts(p.source)
-		})))
+		})
+		names = append(names, nodes.HistoryName(prompts))
 	}
 	return names
 }

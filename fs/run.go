@@ -27,7 +27,8 @@ func (p *place) runsPrograms() {
 func (p *place) run(ctx context.Context, cwd string, command []string) error {
 	program, err := exec.LookPath(command[0])
 	if err != nil {
-		return fmt.Errorf("%s is not in PATH, whose command %s takes the new session", command[0], strings.Join(command[:len(command)-1], " "))
+		withoutFile := strings.Join(command[:len(command)-1], " ")
+		return fmt.Errorf("%s is not in PATH, whose command %s takes the new session", command[0], withoutFile)
 	}
 	info, err := os.Stat(cwd)
 	if err != nil || !info.IsDir() {
@@ -39,8 +40,8 @@ func (p *place) run(ctx context.Context, cwd string, command []string) error {
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		out = bytes.TrimSpace(out)
-		out = out[max(0, len(out)-maxOutput):]
-		return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, out)
+		end := out[max(0, len(out)-maxOutput):]
+		return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, end)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,11 +41,13 @@ type Server struct {
 // does not depend on the number of sessions.
 func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t, err := openTree(o, log)
-	if err != nil && !errors.Is(err, ErrSource) && !errors.Is(err, ErrOption) {
-		err = Refuse(ErrMount, "mounting %s at %s failed: %s", o.Source, o.Mountpoint, strings.TrimSpace(err.Error()))
-	}
 	if err != nil {
-		return nil, err
+		isRefused := errors.Is(err, ErrSource) || errors.Is(err, ErrOption)
+		if isRefused {
+			return nil, err
+		}
+		reason := strings.TrimSpace(err.Error())
+		return nil, Refuse(ErrMount, "mounting %s at %s failed: %s", o.Source, o.Mountpoint, reason)
 	}
 	if t.shared {
 		log.Info("other machines may write to SOURCE, by the type of its file system: what is appended is read back, " +
@@ -207,8 +208,9 @@ func (s *Server) Counters() Counters {
 		Last:  s.door.Last(),
 		Open:  s.door.Open(),
 	}
-	for _, p := range slices.Concat(s.tree.parts, []*place{s.tree.place}) {
-		c.Sessions += p.store.Indexed()
+	c.Sessions = s.tree.place.store.Indexed()
+	for _, part := range s.tree.parts {
+		c.Sessions += part.store.Indexed()
 	}
 	memory := s.tree.view.Memory
 	c.Held = memory.Held()

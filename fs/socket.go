@@ -34,7 +34,7 @@ func socketName(uid int, minor uint32) string { return fmt.Sprintf("@sessionfs/%
 // (__SO_ACCEPTCON).
 const listening = "00010000"
 
-// Sockets returns the names of all sockets, of whatever users, that may be that of a mount, the newest
+// Sockets returns the names of all sockets, of any user, that may belong to a mount, the newest
 // first. Earlier versions have a name without the moment.
 func (e MountEntry) Sockets() (names []string, err error) {
 	own := socketName(e.User, e.minor)
@@ -139,19 +139,22 @@ func (s *Server) ServeStatus(version string) (stop func()) {
 	return s.serveStatus(version)
 }
 
-// serveStatus serves at a name of its own: another daemon, whose mount is gone and had the same
-// number, may still have a socket.
+// serveStatus serves at a name of its own: another daemon may still have a socket, after its mount with the same
+// number is gone.
 func (s *Server) serveStatus(version string) (stop func()) {
-	name := fmt.Sprintf("%s/%016x", socketName(os.Geteuid(), s.minor), time.Now().UnixNano())
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	own := socketName(os.Geteuid(), s.minor)
+	name := fmt.Sprintf("%s/%016x", own, time.Now().UnixNano())
+	address := &net.UnixAddr{Name: name, Net: "unix"}
+	listener, err := net.ListenUnix("unix", address)
 	if err != nil {
 		s.log.Warn("'sessionfs status' cannot tell what this mount does", "err", err)
 		return func() {}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	go storage.Guarded(func() {
+	serve := storage.Guarded(func() {
 		s.answerStatus(ctx, listener, version)
-	})()
+	})
+	go serve()
 	return stop
 }
 
@@ -186,13 +189,19 @@ func (s *Server) answerStatus(ctx context.Context, listener *net.UnixListener, v
 func (s *Server) tell(conn *net.UnixConn, version string) {
 	defer conn.Close()
 	peer, err := peerOf(conn)
-	if err != nil || int(peer.Uid) != os.Geteuid() && peer.Uid != 0 {
+	if err != nil {
+		return
+	}
+	isOwner := int(peer.Uid) == os.Geteuid()
+	isRoot := peer.Uid == 0
+	if !isOwner && !isRoot {
 		return
 	}
 	_ = conn.SetDeadline(time.Now().Add(AnswerLimit))
 	// Read a line, which earlier versions take for a request. Unread bytes would end the connection
 	// before the answer.
-	_, _ = bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadString('\n')
+	request := bufio.NewReader(io.LimitReader(conn, maxRequest))
+	_, _ = request.ReadString('\n')
 	// it lives; the answer may take its time
 	_, _ = io.WriteString(conn, "\n")
 	// the client may be gone

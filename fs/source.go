@@ -134,13 +134,17 @@ func PiSessions(rawPath, agent string, getenv func(string) string) string {
 
 // isPiHere reports whether a pi that is started in this environment uses the agent directory.
 func isPiHere(agent string, getenv func(string) string) bool {
+	home := getenv("HOME")
 	usual := getenv("PI_CODING_AGENT_DIR")
 	if usual == "" {
-		usual = filepath.Join(getenv("HOME"), sessioncore.PiPath)
+		usual = filepath.Join(home, sessioncore.PiPath)
 	}
-	a, err1 := os.Stat(agent)
-	b, err2 := os.Stat(piPath(usual, getenv("HOME")))
-	return err1 == nil && err2 == nil && os.SameFile(a, b)
+	own, err := os.Stat(agent)
+	if err != nil {
+		return false
+	}
+	ofPi, err := os.Stat(piPath(usual, home))
+	return err == nil && os.SameFile(own, ofPi)
 }
 
 // IsPi reports whether an agent directory is pi's.
@@ -241,7 +245,7 @@ func Absolute(path string) (string, error) {
 	return wd + "/" + path, err
 }
 
-// RealPaths returns the paths of this machine for which an argument may stand, absolute and without
+// RealPaths returns the paths of this machine that an argument may stand for, absolute and without
 // links but for the last part; and without that one too. Not all need exist.
 func RealPaths(arg string) (paths []string) {
 	abs, err := Absolute(arg)

@@ -53,7 +53,7 @@ func StatusOf(mounts []MountEntry, limit time.Duration) []Status {
 }
 
 // status asks the daemon of a mount. Where nobody answers at its socket, it looks at the mount
-// itself: one whose daemon is gone answers at once, with an error.
+// itself: one without a daemon answers at once, with an error.
 func (e MountEntry) status(limit time.Duration) Status {
 	s := Status{
 		Mountpoint: e.Mountpoint,
@@ -112,7 +112,7 @@ func ShownMounts() (all []mountopts.Options) {
 	return all
 }
 
-// ShownAt returns the options of the mount in which a path of the machine lies, absolute and without
+// ShownAt returns the options of the mount that has a path of the machine, absolute and without
 // links. They have no Mountpoint if it lies in none.
 func ShownAt(path string) (o mountopts.Options, err error) {
 	e := MountOver(path)

@@ -72,7 +72,7 @@ func Unmount(arg string, lazy bool) error {
 }
 
 // ownMountAt returns the mount at a path, or an error if that is no mount which this user may unmount. unresolved
-// is the error for which arg could not be resolved, or nil.
+// is the error of resolving arg, or nil.
 func ownMountAt(arg, path string, unresolved error) (MountEntry, error) {
 	e, isMounted := MountAt(path)
 	switch {
@@ -106,7 +106,7 @@ func unmountError(path string, lazy bool, err error) error {
 		path, err, path, path)
 }
 
-// endEarlier returns a function that ends a daemon of an earlier version, whose mount is gone, and
+// endEarlier returns a function that ends a daemon of an earlier version after its mount is gone, and
 // waits for it: such a daemon puts new sessions on disk when it ends.
 func endEarlier(pid int) func() {
 	daemon, err := unix.PidfdOpen(pid, 0) // which no other process gets
@@ -209,7 +209,7 @@ func abort(e MountEntry) error {
 	return err
 }
 
-// refuseUnmounted refuses a path at which nothing is mounted. It may be the SOURCE of a mount.
+// refuseUnmounted refuses a path without a mount. It may be the SOURCE of a mount.
 func refuseUnmounted(path string) error {
 	for _, e := range AllMounts() {
 		if e.IsSessionfs() && e.Source == path {
@@ -251,7 +251,7 @@ func unmount(path string, lazy bool) error {
 	return err
 }
 
-// mtab is the table in which fusermount3 looks a mount up to unmount it for an ordinary user.
+// mtab is the table where fusermount3 looks a mount up to unmount it for an ordinary user.
 const mtab = "/etc/mtab"
 
 // errNoMtab says why fusermount3 cannot unmount, and the remedy. A daemon whose mount it cannot end

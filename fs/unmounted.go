@@ -282,7 +282,7 @@ type Count struct {
 	Tools       bool      // calls of tools: Model is the tool, and AssistantMessages are its calls
 	Hours       bool      // by hours
 	From, Until time.Time // answers at or after From and before Until; zero for any
-	Written     time.Time // only of sessions whose files were modified at or after it; zero for all
+	Written     time.Time // only of sessions in files that were modified at or after it; zero for all
 	Titles      bool      // the Sessions of the rows have their titles
 	// Only reports whether a session counts; nil counts all.
 	Only func(*listing.Info) bool
@@ -367,9 +367,10 @@ func (u *Unmounted) Spent(ctx context.Context, dir string) (snap *sessioncore.Sn
 		b.Agent, _, _ = strings.Cut(name, "/")
 	}
 	prices := u.tree.view.Prices
-	subagents, err := report.SubagentsOf(store.Storage(), name).Sum(ctx, store, prices)
+	subagents := report.SubagentsOf(store.Storage(), name)
+	ofSubagents, err := subagents.Sum(ctx, store, prices)
 	if err == nil {
-		b.Sum, b.Models, err = report.Spent(ctx, snap, prices, subagents)
+		b.Sum, b.Models, err = report.Spent(ctx, snap, prices, ofSubagents)
 	}
 	if err != nil {
 		snap.Release()

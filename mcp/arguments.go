@@ -122,25 +122,42 @@ func (t *Tool) parameterNames() string {
 	return strings.Join(all, ", ")
 }
 
-// add checks the value of a parameter.
+// add checks the value of a parameter and adds it.
 func (a *CallArguments) add(p *Parameter, value json.RawMessage) error {
-	if p.IsNumber {
-		var number float64
-		err := json.Unmarshal(value, &number)
-		if err != nil || number != math.Trunc(number) || number < 1 || number > float64(p.Most) {
-			return fmt.Errorf("%s must be a whole number from 1 to %d, not %s", p.Name, p.Most, excerpt(value))
-		}
-		a.numbers[p.Name] = int(number)
-		return nil
+	switch {
+	case p.IsNumber:
+		return a.addNumber(p, value)
+	case p.IsChoice:
+		return a.addChoice(p, value)
 	}
-	if p.IsChoice {
-		isTrue := string(value) == "true"
-		if !isTrue && string(value) != "false" {
-			return fmt.Errorf("%s must be true or false, not %s", p.Name, excerpt(value))
-		}
-		a.choices[p.Name] = isTrue
-		return nil
+	return a.addText(p, value)
+}
+
+// addNumber adds a whole number.
+func (a *CallArguments) addNumber(p *Parameter, value json.RawMessage) error {
+	var number float64
+	err := json.Unmarshal(value, &number)
+	isWhole := err == nil && number == math.Trunc(number)
+	if !isWhole || number < 1 || number > float64(p.Most) {
+		return fmt.Errorf("%s must be a whole number from 1 to %d, not %s", p.Name, p.Most, excerpt(value))
 	}
+	a.numbers[p.Name] = int(number)
+	return nil
+}
+
+// addChoice adds true or false.
+func (a *CallArguments) addChoice(p *Parameter, value json.RawMessage) error {
+	isTrue := string(value) == "true"
+	isFalse := string(value) == "false"
+	if !isTrue && !isFalse {
+		return fmt.Errorf("%s must be true or false, not %s", p.Name, excerpt(value))
+	}
+	a.choices[p.Name] = isTrue
+	return nil
+}
+
+// addText adds a text without control characters.
+func (a *CallArguments) addText(p *Parameter, value json.RawMessage) error {
 	var text string
 	err := json.Unmarshal(value, &text)
 	if err != nil {

@@ -30,7 +30,7 @@ const anchorSize = 1 << 10
 // errFull ends the writer of a text: the answer has enough of it.
 var errFull = errors.New("the answer is full")
 
-// errMoved refuses a cursor whose place is not in the text.
+// errMoved refuses a cursor for a place that is not in the text.
 var errMoved = errors.New("what is found has changed since the answer with this cursor; " +
 	"ask once more without it, and with the same parameters")
 
@@ -92,20 +92,26 @@ func (p *page) Write(text []byte) (int, error) {
 }
 
 // skip skips some of a text before the page, and returns how much: up to the offset of the cursor, and
-// behind that through the end of a line.
+// behind that through the end of a line. The page begins at the first of these places with the text of the
+// cursor before it.
 func (p *page) skip(text []byte) int {
 	end := len(text)
-	if left := p.from.offset - p.offset; left > 0 {
+	left := p.from.offset - p.offset
+	lineEnd := bytes.IndexByte(text, '\n') + 1
+	switch {
+	case left > 0:
 		end = int(min(int64(end), left))
-	} else if at := bytes.IndexByte(text, '\n'); at >= 0 {
-		end = at + 1
+	case lineEnd > 0:
+		end = lineEnd
 	}
 	p.offset += int64(end)
 	p.before = lastOf(append(p.before, text[:end]...), anchorSize)
-	isPlace := p.offset == p.from.offset || p.offset > p.from.offset && text[end-1] == '\n'
-	if isPlace {
-		known := lastOf(p.before, int(min(p.from.offset, anchorSize)))
-		p.begun = xxhash.Sum64(known) == p.from.hash
+	isOffset := p.offset == p.from.offset
+	isLaterLine := p.offset > p.from.offset && text[end-1] == '\n'
+	if isOffset || isLaterLine {
+		size := min(p.from.offset, anchorSize)
+		anchor := lastOf(p.before, int(size))
+		p.begun = xxhash.Sum64(anchor) == p.from.hash
 	}
 	return end
 }
@@ -128,5 +134,9 @@ func (p *page) end() (part, next string, err error) {
 		part = part[:at+1]
 	}
 	before := lastOf(append(p.before, part...), anchorSize)
-	return part, cursor{p.offset + int64(len(part)), xxhash.Sum64(before)}.String(), nil
+	end := cursor{
+		offset: p.offset + int64(len(part)),
+		hash:   xxhash.Sum64(before),
+	}
+	return part, end.String(), nil
 }
