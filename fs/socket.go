@@ -168,21 +168,27 @@ func (s *Server) answerStatus(ctx context.Context, listener *net.UnixListener, v
 			return
 		}
 		if err == nil {
-			go storage.Guarded(func() {
+			answer := storage.Guarded(func() {
 				s.tell(conn, version)
-			})()
+			})
+			go answer()
 			continue
 		}
 		in.Close()
 		out.Close()
-		conn, err = listener.AcceptUnix()
-		if err == nil {
-			s.tell(conn, version)
-		} else {
-			time.Sleep(acceptPause)
-		}
+		s.answerOne(listener, version)
 		in, out, _ = os.Pipe()
 	}
+}
+
+// answerOne answers one request. It pauses if there is no descriptor for it.
+func (s *Server) answerOne(listener *net.UnixListener, version string) {
+	conn, err := listener.AcceptUnix()
+	if err != nil {
+		time.Sleep(acceptPause)
+		return
+	}
+	s.tell(conn, version)
 }
 
 // tell answers the user of the mount, and root.

@@ -17,8 +17,8 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// agentCandidates are the directories in which agents of this user may have their sessions, in the order
-// in which SOURCE is chosen. Of each agent the first that is there counts.
+// agentCandidates are the directories where agents of this user may have their sessions, in the order
+// of the choice of SOURCE. Of each agent the first that is there counts.
 //
 // PI_CODING_AGENT_DIR is obeyed by omp and pi, and is of one of them. A client of omp that follows
 // the XDG Base Directory Specification has the parts of its agent directory in two places

@@ -86,7 +86,7 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 	}
 	items, err := os.ReadDir(resolved) // on some network file systems a successful open means nothing
 	if err == nil {
-		_, err = os.Lstat(resolved + "/.") // listing needs r; opening what is listed needs x
+		_, err = os.Lstat(resolved + "/.") // listing needs r; opening a file needs x
 	}
 	switch {
 	case errors.Is(err, unix.ENOTDIR):
@@ -235,9 +235,13 @@ func mountIn(dir string, items []iofs.DirEntry) string {
 	return ""
 }
 
-// meantBy looks for an agent directory in which dir is, such as its sessions/, or which is in dir,
-// which holds items: in ~/.omp, the home directory, ~/.operator or ~/.operator/profiles. It looks
-// at the path as given too, since sessions/ may be a symlink to another disk.
+// meantBy returns the agent directory that somebody may have meant by dir, a directory with items, or "":
+//
+//	~/.omp/agent/sessions, or a directory in it    ~/.omp/agent
+//	~/.omp, ~                                      ~/.omp/agent
+//	~/.operator, ~/.operator/profiles              the first of the profiles
+//
+// It looks at the path as given too, since sessions/ may be a symlink to another disk.
 func meantBy(given, dir string, items []iofs.DirEntry) string {
 	for _, path := range []string{dir, filepath.Clean(given)} {
 		for ; path != "/"; path = filepath.Dir(path) {
@@ -247,8 +251,8 @@ func meantBy(given, dir string, items []iofs.DirEntry) string {
 			}
 		}
 	}
-	for _, it := range items {
-		path := filepath.Join(dir, it.Name())
+	for _, item := range items {
+		path := filepath.Join(dir, item.Name())
 		if isAgentDir(path) {
 			return path
 		}

@@ -177,11 +177,14 @@ func (p *Place) addLones(files []string) error {
 	return nil
 }
 
-// addLone adds a file to the agent directories of the place.
+// addLone puts a file, with the directory of its name beside it, into the directory of its agent below made, and adds
+// that directory to the place.
 func (p *Place) addLone(f *loneFile, made string) error {
 	home := filepath.Join(made, f.name())
-	isHome := func(a mountopts.AgentDir) bool { return a.Source == home }
-	if !slices.ContainsFunc(p.Agents, isHome) {
+	isKnown := slices.ContainsFunc(p.Agents, func(a mountopts.AgentDir) bool {
+		return a.Source == home
+	})
+	if !isKnown {
 		p.Agents = append(p.Agents, mountopts.AgentDir{
 			Name:     f.name(),
 			Source:   home,
@@ -189,14 +192,15 @@ func (p *Place) addLone(f *loneFile, made string) error {
 		})
 	}
 	at, shown := f.place()
-	to := filepath.Join(home, at)
-	err := linkOrCopy(f.plain, to)
+	file := filepath.Join(home, at)
+	err := linkOrCopy(f.plain, file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
 	p.lone[f.path] = shown
-	beside := filepath.Join(filepath.Dir(f.path), strings.TrimSuffix(f.base(), filepath.Ext(to)))
-	return linkTree(beside, strings.TrimSuffix(to, filepath.Ext(to)))
+	ext := filepath.Ext(file)
+	beside := filepath.Join(filepath.Dir(f.path), strings.TrimSuffix(f.base(), ext))
+	return linkTree(beside, strings.TrimSuffix(file, ext))
 }
 
 // maxBeside bounds the files beside a session that come along.
@@ -251,7 +255,7 @@ func linkOrCopy(from, to string) error {
 	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-// loneFiles returns the session files of this machine among arguments, of which some are not in agent
+// loneFiles returns the session files of this machine among arguments. Some are not in agent
 // directories.
 func loneFiles(args []string) (files []string) {
 	for _, arg := range args {

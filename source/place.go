@@ -16,8 +16,8 @@ import (
 	"sessionfs/sessioncore/storage/gzip"
 )
 
-// Place is a SOURCE that a command line means. Its Mountpoint is the mount point of the mount whose options
-// these are, with SOURCE as that has it.
+// Place is a SOURCE that a command line means. Its Mountpoint is the mount point of the mount with these
+// options, with SOURCE as that has it.
 type Place struct {
 	mountopts.Options
 	made string // a directory that Discard removes, "" for none
@@ -58,8 +58,8 @@ type Request struct {
 // candidates are the ways to tell SOURCE, in their order. One returns nil where it does not apply;
 // the first that applies tells SOURCE, or refuses it. Without any it is the default of Prepare.
 var candidates = []func(Request) (*Place, error){
-	named,        // --demo or -s: the samples, all agents, one, what the mount at a MOUNTPOINT shows, or SOURCE
-	around,       // the mount or the agent directory in which an argument lies
+	named,        // --demo or -s: the samples, all agents, one, the SOURCE of the mount at a MOUNTPOINT, or SOURCE
+	around,       // the mount or the agent directory around an argument
 	sharedMount,  // a mount of all agents that has the default, for AnyWords
 	severalFound, // all agents of this user if there are several, unless the command is for one
 	missingFile,  // refuses a session file that is not there, as the default would be refused in its place
@@ -79,7 +79,7 @@ func Find(r Request) (*Place, error) {
 // of returns a place without further options.
 func of(source string) *Place { return &Place{Options: mountopts.Options{Source: source}} }
 
-// named refuses the name of an agent of which this user has no sessions, and a MOUNTPOINT whose daemon
+// named refuses the name of an agent without sessions of this user, and a MOUNTPOINT if its daemon
 // does not tell its options.
 func named(r Request) (*Place, error) {
 	switch {
@@ -212,7 +212,7 @@ func severalFound(r Request) (*Place, error) {
 }
 
 // missingFile refuses an argument that names a session file by its ending where neither that is there nor the
-// default SOURCE, in which it may be a path.
+// default SOURCE, where it may be a path.
 func missingFile(r Request) (*Place, error) {
 	if r.Kind != Sessions && r.Kind != Paths {
 		return nil, nil
@@ -236,7 +236,7 @@ func missingFile(r Request) (*Place, error) {
 // clean returns the path in the tree for one that was typed.
 func clean(typed string) string { return path.Clean(strings.TrimLeft(typed, "/")) }
 
-// agentDirAround returns the agent directory in which a path lies, or to which it leads: one of this
+// agentDirAround returns the agent directory that a path lies in, or leads to: one of this
 // user, or another certain one; "" for none. The path is absolute and without links.
 func agentDirAround(realPath string) string {
 	for _, a := range AgentDirs(os.Getenv) {
@@ -252,8 +252,8 @@ func agentDirAround(realPath string) string {
 	return ""
 }
 
-// shows reports whether a path lies in an agent directory, or in a directory to which one of its
-// links leads.
+// shows reports whether a path lies in an agent directory, or in a directory that one of its
+// links leads to.
 func shows(dir, realPath string) bool {
 	resolved, err := filepath.EvalSymlinks(dir)
 	_, shown := fs.ShownAs(mountopts.Options{Source: resolved}, realPath)

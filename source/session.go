@@ -125,7 +125,7 @@ func (n NamedSession) Branch() string {
 	return path.Join(n.Dir, "branches", ".by-id", n.Entry)
 }
 
-// Branch returns the session that an argument names, and the entry at which the branch ends: the
+// Branch returns the session that an argument names, and the last entry of the branch: the
 // leaf if the argument names none. Callers must release the session.
 func (t *MountTree) Branch(arg string) (snap *sessioncore.Snapshot, end sessioncore.Entry, err error) {
 	at, err := t.Named(arg)
@@ -175,8 +175,8 @@ func (t *MountTree) AllNamed(arg string) (found []NamedSession, err error) {
 	return found, err
 }
 
-// NotFound refuses an argument that names no session. where says in which parts of a session it was
-// looked for.
+// NotFound refuses an argument that names no session. where tells the parts of a session that were
+// searched for it.
 func (t *MountTree) NotFound(arg, where string) error {
 	of := ""
 	if t.Source != mountopts.All {
@@ -238,7 +238,7 @@ func (t *MountTree) namedBy(arg string) (found []NamedSession, err error) {
 	return found, err
 }
 
-// sessionOf returns the session in which a path without links lies, and the entry that it names.
+// sessionOf returns the session that a path without links lies in, and the entry that it names.
 func (t *MountTree) sessionOf(resolved string) (NamedSession, bool) {
 	for _, suffix := range fileSuffixes {
 		resolved = strings.TrimSuffix(resolved, suffix)
@@ -273,7 +273,7 @@ func entryIn(below string) string {
 	return ""
 }
 
-// Entry returns the name of the entry of a session whose id begins with key.
+// Entry returns the name of the entry of a session with an id that begins with key.
 func (t *MountTree) Entry(session, key string) (string, error) {
 	key = strings.TrimSuffix(key, ".json")
 	dir := path.Join(session, "entries")

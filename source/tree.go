@@ -43,7 +43,7 @@ func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, 
 			return nil, err
 		}
 	}
-	level := slog.LevelError // the command itself says what is refused
+	level := slog.LevelError // the command itself prints refusals
 	if debug || p.Debug {
 		level = slog.LevelDebug
 	}

@@ -15,18 +15,18 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// An agent obeys files of the directory in which it starts: instructions, hooks, servers to run.
-// Where others can write these, they decide what it does.
+// An agent obeys files of the directory that it starts in: instructions, hooks, servers to run.
+// Where others can write these, they decide its actions.
 
 // maxLinks is how many links a path may have, as in the kernel.
 const maxLinks = 40
 
 // CheckOwn returns an error, for a person, if others than this user and root can change files in a
 // directory: by the directory itself, one above it, or a link in its path. In a directory above that
-// has the sticky bit, such as /tmp, others cannot rename what is not theirs.
+// has the sticky bit, such as /tmp, others cannot rename files of this user.
 func CheckOwn(dir string) error { return trusted{os.Geteuid(), isPrivateGroup}.check(dir) }
 
-// trusted knows who may change directories.
+// trusted knows the users that may change directories.
 type trusted struct {
 	uid     int
 	isGroup func(gid uint32) bool // whether a group is this user's own
@@ -80,7 +80,7 @@ func (t trusted) check(dir string) error {
 	return t.checkDir(at, true)
 }
 
-// checkDir returns an error if others can change what is in a directory, or, of one above the
+// checkDir returns an error if others can change the content of a directory, or, of one above the
 // directory that counts, replace a name in it.
 func (t trusted) checkDir(dir string, counts bool) error {
 	info, err := os.Lstat(dir)
@@ -116,8 +116,8 @@ func (t trusted) checkOwner(path string, info iofs.FileInfo) error {
 	return fmt.Errorf("%s belongs to user %s", path, userName(uid))
 }
 
-// hasACL reports whether a directory has an access control list. The group's bits then tell what it
-// grants at most, to whomever.
+// hasACL reports whether a directory has an access control list. The group's bits are then the most
+// that it grants anybody.
 func hasACL(dir string) bool {
 	n, err := unix.Lgetxattr(dir, "system.posix_acl_access", nil)
 	return err == nil && n > 0

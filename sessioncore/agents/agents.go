@@ -21,7 +21,7 @@ type Agent struct {
 	Name string
 	// Title is its name for people, such as Claude Code.
 	Title string
-	// Homes are the usual paths of its directory. The first one whose environment variable is set
+	// Homes are the usual paths of its directory. The first one with a set environment variable
 	// wins, such as $CLAUDE_CONFIG_DIR or $GEMINI_CLI_HOME/.gemini; the last one is in the home
 	// directory, such as ~/.claude. One below $XDG_STATE_HOME and the like, from old clients,
 	// counts only if it exists and the last one does not.
@@ -115,7 +115,7 @@ type Store struct {
 	Format Format
 	// Path is the absolute path of Files, for messages and parents.
 	Path string
-	// Root is the absolute path of the directory in which Renamed.FileOf names files.
+	// Root is the absolute path of the directory that names of Renamed.FileOf are relative to.
 	Root string
 }
 
@@ -152,7 +152,7 @@ func Find(name string) *Agent {
 	return first(func(a *Agent) bool { return a.Name == name })
 }
 
-// first returns the first agent for which is holds, or nil.
+// first returns the first agent that is accepts, or nil.
 func first(is func(*Agent) bool) *Agent {
 	i := slices.IndexFunc(registered, is)
 	if i >= 0 {
@@ -168,7 +168,7 @@ func WriterOf(record rawjson.Value) *Agent {
 	})
 }
 
-// IsInstruction reports whether a customType is that of an agent's instructions to its own model.
+// IsInstruction reports whether a customType is one of an agent's instructions to its own model.
 func IsInstruction(customType string) bool {
 	isOf := func(a *Agent) bool { return a.Instructions == customType }
 	return customType != "" && slices.ContainsFunc(registered, isOf)

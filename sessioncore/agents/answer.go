@@ -242,7 +242,7 @@ func (a *Answer) Model(name rawjson.Value) {
 // Count adds tokens.
 func (a *Answer) Count(u Usage) { a.usage = a.usage.Plus(u) }
 
-// CountHere is Count for tokens that the present record tells, on whose day they were billed.
+// CountHere is Count for tokens that the present record tells. They were billed on its day.
 func (a *Answer) CountHere(u Usage) {
 	u.Ended = laterDay(a.Time, a.builder.from.time)
 	a.Count(u)

@@ -23,7 +23,7 @@ type Provider struct {
 	Numbered bool
 }
 
-// Builder makes the lines of a session for an agent whose part is a function of a record. The
+// Builder makes the lines of a session. The part of an agent is a function of a record. The
 // records come in the order of the file. Each entry hangs on the one before it, or on the one that
 // Hang names. The last answer may still change, so it and the entries behind it are the tail; all
 // others are final.
@@ -42,7 +42,7 @@ type Builder struct {
 	// Pending adds the entries that a later record may change or take back, and may move the leaf.
 	// It may be nil. The Builder forgets its entries.
 	Pending func()
-	// Unresumed returns the record for which the agent refuses to go on with the session, or nil, for
+	// Unresumed returns the record that makes the agent refuse to go on with the session, or nil, for
 	// problems.jsonl. It may be nil.
 	Unresumed func() *jsonl.LineProblem
 	// Unique says that the ids of the agent's records are unique, and that no method needs a list of
@@ -54,7 +54,7 @@ type Builder struct {
 	provider Provider
 	begin    func(*Builder) func(*Record)
 	record   func(*Record)
-	members  [2]Object // memory for those of a record
+	members  [2]Object // memory for the members of a record
 
 	out     []byte
 	line    int64 // of the record
@@ -77,7 +77,7 @@ type Builder struct {
 	level   setting
 	title   string // given by a person or the agent
 	prompt  string
-	cwd     string   // to which the session moved
+	cwd     string   // the directory that the session moved to
 	again   bool     // earlier lines are wrong
 	isTail  bool     // the records' prompts are not the first
 	body    []byte   // memory for an entry's body
@@ -314,7 +314,7 @@ func (b *Builder) Reread() { b.again = true }
 func (b *Builder) Move(cwd string) { b.cwd = cwd }
 
 // FindTitle returns the title in the records at both ends of a file, or else beyond its beginning.
-// It skips lines for which want is false. Afterwards the Builder is useless.
+// It skips lines that want refuses. Afterwards the Builder is useless.
 func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byte) bool) (string, error) {
 	line := int64(0)
 	add := func(v rawjson.Value) {
@@ -426,7 +426,7 @@ func (b *Builder) appendHeader(dst []byte) []byte {
 }
 
 // From sets the id and the time of the record of the next entries. Their ids are id, id.2, id.3, …
-// A record without an id is named by its line. lines are those of all its records, if it has several.
+// A record without an id is named by its line. lines are the lines of all its records, if it has several.
 func (b *Builder) From(id string, time rawjson.Value, lines ...int64) {
 	b.from = Origin{
 		id:   id,

@@ -6,14 +6,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// ByImport is a Forker whose agent keeps no file for each session, and takes a new one by a command of its
+// ByImport is a Forker for an agent that keeps no file for each session, and takes a new one by a command of its
 // own. Fork and Receive write texts as Store.Files has them.
 type ByImport interface {
 	Forker
 	// Export writes the text of a new session as the file that the command takes, and returns the
-	// working directory in which the command is started.
+	// working directory where the command is started.
 	Export(text storage.Object, out io.Writer) (cwd string, err error)
-	// ImportCommand returns the command, whose last argument is the file.
+	// ImportCommand returns the command. Its last argument is the file.
 	ImportCommand() []string
 }
 

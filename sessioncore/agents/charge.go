@@ -7,7 +7,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Charge is what an answer costs: the facts of its entry that a bill needs.
+// Charge has the cost of an answer: the facts of its entry that a bill needs.
 type Charge struct {
 	ID       string // of the answer's entry
 	At       int64  // its time, in ms since the epoch

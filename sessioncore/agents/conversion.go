@@ -263,8 +263,8 @@ func (c *conversion) writeTail(problems []byte) error {
 	return err
 }
 
-// appendTail appends the answer that is open at the end of the file, and the lines behind it, of which
-// problems are some.
+// appendTail appends the answer that is open at the end of the file, and the lines behind it, with
+// problems among them.
 func (c *conversion) appendTail(dst, problems []byte) []byte {
 	dst = c.converter.Tail(dst)
 	if c.text.stable > 0 {

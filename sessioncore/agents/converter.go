@@ -12,7 +12,7 @@ import (
 type Format interface {
 	// IsSession reports whether a file is a session of the agent.
 	IsSession(name string) bool
-	// About returns the facts about a session outside its records, of which obj has size bytes. For
+	// About returns the facts about a session outside its records. They are size bytes in obj. For
 	// a list (listed) they have the title at both ends of obj; no other file is read completely.
 	About(name string, obj storage.Object, size int64, listed bool) (About, error)
 	// Converter returns a converter of a file's records to session lines. obj is the open file.
@@ -50,7 +50,7 @@ type FactsFormat interface {
 // is gone that called them.
 type Orphans interface {
 	storage.Files
-	// Orphan returns the name under which a subagent of such a session is shown. name is that of its
+	// Orphan returns the shown name of a subagent of such a session. name is the name of its
 	// file (Agent.NameOf).
 	Orphan(name string) (shown string, ok bool)
 }
@@ -80,13 +80,13 @@ type Billed interface {
 	Bill() storage.Files
 }
 
-// titleKeeper is a Format that knows titles which no record has; Beside returns that of a session, or "".
+// titleKeeper is a Format that knows titles that no record has; Beside returns a session's, or "".
 type titleKeeper interface{ Beside(name string) string }
 
 // cwdKeeper is titleKeeper for working directories.
 type cwdKeeper interface{ CwdBeside(name string) string }
 
-// Starter is a Format of which the first record of a session has the facts of its header, but for the
+// Starter is a Format of sessions with the facts of the header in the first record, but for the
 // title and the parent, unless the session moved.
 type Starter interface {
 	FactsFormat

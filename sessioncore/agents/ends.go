@@ -17,7 +17,7 @@ const (
 	HeadSize, tailSize = 28 << 10, 32 << 10
 	// ShortSize is the size of the largest file that a list reads completely.
 	ShortSize = HeadSize + tailSize
-	// packedSize bounds the read of a compressed file, whose end requires unpacking all of it.
+	// packedSize bounds the read of a compressed file. Reading its end requires unpacking all of it.
 	packedSize = 64 << 10
 	// maxHead bounds the search for a first prompt beyond the beginning.
 	maxHead = 4 << 20
@@ -175,7 +175,7 @@ func headOf(obj storage.Object, size int64) (*head, error) {
 	return newHead(obj, size)
 }
 
-// Beyond calls f for the objects in the lines after those of Head, up to 4 MiB, until f returns
+// Beyond calls f for the objects in the lines after the lines of Head, up to 4 MiB, until f returns
 // false. It skips lines that want refuses, and compressed files.
 func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value) (more bool)) error {
 	h, err := headOf(obj, size)

@@ -21,7 +21,7 @@ const (
 	// longMemory is the memory for each concurrent long conversion, which takes several times the
 	// longest answer for a moment.
 	longMemory = 128 << 20
-	// longSize is the size from which on a conversion is long, so that a Stat does not wait for it.
+	// longSize is the least size of a long conversion, so that a Stat does not wait for it.
 	longSize = 4 << 20
 )
 
@@ -38,7 +38,7 @@ type Files struct {
 	mu     sync.Mutex // guards the fields below
 	slots  map[string]*slot
 	last   map[string]reported // the last reports of sessions, also of evicted ones
-	billed map[string]bool     // long sessions of which the charges were read
+	billed map[string]bool     // long sessions with charges that were read
 	clock  int64
 	states budget.Hold // of converters
 }
@@ -213,8 +213,8 @@ func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storag
 	return st, f.convert(ctx, s, about, converter, obj, st.Token)
 }
 
-// start returns the facts about a session outside its records, and a converter for its file. words are
-// those of About.
+// start returns the facts about a session outside its records, and a converter for its file. words becomes
+// About.Words.
 func (f *Files) start(name string, obj storage.Object, size int64, words bool) (about About, first *Builder, err error) {
 	ofEnds := obj
 	if f.facts == nil {

@@ -17,7 +17,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Forker is a Format whose agent goes on from a new file with the beginning of a session
+// Forker is a Format of an agent that goes on from a new file with the beginning of a session
 // (docs/format.md, Forks of other agents).
 type Forker interface {
 	Format
@@ -38,7 +38,7 @@ type ForkRequest struct {
 	Title string
 	// Time is the time of the fork.
 	Time time.Time
-	// RawControls and InnerKey are those of the Builder of the session. The fork has the characters escaped.
+	// RawControls and InnerKey are as in the Builder of the session. The fork has the characters escaped.
 	RawControls bool
 	InnerKey    string
 }

@@ -11,7 +11,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// RecordTree is the index of a file whose records hang on each other by uuid and parentUuid. A fork is
+// RecordTree is the index of a file with records that hang on each other by uuid and parentUuid. A fork is
 // made from it.
 type RecordTree struct {
 	// Records are those with a uuid, in the order of the file.

@@ -8,7 +8,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Receiver is a Format whose agent goes on from a new file with a conversation that another agent had
+// Receiver is a Format of an agent that goes on from a new file with a conversation that another agent had
 // (docs/format.md, Handovers to another agent).
 type Receiver interface {
 	Format
@@ -17,7 +17,7 @@ type Receiver interface {
 	Receive(h *Handover, out io.Writer) (ForkPlace, error)
 }
 
-// OwnIDs is a Receiver whose agent takes ids in a form of its own alone.
+// OwnIDs is a Receiver for an agent that takes ids in a form of its own alone.
 type OwnIDs interface {
 	Receiver
 	// SessionID returns the id of a new session: always the same for a UUID and a time.
@@ -60,7 +60,7 @@ type HandoverOrigin struct {
 // OriginKey is the member of a record that has the origin of a handover.
 const OriginKey = "handedOverFrom"
 
-// OriginIn returns the id of the session from which the session of an id was handed over, by the record
+// OriginIn returns the id of the session that the session of an id was handed over from, by the record
 // or payload that has the origin, or "". A fork of that session has a copy of the record.
 func OriginIn(record Object, session string) string {
 	origin := record.Member(OriginKey)
@@ -71,8 +71,8 @@ func OriginIn(record Object, session string) string {
 	return id
 }
 
-// HandedEntry is the entry that a turn was in the session that it comes from. Its id and time are those of
-// the entry in the new session, so that it counts once.
+// HandedEntry is the entry that a turn was in the session that it comes from. The entry in the new session has its
+// id and time, so that it counts once.
 type HandedEntry struct {
 	ID   string `json:"id"`
 	Time string `json:"timestamp"`
@@ -125,7 +125,7 @@ type Turn struct {
 	IsError bool
 }
 
-// TurnBlock is a text, an image or a call: the one whose member is set. Only an answer has calls, and no
+// TurnBlock is a text, an image or a call: the one with its member set. Only an answer has calls, and no
 // answer has images.
 type TurnBlock struct {
 	// Text is valid UTF-8 with more than white space.

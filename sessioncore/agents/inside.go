@@ -19,7 +19,7 @@ type Inside struct {
 	May func(lines []byte) bool
 	// InnerKey is the key of the member for Record.Inner.
 	InnerKey string
-	// RawControls is that of the Builder of the sessions.
+	// RawControls is as in the Builder of the sessions.
 	RawControls bool
 	// Share returns a function for the records of one file, in their order, that gives each one to
 	// the subagents that need it. The record is valid until it returns.

@@ -8,14 +8,14 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// Inner gives a directory a state that changes with those directories below it that it shows files
-// of.
+// Inner gives a shown directory a state that changes with other directories of the client, as files in them are
+// shown there.
 type Inner struct {
-	mu   sync.Mutex // guards dirs
-	dirs map[string][]string
+	mu   sync.Mutex          // guards dirs
+	dirs map[string][]string // the other directories, by the name of the shown one
 }
 
-// Set sets the directories of a directory.
+// Set sets the directories that the state of a shown directory changes with.
 func (i *Inner) Set(name string, dirs []string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -25,7 +25,7 @@ func (i *Inner) Set(name string, dirs []string) {
 	i.dirs[name] = dirs
 }
 
-// With adds the states of the directories that were set to the state of their directory.
+// With adds the states of the directories that were set to the state of the shown one.
 func (i *Inner) With(files storage.Files, name string, st storage.Stat) storage.Stat {
 	i.mu.Lock()
 	dirs := i.dirs[name]

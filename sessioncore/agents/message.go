@@ -91,8 +91,8 @@ func (b *Builder) User(content Blocks) {
 // maxEarly bounds the entries that wait for the header, in bytes.
 const maxEarly = 256 << 10
 
-// Context adds a message of the program in the person's name. It may wait for a header, whose
-// directory it may say.
+// Context adds a message of the program in the person's name. It may wait for a header, as
+// it may say the header's directory.
 func (b *Builder) Context(content Blocks) {
 	body := append(b.start(), `"message":{"role":"user","content":`...)
 	body = b.appendContent(body, content)
@@ -200,8 +200,8 @@ func (b *Builder) Bash(command, output string, exit rawjson.Value) {
 	b.put("message", append(appendMillis(body, b.from.time), '}'))
 }
 
-// Compaction adds a compaction. firstKept is the first entry whose message is kept, or ""; tokens
-// are those before the compaction, or 0.
+// Compaction adds a compaction. firstKept is the first entry with a message that is kept, or ""; tokens
+// are the tokens before the compaction, or 0.
 func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int64) {
 	if !summary.IsString() || b.Facts {
 		summary = rawjson.Value(`""`)
@@ -219,7 +219,7 @@ func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int
 	b.put("compaction", body)
 }
 
-// BilledTool is the tool whose results may have a usage in their details.
+// BilledTool is the tool with results that may have a usage in their details.
 const BilledTool = "task"
 
 // ToolResult is the result of a tool's call.

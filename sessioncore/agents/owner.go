@@ -120,7 +120,7 @@ func evidenceOf(text []byte, whole bool, wrote func(rawjson.Value) bool) evidenc
 		}
 		switch {
 		case bytes.IndexByte(v, '"') < 0: // no members
-		case isCut && isOfAnother: // what tells them apart may be missing
+		case isCut && isOfAnother: // the difference may be in the missing part
 		case wrote(v):
 			return ownRecords
 		case v.Member("type").IsString() || ObjectIn(line) != nil: // else it may follow

@@ -81,24 +81,25 @@ func (f *Files) keep(s *slot) {
 	}
 }
 
-// trim evicts beyond the limits: closed sessions, the one used least recently first, then the
-// converters of others. It keeps that of the slot but, so that a growing session does not restart
+// trim evicts slots beyond the limits: closed sessions, the one used least recently first, then the
+// converters of others. It does not evict the slot kept, so that a growing session does not restart
 // each time. Callers must hold f.mu.
-func (f *Files) trim(but *slot) {
+func (f *Files) trim(kept *slot) {
 	if f.fits() {
 		return
 	}
 	names := slices.SortedFunc(maps.Keys(f.slots), func(a, b string) int {
 		s := f.slots[a]
 		t := f.slots[b]
-		byUse := cmp.Compare(min(s.open.Load(), 1), min(t.open.Load(), 1)) // the idle ones first
-		if byUse != 0 {
-			return byUse
+		idleFirst := cmp.Compare(min(s.open.Load(), 1), min(t.open.Load(), 1))
+		if idleFirst != 0 {
+			return idleFirst
 		}
 		return cmp.Compare(s.used, t.used)
 	})
 	for _, name := range names {
-		if s := f.slots[name]; s != but {
+		s := f.slots[name]
+		if s != kept {
 			f.evictSlot(s)
 		}
 		if f.fits() {

@@ -10,7 +10,7 @@ import (
 const (
 	// inMemory bounds a session's text in memory. Longer ones go to a nameless file.
 	inMemory = 1 << 20
-	// small is the size up to which a text is not counted, and not worth a file.
+	// small is the largest size of a text that is not counted, and not worth a file.
 	small = 16 << 10
 )
 

@@ -31,6 +31,37 @@ type call struct {
 	byProvider bool
 }
 
+// madeCall is a call, and the entry of the answer that made it.
+type madeCall struct {
+	call
+	entry sessioncore.Entry
+}
+
+// openCalls has the calls of messages that wait for their results.
+type openCalls struct {
+	open  map[string][]madeCall // by their ids, which some providers use again
+	known map[string]bool       // the ids of all calls
+}
+
+// add adds the calls of an answer. Without needsResults none of them waits.
+func (o *openCalls) add(m *messageCalls, needsResults bool) {
+	for _, c := range m.calls {
+		o.known[c.id] = true
+		if needsResults && !c.byProvider {
+			o.open[c.id] = append(o.open[c.id], madeCall{call: c, entry: m.entry})
+		}
+	}
+}
+
+// settle takes the last open call of an id for a result. It returns false if there was never such a call.
+func (o *openCalls) settle(id string) bool {
+	last := len(o.open[id]) - 1
+	if last >= 0 {
+		o.open[id] = o.open[id][:last]
+	}
+	return o.known[id]
+}
+
 // orphans returns the tool calls without a result, and the results without a call, in the part of
 // the current branch that a model is sent: many providers refuse to go on with one. Calls of the
 // last answer may still run, until somebody says something after it.
@@ -40,39 +71,25 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 		return nil, err
 	}
 	settled := settledUntil(messages)
-	problem := func(m *messageCalls, kind sessioncore.ProblemKind, c call, lack string) {
+	problem := func(entry sessioncore.Entry, kind sessioncore.ProblemKind, c call, lack string) {
 		why := "the " + c.tool + " " + c.id + " has no " + lack + " on the current branch"
-		list = append(list, s.ProblemOf(m.entry, kind, why))
+		list = append(list, s.ProblemOf(entry, kind, why))
 	}
-	type made struct {
-		call
-		by *messageCalls
-	}
-	open := map[string][]made{}
-	known := map[string]bool{} // calls by their id, which some providers use again
+	calls := openCalls{open: map[string][]madeCall{}, known: map[string]bool{}}
 	for i := range messages {
 		m := &messages[i]
 		goesOnElsewhere := m.borrowed && i+1 < len(messages) && !messages[i+1].borrowed
 		needsResults := i < settled && !m.failed && !goesOnElsewhere
-		for _, c := range m.calls {
-			known[c.id] = true
-			if needsResults && !c.byProvider {
-				open[c.id] = append(open[c.id], made{c, m})
-			}
-		}
-		for _, c := range m.results {
-			last := len(open[c.id]) - 1
-			switch {
-			case last >= 0:
-				open[c.id] = open[c.id][:last]
-			case !known[c.id]:
-				problem(m, sessioncore.ProblemOrphanResult, c, "call")
+		calls.add(m, needsResults)
+		for _, result := range m.results {
+			if !calls.settle(result.id) {
+				problem(m.entry, sessioncore.ProblemOrphanResult, result, "call")
 			}
 		}
 	}
-	for _, calls := range open {
-		for _, c := range calls {
-			problem(c.by, sessioncore.ProblemOrphanCall, c.call, "result")
+	for _, made := range calls.open {
+		for _, c := range made {
+			problem(c.entry, sessioncore.ProblemOrphanCall, c.call, "result")
 		}
 	}
 	slices.SortFunc(list, func(a, b sessioncore.Problem) int {

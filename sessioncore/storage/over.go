@@ -51,20 +51,21 @@ func (s *over) List(dir string, only []string, f func(Item) bool) error {
 // last.
 func (s *over) Stat(name string) (Stat, error) {
 	st, err := s.front.Stat(name)
-	switch {
-	case err == nil && st.Kind == KindDir:
-		other, err := s.back.Stat(name)
-		if err == nil {
-			st.Modified = max(st.Modified, other.Modified)
-			st.Changed = max(st.Changed, other.Changed)
-		}
-	case IsMissing(err):
+	if IsMissing(err) {
 		_, other, backErr := s.last(name)
 		if backErr == nil {
 			return other, nil
 		}
 	}
-	return st, err
+	if err != nil || st.Kind != KindDir {
+		return st, err
+	}
+	other, err := s.back.Stat(name)
+	if err == nil {
+		st.Modified = max(st.Modified, other.Modified)
+		st.Changed = max(st.Changed, other.Changed)
+	}
+	return st, nil
 }
 
 // last returns the version of a name in back that was modified last: X.jsonl, X.1.jsonl, X.2.jsonl and so on up to

@@ -48,7 +48,7 @@ func (c *converter) isMark(r *agents.Record) bool {
 	if string(r.Value) != mark {
 		return false
 	}
-	line := r.Line + 1 - markLines*int64(c.part+1)
+	line := r.Line + 1 - markLines*int64(c.part+1) // of the next record, without marks
 	c.part++
 	c.mark = r.Line
 	if c.numberOf(line) == c.number { // the last record has no line break
@@ -60,7 +60,7 @@ func (c *converter) isMark(r *agents.Record) bool {
 	return true
 }
 
-// numberOf returns the number of the record of a line, without marks: that in the original.
+// numberOf returns the number of the record of a line, without marks: its number in the original.
 func (c *copies) numberOf(line int64) int64 { return line + c.omitted - max(0, c.metas-1) }
 
 // place sets the origin of a record.
@@ -68,11 +68,14 @@ func (c *converter) place(r *agents.Record) {
 	line := r.Line - markLines*int64(c.part)
 	time := r.Member("timestamp")
 	wasCopied := c.copied
-	c.copied = c.copied && c.part < 2
 	if c.part < 2 {
 		time = c.timeOf(r.Object, line)
+	} else {
+		c.copied = false // only the first part of the chain begins with copies
 	}
-	c.ended = c.ended || wasCopied && !c.copied
+	if wasCopied && !c.copied {
+		c.ended = true
+	}
 	if time.Missing() {
 		time = c.began
 	}
@@ -94,20 +97,29 @@ func (c *converter) place(r *agents.Record) {
 	c.From(c.id, time, c.line)
 }
 
-// timeOf returns the time of the record in a line: the original's time, if it is a copy.
+// timeOf returns the time of the record in a line: the original's time, if it is a copy. A rollout with copies is:
+//
+//	1  session_meta, its own
+//	2  session_meta of the original
+//	3  copies of the original's next records, written at once, and so on
+//	n  its own records
 func (c *copies) timeOf(record agents.Object, line int64) rawjson.Value {
 	time := record.Member("timestamp")
-	if record.Member("type").Is("session_meta") && line == c.metas+1 {
+	isMeta := record.Member("type").Is("session_meta")
+	if isMeta && line == c.metas+1 {
 		c.metas++
 	}
-	if line == 1 || line == 2 && c.metas == 2 || c.copied {
-		ms, _, timed := rawjson.ReadTimestamp(time)
-		if line > 1 {
-			time, c.copied = c.copyOf(record, time, line, timed && ms-c.ms < batchGap)
-		}
-		if timed {
-			c.ms = ms
-		}
+	isSecondMeta := line == 2 && c.metas == 2
+	if line != 1 && !isSecondMeta && !c.copied {
+		return time
+	}
+	ms, _, isTimed := rawjson.ReadTimestamp(time)
+	if line > 1 {
+		isSoon := isTimed && ms-c.ms < batchGap
+		time, c.copied = c.copyOf(record, time, line, isSoon)
+	}
+	if isTimed {
+		c.ms = ms
 	}
 	return time
 }
@@ -121,8 +133,8 @@ func (c *copies) copyOf(record agents.Object, time rawjson.Value, line int64, so
 	}
 	for c.original != nil {
 		theirs, ok := c.original.next()
-		if bytes.Equal(theirs.Member("type"), record.Member("type")) &&
-			bytes.Equal(theirs.Member("payload"), record.Member("payload")) {
+		hasType := bytes.Equal(theirs.Member("type"), record.Member("type"))
+		if hasType && bytes.Equal(theirs.Member("payload"), record.Member("payload")) {
 			c.matches++
 			c.omitted += c.original.numberOf(c.original.read) - c.numberOf(line)
 			return c.original.time, true
@@ -140,7 +152,9 @@ func (c *copies) copyOf(record agents.Object, time rawjson.Value, line int64, so
 // isCounted reports whether another session has the tokens of a record: of a rollout that was not
 // found, or in a circle.
 func (l *lineage) isCounted() bool {
-	return l.copied && l.original == nil || l.isCircle && l.part > 0 && l.part < len(l.parts)
+	isOfMissing := l.copied && l.original == nil
+	isInCircle := l.isCircle && l.part > 0 && l.part < len(l.parts)
+	return isOfMissing || isInCircle
 }
 
 // lineReader reads the lines of a file in order.

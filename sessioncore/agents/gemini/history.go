@@ -106,18 +106,25 @@ func (c *converter) replace(list rawjson.Value) {
 	c.follow(last)
 }
 
-// compress makes the entry of a compression behind a message. Of the copies behind the summary and
-// the answer to it, the first one tells which message is still sent. Later ones may copy copies.
+// compress makes the entry of a compression behind a message. The new history is the summary, the answer to it, and
+// copies of the last messages:
+//
+//	before  a b c d
+//	after   summary answer c' d'    keeps c
+//
+// A later compression may copy copies.
 func (c *converter) compress(summary agents.Object, old *messagePlace, copies []*messagePlace) {
 	kept := ""
 	originals := newOriginals(old, len(copies))
-	for i := len(copies) - 1; i > 1; i-- {
-		original := originals.last(copies[i].said)
+	const first = 2 // after the summary and the answer
+	for i := len(copies) - 1; i >= first; i-- {
+		copied := copies[i]
+		original := originals.last(copied.said)
 		if original == nil {
 			continue
 		}
 		kept = original.id
-		copies[i].id = original.id
+		copied.id = original.id
 	}
 	c.follow(old)
 	id, _ := summary.Member("id").Text()

@@ -17,11 +17,11 @@ type converter struct {
 	uncount agents.Usage      // tokens counted before the first answer
 	sides   map[string]string // the sessions of subagents, by the calls that started them
 	undone  int64             // the line of an undo that a switch of agents has made already
-	prompts []lineEnd         // the prompts of this branch, each with the entry on which it hangs
-	ends    []lineEnd         // after a line: the entry on which the next one hangs, where it changed
+	prompts []lineEnd         // the prompts of this branch, each with its parent
+	ends    []lineEnd         // the parents of the entries after lines, where they change
 }
 
-// lineEnd is an entry, and the line to which it belongs.
+// lineEnd is an entry, and the line that it belongs to.
 type lineEnd struct {
 	line  int64
 	entry string
@@ -110,7 +110,7 @@ func (c *converter) begin(at int64) {
 	c.Begin(h)
 }
 
-// note notes the entry on which the next one hangs after the record's line, where it changed.
+// note notes the parent of the next entry after the record's line, where it changed.
 func (c *converter) note() {
 	entry := c.At()
 	last := len(c.ends) - 1

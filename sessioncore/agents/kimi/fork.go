@@ -13,7 +13,7 @@ import (
 )
 
 // This file makes a fork: a directory with the log of a session up to an entry, and the note that the
-// client's own fork writes behind it. A log tells what was undone and compacted by the numbers of its
+// client's own fork writes behind it. A log tells undone prompts and compactions by the numbers of its
 // lines, which are the same in the fork (docs/format.md, Forks of other agents). Kimi Code 2.1.0 was driven.
 
 var _ agents.Forker = (*home)(nil)
@@ -91,7 +91,7 @@ const blobURL = "blobref:"
 
 var blobRef = regexp.MustCompile(`"` + blobURL + `[^";\\]*;([0-9a-f]{64})"`)
 
-// rights are the types of records by which the person gave rights to the original. A fork begins with those of
+// rights are the types of records of a person giving rights to the original. A fork begins with the rights of
 // a new session, as the client's settings are.
 var rights = []string{"permission.set_mode", "permission.rules.add", "permission.record_approval_result"}
 
@@ -135,7 +135,7 @@ type forkAgent struct {
 	Parent string `json:"parentAgentId,omitempty"`
 }
 
-// state returns the state.json of a fork, by that of the original. The subagents stay with the original. They
+// state returns the state.json of a fork, by the original's. The subagents stay with the original. They
 // are named, so that the client gives their ids to no others.
 func (f *logFork) state(original agents.Object, id string, request *agents.ForkRequest) agents.Content {
 	now := request.Time.UnixMilli()

@@ -137,7 +137,7 @@ func (h *home) hasLog(dir, name string) bool {
 	return err == nil && st.Kind == storage.KindFile
 }
 
-// above returns the directories whose change may give a session its log.
+// above returns the directories that change when a session gets its log.
 func (h *home) above(session string) []string {
 	dir := path.Join(sessionsDir, session)
 	return []string{dir, path.Join(dir, agentsDir), path.Join(dir, agentsDir, mainAgent)}

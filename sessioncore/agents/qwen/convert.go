@@ -13,7 +13,7 @@ const agentPrefix = "agent-"
 // converter makes the entries of the records of one file, a log of records in a tree (docs/format-qwen.md).
 type converter struct {
 	*agents.Builder
-	ends  map[string]string // the entry on which the children of a record hang, by the record's id
+	ends  map[string]string // the parent of the entries of a record's children, by the record's id
 	typed map[string]string // the words of a prompt as they were typed, by the record's id
 }
 
@@ -89,7 +89,7 @@ func (c *converter) fork(session rawjson.Value) {
 	}
 }
 
-// system makes the entries of a record of the program, and returns the entry on which its children hang.
+// system makes the entries of a record of the program, and returns the parent of its children's entries.
 func (c *converter) system(r *agents.Record, id, end string) string {
 	payload := agents.Read(r.Member("systemPayload"))
 	kind, _ := r.Member("subtype").Text()

@@ -11,7 +11,7 @@ const (
 	projectsDir, chatsDir, archiveDir = "projects", "chats", "archive"
 
 	ending = ".jsonl"
-	// factsEnding is that of the file with facts of a subagent, beside its records.
+	// factsEnding ends the name of the file with facts of a subagent, beside its records.
 	factsEnding = ".meta.json"
 )
 

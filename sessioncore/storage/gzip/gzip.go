@@ -238,9 +238,13 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 		return err
 	}
 	return s.files.List(dir, nil, func(item storage.Item) bool {
-		name, packed := strings.CutSuffix(item.Name, s.format.ending)
-		if !packed || item.Kind != storage.KindFile || !strings.HasSuffix(name, sessionEnding) {
+		name, isPacked := strings.CutSuffix(item.Name, s.format.ending)
+		isSession := isPacked && strings.HasSuffix(name, sessionEnding)
+		if !isSession || item.Kind != storage.KindFile {
 			return f(item)
+		}
+		if plain[name] {
+			return true // it is listed uncompressed
 		}
 		shown := storage.Item{
 			Name: name,
@@ -253,7 +257,7 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 				return st, err
 			},
 		}
-		return plain[name] || f(shown)
+		return f(shown)
 	})
 }
 
