@@ -62,12 +62,12 @@ type listed struct {
 }
 
 // runLs lists files first, then each directory, with its name if there are several. A link to a
-// directory counts as the directory.
+// directory counts as the directory. An error of a path ends the command after the other paths.
 func runLs(ctx context.Context, o lsOptions, src *sourceTree, c *console) error {
 	defer src.sayLeftOut(c)
 	l := &lister{lsOptions: o, src: src, console: c}
-	var single, dirs []listed
-	err := src.eachPath(ctx, c, o.paths, func(name string) error {
+	var files, dirs []listed
+	pathErr := src.eachPath(ctx, c, o.paths, func(name string) error {
 		l.named++
 		it, isDir, err := l.lookUp(name)
 		switch {
@@ -76,20 +76,20 @@ func runLs(ctx context.Context, o lsOptions, src *sourceTree, c *console) error 
 		case isDir:
 			dirs = append(dirs, it)
 		default:
-			single = append(single, it)
+			files = append(files, it)
 		}
 		return nil
 	})
-	failed := l.print(single)
-	if failed != nil {
-		return failed
+	err := l.print(files)
+	if err != nil {
+		return err
 	}
-	l.shown = len(single)
-	failed = l.printDirs(ctx, dirs)
-	if failed != nil {
-		return failed
+	l.shown = len(files)
+	err = l.printDirs(ctx, dirs)
+	if err != nil {
+		return err
 	}
-	return err
+	return pathErr
 }
 
 // lister prints names and directories as ls does.

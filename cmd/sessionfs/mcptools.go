@@ -353,20 +353,11 @@ func (c *agentCall) session(key string) (found namedSession, err error) {
 		if err != nil {
 			return found, err
 		}
-		isOther := func(s namedSession) bool {
-			return !strings.EqualFold(s.id, key)
-		}
-		whole := slices.DeleteFunc(slices.Clone(all), isOther)
-		if len(whole) > 0 {
-			all = whole
-		}
-		var lines []string
-		for _, s := range all {
-			lines = append(lines, "  "+names.Visible(s.id))
-		}
-		lines = slices.Compact(slices.Sorted(slices.Values(lines)))
-		if len(lines) > 1 {
-			return found, source.Ambiguous(names.Visible(key)+" begins the id of more than one session; give more of it", lines)
+		all = preferWhole(all, key)
+		ids := idsOf(all)
+		if len(ids) > 1 {
+			why := names.Visible(key) + " begins the id of more than one session; give more of it"
+			return found, source.Ambiguous(why, ids)
 		}
 		if len(all) > 0 {
 			return all[0], nil
@@ -375,15 +366,40 @@ func (c *agentCall) session(key string) (found namedSession, err error) {
 	return found, fmt.Errorf("no session here has the id %s; search finds ids by words that were said", names.Visible(key))
 }
 
-// listed returns the sessions in lists, by the names of their files where these tell.
+// preferWhole returns the sessions that have key as their whole id, or all if none has.
+func preferWhole(all []namedSession, key string) []namedSession {
+	var whole []namedSession
+	for _, s := range all {
+		if strings.EqualFold(s.id, key) {
+			whole = append(whole, s)
+		}
+	}
+	if len(whole) == 0 {
+		return all
+	}
+	return whole
+}
+
+// idsOf returns the ids of sessions as lines of an error, each once.
+func idsOf(all []namedSession) []string {
+	var lines []string
+	for _, s := range all {
+		lines = append(lines, "  "+names.Visible(s.id))
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
+
+// listed returns the sessions in lists with an id that begins with key. It opens no file with an id in its name.
 func (c *agentCall) listed(key string) (found []namedSession, err error) {
 	all, err := c.src.Resuming(c.ctx, key)
 	if errors.Is(err, sessioncore.ErrNotFound) {
 		return nil, nil
 	}
-	for _, i := range all {
-		if len(c.door.within) == 0 || search.IsWithin(i.CWD, c.door.within) {
-			found = append(found, namedSession{i.ID, i.Path()})
+	for _, info := range all {
+		isShown := len(c.door.within) == 0 || search.IsWithin(info.CWD, c.door.within)
+		if isShown {
+			found = append(found, namedSession{id: info.ID, dir: info.Path()})
 		}
 	}
 	return found, err

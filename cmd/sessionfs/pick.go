@@ -192,16 +192,24 @@ func (p *picker) lastHere(ctx context.Context) (string, error) {
 	}
 	resolved, _ := filepath.EvalSymlinks(here)
 	for _, dir := range []string{here, cmp.Or(resolved, here)} { // an agent has either as its working directory
-		for ; ; dir = filepath.Dir(dir) {
-			if session := last[dir]; session != "" {
-				return session, nil
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
+		session := nearestAbove(last, dir)
+		if session != "" {
+			return session, nil
 		}
 	}
 	return "", refuse(exitFailure, "no session was started in %s or above it", here)
+}
+
+// nearestAbove returns the session of a directory, or of the nearest one above it that has some, or "".
+func nearestAbove(sessions map[string]string, dir string) string {
+	for {
+		above := filepath.Dir(dir)
+		isRoot := above == dir
+		if sessions[dir] != "" || isRoot {
+			return sessions[dir]
+		}
+		dir = above
+	}
 }
 
 // list sends the lines of all sessions.

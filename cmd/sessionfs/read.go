@@ -229,7 +229,7 @@ func (c *console) paged(write func(out *view.Screen) error) error {
 	return c.pagedAt(0, write)
 }
 
-// pagedAt is paged with a pager that begins behind so many lines, where it is less.
+// pagedAt is paged with the first lines above the screen. Only less begins there, other pagers at the top.
 func (c *console) pagedAt(lines int, write func(out *view.Screen) error) error {
 	people := isTerminal(c.out)
 	p := &pager{out: c.out, console: c, stderr: c.err}
@@ -250,14 +250,16 @@ func (c *console) pagedAt(lines int, write func(out *view.Screen) error) error {
 	if err == nil {
 		err = flushed
 	}
-	if p.in == nil {
+	hasStarted := p.in != nil
+	if !hasStarted {
 		return err
 	}
 	closed := p.end()
 	if closed != nil {
 		return closed
 	}
-	if errors.Is(err, syscall.EPIPE) {
+	hasLeft := errors.Is(err, syscall.EPIPE) // the reader has seen enough
+	if hasLeft {
 		return nil
 	}
 	return err
@@ -284,8 +286,8 @@ func pagerWords(lookup func(string) (string, bool), lookPath func(string) (strin
 	return nil
 }
 
-// atLine adds to the command line of a pager that it begins behind so many lines. Of a pager of the
-// user only less is known to take that.
+// atLine adds an option to the command line of a pager that makes it begin behind so many lines. A pager of the
+// user gets it only if it is less.
 func atLine(words []string, lines int) []string {
 	if len(words) == 0 || lines == 0 {
 		return words

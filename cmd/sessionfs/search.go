@@ -90,13 +90,18 @@ func searchCommand() *cobra.Command {
 	return cmd
 }
 
+// parse returns the query of the options, with their regular expression if they have one.
+func (o *searchOptions) parse() (*search.Query, error) {
+	parser := queryParser()
+	if o.hasPattern {
+		return parser.Regexp(o.pattern, o.query)
+	}
+	return parser.Query(o.query)
+}
+
 // runSearch prints the entries that a query finds.
 func runSearch(ctx context.Context, o searchOptions, src *sourceTree, c *console) error {
-	parser := queryParser()
-	query, err := parser.Query(o.query)
-	if o.hasPattern {
-		query, err = parser.Regexp(o.pattern, o.query)
-	}
+	query, err := o.parse()
 	if err != nil {
 		return err
 	}

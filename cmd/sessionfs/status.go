@@ -57,17 +57,27 @@ func runStatus(o statusOptions, out io.Writer) error {
 	if o.asJSON {
 		err = names.WriteJSON(out, all)
 	} else {
-		err = printStatus(out, all, time.Now(), max(0, terminalWidth(out)))
+		err = o.print(out, all)
 	}
-	if err == nil && !o.asJSON && len(o.mountpoints) == 0 {
-		err = writeAgents(out)
+	if err != nil {
+		return err
 	}
 	for _, s := range all {
-		if s.State != fs.StateOK && err == nil {
+		if s.State != fs.StateOK {
 			return ended(exitFailure)
 		}
 	}
-	return err
+	return nil
+}
+
+// print prints the states of mounts for people, and the agents of this user where no mount is named.
+func (o statusOptions) print(out io.Writer, all []fs.Status) error {
+	width := max(0, terminalWidth(out))
+	err := printStatus(out, all, time.Now(), width)
+	if err != nil || len(o.mountpoints) > 0 {
+		return err
+	}
+	return writeAgents(out)
 }
 
 // ourMounts returns the mounts of this user, for root the mounts of all users.
