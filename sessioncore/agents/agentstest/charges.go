@@ -23,7 +23,8 @@ func (b *bill) Charge(of *agents.Charge) {
 	if of.Usage == (agents.Usage{}) {
 		usage = nil
 	}
-	*b = append(*b, fmt.Sprintf("%s %d %s/%s {%s} [%s] {%s}", of.ID, of.At, of.Provider, model, usage, of.Calls, of.Cost))
+	entry := fmt.Sprintf("%s %d %s/%s", of.ID, of.At, of.Provider, model)
+	*b = append(*b, fmt.Sprintf("%s {%s} [%s] {%s}", entry, usage, of.Calls, of.Cost))
 }
 
 // checkCharges checks that the charges of a session are the charges of the answers in its text.

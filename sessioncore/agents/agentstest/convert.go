@@ -28,24 +28,27 @@ func Convert(t testing.TB, c *agents.Builder, file string) (whole string, states
 
 func convert(t testing.TB, c *agents.Builder, file string) (whole string, states []string) {
 	var out []byte
-	records := jsonl.Records{Inner: c.InnerKey, RawControls: c.RawControls}
-	_, err := records.Load(context.Background(), strings.NewReader(file), jsonl.Position{}, int64(len(file)),
-		func(u *jsonl.Unit) error {
-			if u.Kind == jsonl.ObjectUnit {
-				text := u.Text
-				before := len(out)
-				if len(u.Members) > 0 {
-					out = c.AddUnit(out, u)
-				} else {
-					text = bytes.Clone(agents.OneLine(u))
-					out = c.Add(out, text, u.Line)
-				}
-				clear(text) // a converter keeps no part of a value
-				require.GreaterOrEqual(t, len(out), before)
-				states = append(states, string(c.Tail(bytes.Clone(out))))
-			}
+	add := func(u *jsonl.Unit) error {
+		if u.Kind != jsonl.ObjectUnit {
 			return nil
-		})
+		}
+		text := u.Text
+		before := len(out)
+		if len(u.Members) > 0 {
+			out = c.AddUnit(out, u)
+		} else {
+			text = bytes.Clone(agents.OneLine(u))
+			out = c.Add(out, text, u.Line)
+		}
+		clear(text) // a converter keeps no part of a value
+		require.GreaterOrEqual(t, len(out), before)
+		state := c.Tail(bytes.Clone(out))
+		states = append(states, string(state))
+		return nil
+	}
+	records := jsonl.Records{Inner: c.InnerKey, RawControls: c.RawControls}
+	size := int64(len(file))
+	_, err := records.Load(context.Background(), strings.NewReader(file), jsonl.Position{}, size, add)
 	require.NoError(t, err)
 	return string(c.Tail(out)), states
 }

@@ -68,7 +68,7 @@ func (h *Home) Read(name string) string {
 }
 
 // ReadOnce returns the text of a session that is read without being kept, and its state. With words it may
-// lack what no search looks at.
+// lack texts that no search looks at.
 func (h *Home) ReadOnce(name string, words bool) (string, storage.Stat) {
 	obj, err := h.Open(name)
 	require.NoError(h.T, err)
@@ -85,7 +85,7 @@ func (h *Home) ReadOnce(name string, words bool) (string, storage.Stat) {
 // Outline returns the outline of a session.
 func (h *Home) Outline(name string) []string { return Outline(h.T, h.Read(name)) }
 
-// Names returns the names in a directory, without those of no file.
+// Names returns the names in a directory, and checks that each has the kind that its Stat tells.
 func (h *Home) Names(dir string) (names []string) {
 	items, err := storage.ListStat(h, dir, func(storage.Item) bool {
 		return true
@@ -93,7 +93,8 @@ func (h *Home) Names(dir string) (names []string) {
 	require.NoError(h.T, err)
 	for _, item := range items {
 		names = append(names, item.Name)
-		require.Equal(h.T, item.Kind, storagetest.Stat(h.T, h, path.Join(dir, item.Name)).Kind)
+		st := storagetest.Stat(h.T, h, path.Join(dir, item.Name))
+		require.Equal(h.T, item.Kind, st.Kind)
 	}
 	slices.Sort(names)
 	return names

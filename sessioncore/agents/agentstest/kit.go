@@ -29,9 +29,10 @@ type Kit struct {
 }
 
 // Samples checks each sample NAME.jsonl or NAME.json in testdata/agents/AGENT: its sessions are the text
-// NAME.jsonl.want or NAME.json.want, and those of a .jsonl that grows are the same at every length.
+// NAME.jsonl.want or NAME.json.want, and the sessions of a .jsonl that grows are the same at every length.
 func (k Kit) Samples(t *testing.T) {
-	samples, err := filepath.Glob(filepath.Join(sessiontest.TestData(t), "agents", k.Agent, "*.json*"))
+	pattern := filepath.Join(sessiontest.TestData(t), "agents", k.Agent, "*.json*")
+	samples, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	require.NotEmpty(t, samples)
 	for _, sample := range samples {
@@ -39,19 +40,27 @@ func (k Kit) Samples(t *testing.T) {
 			continue
 		}
 		t.Run(filepath.Base(sample), func(t *testing.T) {
-			text, err := os.ReadFile(sample)
-			require.NoError(t, err)
-			got := k.Check(t, filepath.Base(sample), string(text))
-			if os.Getenv(update) != "" {
-				require.NoError(t, os.WriteFile(sample+".want", []byte(got), 0o600))
-			}
-			want, err := os.ReadFile(sample + ".want")
-			require.NoError(t, err)
-			require.Equal(t, string(want), got)
-			if strings.HasSuffix(sample, ".jsonl") {
-				k.Growth(t, filepath.Base(sample), string(text))
-			}
+			k.sample(t, sample)
 		})
+	}
+}
+
+// sample checks one sample.
+func (k Kit) sample(t *testing.T, sample string) {
+	base := filepath.Base(sample)
+	wantName := sample + ".want"
+	text, err := os.ReadFile(sample)
+	require.NoError(t, err)
+	got := k.Check(t, base, string(text))
+	if os.Getenv(update) != "" {
+		err := os.WriteFile(wantName, []byte(got), 0o600)
+		require.NoError(t, err)
+	}
+	want, err := os.ReadFile(wantName)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+	if strings.HasSuffix(sample, ".jsonl") {
+		k.Growth(t, base, string(text))
 	}
 }
 
@@ -62,7 +71,9 @@ func (k Kit) Pages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k.Growth(t, "s.jsonl", file)
 			h := k.with(t, "s.jsonl", file)
-			require.Equal(t, want, strings.Join(h.Outline(h.Sessions("")[0])[1:], "\n")+"\n")
+			session := h.Sessions("")[0]
+			entries := h.Outline(session)[1:] // without the header
+			require.Equal(t, want, strings.Join(entries, "\n")+"\n")
 		})
 	})
 }
@@ -70,49 +81,71 @@ func (k Kit) Pages(t *testing.T) {
 // Own checks the files below the directory that an environment variable names: a text is in as many entries of the sessions
 // as records have it. said returns the content of a record with words; of a repeated uuid the last record counts.
 func (k Kit) Own(t *testing.T, variable string, said func(record map[string]any) any) {
-	if os.Getenv(variable) == "" {
+	top := os.Getenv(variable)
+	if top == "" {
 		t.Skip(variable + " names no directory")
 	}
-	require.NoError(t, filepath.WalkDir(os.Getenv(variable), func(name string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(top, func(name string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".jsonl") {
 			return err
 		}
-		t.Run(filepath.Base(name), func(t *testing.T) {
+		base := filepath.Base(name)
+		t.Run(base, func(t *testing.T) {
 			file, err := os.ReadFile(name)
 			require.NoError(t, err)
-			contents := map[any]any{}
-			want := map[string]int{}
-			got := map[string]int{}
-			for line := range strings.Lines(string(file)) {
-				var r map[string]any
-				id := any(len(contents))
-				if json.Unmarshal([]byte(line), &r) == nil {
-					if uuid, _ := r["uuid"].(string); uuid != "" {
-						id = uuid
-					}
-					contents[id] = said(r)
-				}
-			}
-			for _, content := range contents {
-				eachText(content, func(text string) { want[text]++ })
-			}
-			h := k.with(t, filepath.Base(name), string(file))
-			for _, session := range h.Sessions("") {
-				for line := range strings.Lines(h.Read(session)) {
-					var e struct{ Content, Summary, Message any }
-					if line[0] == '{' && json.Unmarshal([]byte(line), &e) == nil {
-						eachText([]any{e.Content, e.Summary, e.Message}, func(text string) {
-							got[text]++
-						})
-					}
-				}
-			}
+			h := k.with(t, base, string(file))
+			want := textsOfRecords(string(file), said)
+			got := h.textsOfEntries()
 			for text, n := range want {
 				require.Equal(t, n, got[text], text)
 			}
 		})
 		return nil
-	}))
+	})
+	require.NoError(t, err)
+}
+
+// textsOfRecords counts the texts in the records of a file.
+func textsOfRecords(file string, said func(record map[string]any) any) map[string]int {
+	contents := map[any]any{} // by the uuids of records, else by numbers
+	for line := range strings.Lines(file) {
+		var record map[string]any
+		err := json.Unmarshal([]byte(line), &record)
+		if err != nil {
+			continue
+		}
+		id := any(len(contents))
+		uuid, _ := record["uuid"].(string)
+		if uuid != "" {
+			id = uuid
+		}
+		contents[id] = said(record)
+	}
+	counts := map[string]int{}
+	for _, content := range contents {
+		eachText(content, func(text string) { counts[text]++ })
+	}
+	return counts
+}
+
+// textsOfEntries counts the texts in the entries of all sessions.
+func (h *Home) textsOfEntries() map[string]int {
+	counts := map[string]int{}
+	for _, session := range h.Sessions("") {
+		for line := range strings.Lines(h.Read(session)) {
+			if line[0] != '{' {
+				continue
+			}
+			var entry struct{ Content, Summary, Message any }
+			err := json.Unmarshal([]byte(line), &entry)
+			if err != nil {
+				continue
+			}
+			contents := []any{entry.Content, entry.Summary, entry.Message}
+			eachText(contents, func(text string) { counts[text]++ })
+		}
+	}
+	return counts
 }
 
 // eachText calls f for each text in content: in strings, and in blocks and lists of them.
@@ -188,9 +221,12 @@ func (k Kit) Growth(t *testing.T, sample, text string) {
 			st, err := obj.Stat()
 			require.NoError(t, err)
 			require.Equal(t, storagetest.Stat(t, live, name), st)
-			if kept := open[name]; kept != nil {
+			kept := open[name]
+			if kept != nil {
 				was := storagetest.ReadObject(t, kept)
-				require.True(t, was == now && strings.HasPrefix(now, before[name]) || was == before[name], "%q\n%q", was, now)
+				hasGrown := was == now && strings.HasPrefix(now, before[name])
+				hasStayed := was == before[name]
+				require.True(t, hasGrown || hasStayed, "%q\n%q", was, now)
 				require.NoError(t, kept.Close())
 			}
 			open[name] = obj
@@ -215,13 +251,13 @@ func (k Kit) Growth(t *testing.T, sample, text string) {
 func Prefixes(t testing.TB, newConverter func() *agents.Builder, file string) {
 	_, states := Convert(t, newConverter(), file)
 	at := 0
-	for i := 0; i < len(states); i++ {
+	for _, state := range states {
 		at += strings.IndexByte(file[at:], '\n') + 1
 		got, _ := Convert(t, newConverter(), file[:at])
 		Entries(t, got)
 		checkTree(t, got)
 		_, entries, _ := strings.Cut(got, "\n")
-		_, grown, _ := strings.Cut(states[i], "\n") // its header has the title found later
+		_, grown, _ := strings.Cut(state, "\n") // its header has the title found later
 		require.Equal(t, entries, grown)
 	}
 }
@@ -239,8 +275,11 @@ func checkTree(t testing.TB, text string) {
 			continue
 		}
 		require.False(t, seen[e.ID], line)
-		require.True(t, e.ParentID == "" || seen[e.ParentID], line)
-		require.True(t, e.FirstKeptEntryID == "" || seen[e.FirstKeptEntryID], line)
+		for _, earlier := range []string{e.ParentID, e.FirstKeptEntryID} {
+			if earlier != "" {
+				require.True(t, seen[earlier], line)
+			}
+		}
 		seen[e.ID] = true
 	}
 }

@@ -22,8 +22,9 @@ func (k Kit) Requests(t *testing.T) {
 			k.Growth(t, "s.jsonl", file)
 			h := k.with(t, "s.jsonl", file)
 			session := h.Sessions("")[0]
-			require.Equal(t, want, requestsIn(h.Read(session)))
-			require.Equal(t, titleIn(h.Read(session)), h.listedTitle(session), "in a list")
+			text := h.Read(session)
+			require.Equal(t, want, requestsIn(text))
+			require.Equal(t, titleIn(text), h.listedTitle(session), "in a list")
 		})
 	})
 }
