@@ -106,9 +106,11 @@ func moveSession(file, from, to string) error {
 	if err != nil {
 		return err
 	}
-	was, _ := json.Marshal(from) // a string has no error
-	is, _ := json.Marshal(to)
-	text = bytes.Replace(text, append([]byte(`"cwd":`), was...), append([]byte(`"cwd":`), is...), 1)
+	oldDir, _ := json.Marshal(from) // a string has no error
+	newDir, _ := json.Marshal(to)
+	oldMember := `"cwd":` + string(oldDir)
+	newMember := `"cwd":` + string(newDir)
+	text = bytes.Replace(text, []byte(oldMember), []byte(newMember), 1)
 	err = os.WriteFile(file, text, 0o600)
 	if err != nil {
 		return err

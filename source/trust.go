@@ -141,12 +141,13 @@ func isPrivateGroup(gid uint32) bool {
 	return isAlone(self.Username, strconv.Itoa(int(gid)), string(groups), string(users))
 }
 
-// isAlone reports whether lists of groups and users, as group(5) and passwd(5) have them, name no
-// other member of a group than a user.
+// isAlone reports whether a user is the only member of a group, by the texts of group(5), lines of
+// name:password:gid:member,member, and of passwd(5), lines of name:password:uid:gid and more.
 func isAlone(name, gid, groups, users string) bool {
 	for line := range strings.Lines(groups) {
 		fields := strings.Split(strings.TrimSpace(line), ":")
-		if len(fields) < 4 || fields[2] != gid {
+		isGroup := len(fields) > 3 && fields[2] == gid
+		if !isGroup {
 			continue
 		}
 		for member := range strings.SplitSeq(fields[3], ",") {
@@ -157,7 +158,8 @@ func isAlone(name, gid, groups, users string) bool {
 	}
 	for line := range strings.Lines(users) {
 		fields := strings.Split(line, ":")
-		if len(fields) > 3 && fields[3] == gid && fields[0] != name {
+		isMember := len(fields) > 3 && fields[3] == gid
+		if isMember && fields[0] != name {
 			return false
 		}
 	}

@@ -98,48 +98,65 @@ func keptHomes() (homes []mountopts.AgentDir, err error) {
 
 // keep copies the sessions of the agents of this user, to their usual place where to is "".
 func keep(ctx context.Context, c *console, to string) error {
-	homes, failed := keptHomes()
-	if to == "" && failed == nil {
-		to, failed = fs.KeptDir()
+	homes, err := keptHomes()
+	if err != nil {
+		return err
 	}
-	if failed != nil {
-		return failed
+	if to == "" {
+		to, err = fs.KeptDir()
+		if err != nil {
+			return err
+		}
 	}
 	for _, home := range homes {
 		for _, path := range fs.RealPaths(to) {
-			if _, isIn := fs.ShownAs(mountopts.Options{Source: home.Source}, path); isIn {
+			_, isIn := fs.ShownAs(mountopts.Options{Source: home.Source}, path)
+			if isIn {
 				return refuse(exitUsage, "keep: %s is among the sessions of %s; choose another directory",
 					to, home.Name)
 			}
 		}
 	}
+	var failed error
 	for _, home := range homes {
-		agent := agents.Find(home.Name)
-		from, err := filepath.EvalSymlinks(home.Source)
-		var k transfer.Kept
-		if err == nil {
-			err = c.withProgress(ctx, func(ctx context.Context) (err error) {
-				k, err = transfer.Keep(ctx, from, agent, to)
-				return err
-			})
-		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", agent.Name, err))
-		}
-		if k.Dir == "" {
-			continue
-		}
-		fmt.Fprintf(c.out, "%s: %d files are copied (%.1f MB), %d were kept before, in %s\n",
-			agent.Name, k.Copied, float64(k.Bytes)/1e6, k.Unchanged, k.Dir)
-		if k.Beside > 0 {
-			fmt.Fprintf(c.out, "  %d of them became shorter or were written anew, and are kept beside their copies\n",
-				k.Beside)
-		}
-		if k.Soon > 0 {
-			fmt.Fprintf(c.out, "  %s\n", willDelete(agent, k.Soon, "these"))
-		}
+		err := keepHome(ctx, c, home, to)
+		failed = errors.Join(failed, err)
 	}
 	return failed
+}
+
+// keepHome copies the sessions of one agent, and prints how many. It prints the number also if some failed.
+func keepHome(ctx context.Context, c *console, home mountopts.AgentDir, to string) error {
+	agent := agents.Find(home.Name)
+	from, err := filepath.EvalSymlinks(home.Source)
+	var kept transfer.Kept
+	if err == nil {
+		err = c.withProgress(ctx, func(ctx context.Context) (err error) {
+			kept, err = transfer.Keep(ctx, from, agent, to)
+			return err
+		})
+	}
+	if kept.Dir != "" {
+		printKept(c.out, agent, &kept)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", agent.Name, err)
+	}
+	return nil
+}
+
+// printKept prints the outcome of keeping the sessions of an agent.
+func printKept(out io.Writer, agent *agents.Agent, kept *transfer.Kept) {
+	megabytes := float64(kept.Bytes) / 1e6
+	fmt.Fprintf(out, "%s: %d files are copied (%.1f MB), %d were kept before, in %s\n",
+		agent.Name, kept.Copied, megabytes, kept.Unchanged, kept.Dir)
+	if kept.Beside > 0 {
+		fmt.Fprintf(out, "  %d of them became shorter or were written anew, and are kept beside their copies\n",
+			kept.Beside)
+	}
+	if kept.Soon > 0 {
+		fmt.Fprintf(out, "  %s\n", willDelete(agent, kept.Soon, "these"))
+	}
 }
 
 // lastingSelf returns the path of this program for others to run later. A command refuses one that is

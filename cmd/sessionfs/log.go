@@ -64,6 +64,7 @@ func newSyslogHandler(w syslogWriter, options *slog.HandlerOptions) slog.Handler
 	return slog.NewTextHandler(syslogLines{w}, options)
 }
 
+// Write implements io.Writer. It sends a line with its level as the priority.
 func (s syslogLines) Write(line []byte) (int, error) {
 	level, text, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
 	text = text[:min(len(text), maxSyslogMessage)]

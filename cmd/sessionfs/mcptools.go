@@ -126,6 +126,7 @@ func (d *agentDoor) tools() []mcp.Tool {
 // screen returns the output as one of a printer: as on a terminal, without colours.
 func (c *agentCall) screen() *view.Screen { return &view.Screen{Writer: c.out, People: true} }
 
+// search answers with the entries that a query finds.
 func (c *agentCall) search() error {
 	query, err := queryParser().Query(c.Text("query"))
 	if err != nil {
@@ -138,6 +139,7 @@ func (c *agentCall) search() error {
 	return err
 }
 
+// touched answers with the calls that name a path, or with the edits of a file as diffs.
 func (c *agentCall) touched() error {
 	name, _, err := c.door.pathBelow(c.Text("path"))
 	if err != nil {
@@ -252,6 +254,7 @@ func (c *agentCall) noteUnread(unread []*search.FileHits) {
 	}
 }
 
+// blame answers with the edit behind each line of a file.
 func (c *agentCall) blame() error {
 	name, resolved, err := c.door.pathBelow(c.Text("path"))
 	if err != nil {
@@ -283,6 +286,7 @@ func (c *agentCall) blame() error {
 	return nil
 }
 
+// show answers with a branch of a session, or with an entry and the ones around it.
 func (c *agentCall) show() error {
 	snap, at, err := c.named()
 	if err != nil {
@@ -305,6 +309,7 @@ func (c *agentCall) show() error {
 	return c.screen().WriteTranscript(passage.Text())
 }
 
+// log answers with the tree of a session's entries.
 func (c *agentCall) log() error {
 	snap, _, err := c.named()
 	if err != nil {
@@ -434,6 +439,7 @@ func (c *agentCall) withID(query *search.Query, key string) (found []namedSessio
 	return found, err
 }
 
+// stats answers with sums of costs.
 func (c *agentCall) stats() error {
 	by := c.Text("by")
 	if by == "" {

@@ -101,28 +101,39 @@ func runPick(ctx context.Context, o pickOptions, src *sourceTree, c *console) (*
 	return nil, p.print(ctx, chosen)
 }
 
-// choose returns the session that the options name, or else the one that the user chooses.
-func (p *picker) choose(ctx context.Context, o pickOptions) (chosen source.NamedSession, err error) {
-	switch {
-	case o.here && o.query != "":
-		return chosen, refuse(exitUsage, "pick: --here or QUERY, not both")
-	case o.here:
-		chosen.Dir, err = p.lastHere(ctx)
-	case mayName(o.query):
-		named, err := p.src.Named(o.query)
-		if err == nil {
-			chosen = named
-		}
+// choose returns the session that the options name, or else the one that the user chooses, with the branch that the
+// user chooses if the options ask for it.
+func (p *picker) choose(ctx context.Context, o pickOptions) (source.NamedSession, error) {
+	if o.here && o.query != "" {
+		return source.NamedSession{}, refuse(exitUsage, "pick: --here or QUERY, not both")
 	}
-	if err == nil && chosen.Dir == "" {
-		chosen.Dir, err = p.fuzzy(ctx, "session", o.query, p.list)
-		if err == nil {
-			chosen.Dir, err = p.src.Resolve(chosen.Dir)
-		}
+	chosen, err := p.chooseSession(ctx, o)
+	if err != nil {
+		return chosen, err
 	}
-	if err == nil && o.branch && chosen.Entry == "" {
+	if o.branch && chosen.Entry == "" {
 		chosen.Entry, err = p.chooseBranch(ctx, chosen.Dir)
 	}
+	return chosen, err
+}
+
+// chooseSession returns the session that the options name, or else the one that the user chooses.
+func (p *picker) chooseSession(ctx context.Context, o pickOptions) (chosen source.NamedSession, err error) {
+	if o.here {
+		chosen.Dir, err = p.lastHere(ctx)
+		return chosen, err
+	}
+	if mayName(o.query) {
+		named, err := p.src.Named(o.query)
+		if err == nil && named.Dir != "" {
+			return named, nil
+		}
+	}
+	at, err := p.fuzzy(ctx, "session", o.query, p.list)
+	if err != nil {
+		return chosen, err
+	}
+	chosen.Dir, err = p.src.Resolve(at)
 	return chosen, err
 }
 

@@ -80,6 +80,7 @@ type sourceFlags struct {
 // sourceFlagNames are their names.
 var sourceFlagNames = []string{"source", "options", "demo", "debug"}
 
+// add adds the flags to a command.
 func (f *sourceFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	where := "a PATH"

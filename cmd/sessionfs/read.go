@@ -325,6 +325,7 @@ func (p *pager) Write(text []byte) (int, error) {
 	return p.in.Write(text)
 }
 
+// start starts the pager's command.
 func (p *pager) start() (err error) {
 	p.child = exec.Command(p.words[0], p.words[1:]...)
 	p.child.Stdout = p.out

@@ -100,7 +100,7 @@ func runStats(ctx context.Context, o statsOptions, src *sourceTree, c *console) 
 	return o.write(c.out, sums)
 }
 
-// count returns which costs are counted in sums.
+// count returns the choice of the costs that are counted in sums.
 func (o *statsOptions) count(c *console, sums *reports.Stats) (fs.Count, error) {
 	from, err := c.spanOf("since", o.since)
 	if err != nil {
@@ -117,10 +117,10 @@ func (o *statsOptions) count(c *console, sums *reports.Stats) (fs.Count, error) 
 		From:   from.Begin,
 		Until:  to.End,
 	}
-	if o.since != "" { // an older file has nothing since then
+	if o.since != "" { // a file that was written before has no costs since then
 		count.Written = from.Begin.Add(-storage.ClockMargin)
 	}
-	if o.today { // asked for each few seconds
+	if o.today { // a status bar asks every few seconds, so that no more files are read than needed
 		count.Written = from.Begin
 		sums.Empty = from.Begin.Format(time.DateOnly)
 	}

@@ -301,6 +301,7 @@ type imported struct {
 	Notes   []string       `json:"notes"`
 }
 
+// importedOf returns the outcome of a session for --json.
 func importedOf(f transfer.FoundFile, r transfer.ImportOutcome) imported {
 	i := imported{
 		Outcome: r.Outcome,

@@ -210,6 +210,7 @@ func (b *Builder) AddUnit(out []byte, u *jsonl.Unit) []byte {
 	})
 }
 
+// addRecord appends the final lines of a record to out.
 func (b *Builder) addRecord(out []byte, r *Record) []byte {
 	b.out = out
 	b.line = r.Line
@@ -257,6 +258,7 @@ func (b *Builder) Tail(out []byte) []byte {
 	return out
 }
 
+// appendTail is Tail without Pending.
 func (b *Builder) appendTail(out []byte) []byte {
 	if b.started && !b.headed {
 		out = b.appendHeader(out)
@@ -407,6 +409,7 @@ func textOf(v rawjson.Value) rawjson.Value {
 	return slices.Clone(v)
 }
 
+// writeHeader writes the header once.
 func (b *Builder) writeHeader() {
 	if !b.headed {
 		b.out = b.appendHeader(b.out)
@@ -536,6 +539,7 @@ func (b *Builder) Model(name rawjson.Value) { b.model.note(name, b.origin()) }
 // Level sets the thinking level from now on.
 func (b *Builder) Level(level rawjson.Value) { b.level.note(level, b.origin()) }
 
+// note notes the value that a record gives a setting.
 func (s *setting) note(v rawjson.Value, at *Origin) {
 	if !v.IsString() {
 		return

@@ -68,6 +68,7 @@ func (l *LostSubagents) Add(files storage.Files, dir, owner string) {
 	l.addBelow(files, dir, owner, 0)
 }
 
+// addBelow adds the subagents in a directory, and with Deep in those below it.
 func (l *LostSubagents) addBelow(files storage.Files, dir, owner string, depth int) {
 	items, err := storage.List(files, dir)
 	if err != nil {

@@ -57,6 +57,7 @@ func (l *Blocks) Other(block rawjson.Value) {
 	}
 }
 
+// begin begins a block with its first members.
 func (l *Blocks) begin(text string) {
 	if len(*l) > 0 {
 		*l = append(*l, ',')
@@ -123,6 +124,7 @@ func (b *Builder) Custom(kind string, content Blocks, display bool, more ...rawj
 	b.put("custom_message", b.appendCustom(b.start(), kind, content, display, more...))
 }
 
+// appendCustom appends the members of a custom entry: more of them stand before its content.
 func (b *Builder) appendCustom(dst []byte, kind string, content Blocks, display bool, more ...rawjson.Member) []byte {
 	dst = append(dst, `"customType":`...)
 	dst = rawjson.AppendQuoted(dst, kind)

@@ -27,6 +27,7 @@ func isSide(name string) bool { return path.Base(path.Dir(name)) == Subagents }
 // Converter implements Format.
 func (p *Projects) Converter(about About, _ storage.Object) *Builder { return p.builder(about) }
 
+// builder returns a new Builder with the agent's converter.
 func (p *Projects) builder(about About) *Builder {
 	provider := p.Provider
 	if about.Model != "" {

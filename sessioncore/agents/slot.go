@@ -53,6 +53,7 @@ func (f *Files) acquire(name string) *slot {
 	return s
 }
 
+// release ends a use of a slot. Slots without a use may be evicted.
 func (f *Files) release(s *slot) {
 	if s.open.Add(-1) == 0 {
 		f.mu.Lock()
@@ -122,9 +123,14 @@ func (f *Files) fits() bool {
 		_ = f.texts.Memory.Add(-inMemory)
 		hasRoom = true
 	}
-	return idle <= maxKept && hasRoom && f.states.Resize(f.stateSize()) == nil
+	if !hasRoom || idle > maxKept {
+		return false
+	}
+	err := f.states.Resize(f.stateSize())
+	return err == nil
 }
 
+// stateSize returns the memory of the converters of all slots.
 func (f *Files) stateSize() (n int64) {
 	for _, s := range f.slots {
 		n += s.state

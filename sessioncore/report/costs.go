@@ -67,6 +67,7 @@ func NewCosts(store *sessioncore.Store, prices Prices) *Costs {
 // messages are the calls.
 func NewCalls(store *sessioncore.Store) *Costs { return newCosts(store, callsOf) }
 
+// newCosts returns Costs that read makes of each session.
 func newCosts(
 	store *sessioncore.Store, read func(context.Context, *sessioncore.Snapshot) (sessionCosts, error),
 ) *Costs {

@@ -64,6 +64,7 @@ func (d Decimal) minus(other Decimal) Decimal { return d.Add(other.negative()) }
 // share returns a part of d, from 0 to 1.
 func (d Decimal) share(part float64) Decimal { return decimalOf(d.Float() * part) }
 
+// negative returns -d.
 func (d Decimal) negative() Decimal {
 	if d == tooLarge {
 		return d

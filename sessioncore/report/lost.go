@@ -91,6 +91,7 @@ func newestRows(rows []lostRow) []lostRow {
 	return rows[:min(len(rows), maxRows)]
 }
 
+// lostTable returns lost.tsv with rows, and a last line if there are more.
 func lostTable(rows []lostRow, more bool) []byte {
 	out := []byte("time\tsession\tid\tpath\tsaid\n")
 	for _, r := range rows {

@@ -56,25 +56,28 @@ func addRoom(ctx context.Context, s *sessioncore.Snapshot, from int, to *roomSum
 // entry adds an entry: the blocks of its content, and the result of a tool as a whole but for its
 // images.
 func (r *roomSums) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) {
-	content := func() {
+	addContent := func() {
+		body := text
 		if s.Kind(e) == sessioncore.TypeMessage {
-			text = s.Message(e, text)
+			body = s.Message(e, text)
 		}
-		m := message.Read(text)
+		m := message.Read(body)
 		r.content(m[message.Content])
+	}
+	if !isResult(s, e) {
+		addContent()
+		return
 	}
 	at, _ := s.EntryRange(e)
 	hasImages := bytes.Contains(text, []byte(`"image`))
-	switch {
-	case !isResult(s, e):
-		content()
-	case hasImages:
-		r.result(at.Size, content)
-	default:
-		r.bytes.ToolResults += at.Size
+	if hasImages {
+		r.result(at.Size, addContent)
+		return
 	}
+	r.bytes.ToolResults += at.Size
 }
 
+// content adds the blocks of a content.
 func (r *roomSums) content(content rawjson.Value) {
 	if content.IsString() {
 		r.bytes.Text += int64(len(content))

@@ -45,6 +45,7 @@ func Secrets(ctx context.Context, s *sessioncore.Snapshot) (*document.Document, 
 	return document.OfText(s, secretLines(s, &found, more)), nil
 }
 
+// secretLines returns secrets.jsonl: a line for each place, and a last one if there are more.
 func secretLines(s *sessioncore.Snapshot, found *secrets.Scan, more bool) []byte {
 	text := []byte{}
 	for _, p := range found.Places {

@@ -219,6 +219,7 @@ func (c *cache[F, T]) keep(info *listing.Info, at int64, facts T) {
 	}
 }
 
+// forget removes the facts of a session.
 func (c *cache[F, T]) forget(name string) {
 	if f, ok := c.known[name]; ok {
 		c.size -= len(name) + c.sizeOf(f.of)

@@ -156,6 +156,7 @@ func (s *Stats) Add(r *Row, agent string) {
 	}
 }
 
+// newGroup returns the group of a row, without its sums.
 func (s *Stats) newGroup(key [2]string, r *Row) *group {
 	g := &group{names: key[:len(s.by)], first: s.firsts[key[0]]}
 	for i, label := range g.names {
@@ -176,6 +177,7 @@ func (s *Stats) newGroup(key [2]string, r *Row) *group {
 	return g
 }
 
+// add adds a row.
 func (g *group) add(r *Row) {
 	if g.sessions == nil {
 		g.sessions = map[*listing.Info]bool{}
@@ -352,6 +354,7 @@ func (s *Stats) cells(g *group) []string {
 	return cells
 }
 
+// titles returns the titles of the columns with sums.
 func (s *Stats) titles() []string {
 	if s.OfTools() {
 		return []string{"sessions", "calls"}
@@ -620,6 +623,7 @@ func (s *Stats) shares(groups []*group) []float64 {
 	return shares
 }
 
+// widest returns the width of the widest cell of a column, in characters.
 func widest(rows [][]string, column int) (width int) {
 	for _, row := range rows {
 		width = max(width, utf8.RuneCountInString(row[column]))
@@ -655,6 +659,8 @@ func shortened(name string, width int, isPath bool) string {
 	return string(r[:width-1]) + "…"
 }
 
+// drawBar returns a bar of a length in cells. blocks are a full cell, and then the parts of a cell from the
+// smallest on.
 func drawBar(length float64, blocks []string) string {
 	parts := int(length*float64(len(blocks)) + 0.5)
 	bar := strings.Repeat(blocks[0], parts/len(blocks))

@@ -56,6 +56,7 @@ func (u *Sum) Add(v *Sum) {
 	}
 }
 
+// decimals returns the numbers of the sum that are added as Decimal.
 func (u *Sum) decimals() [7]*Decimal {
 	c := &u.Cost
 	return [...]*Decimal{

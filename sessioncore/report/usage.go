@@ -90,6 +90,7 @@ type usageSums struct {
 	Models map[string]*Sum `json:"models"`
 }
 
+// sumUsage adds up records.
 func sumUsage(records []usageRecord) usageSums {
 	sums := usageSums{Models: map[string]*Sum{}}
 	for i := range records {

@@ -113,6 +113,7 @@ func ReadOpened(file *os.File, limit int64) ([]byte, error) {
 // unfitError is the error of a file that is not regular or larger than limit bytes.
 type unfitError struct{ limit int64 }
 
+// Error implements error.
 func (e unfitError) Error() string {
 	if e.limit < 1<<20 {
 		return fmt.Sprintf("it is not a file of at most %d KiB", e.limit>>10)

@@ -221,7 +221,7 @@ func (c *converter) settle() {
 	c.flushEvents(len(c.events))
 }
 
-// pending is settle without a change of the converter, for the end of the file.
+// pending is settle for the end of the file. It works on a copy, as more records may follow.
 func (c *converter) pending() {
 	none := agents.Usage{}
 	isUnsettled := len(c.events) > 0 || len(c.undecided.messages) > 0 || len(c.waiting) > 0

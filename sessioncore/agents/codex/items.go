@@ -51,12 +51,14 @@ func (c *converter) completed(item agents.Object, size int) {
 	}
 }
 
-// addItemText adds the text of an item, unless an event with it was first.
+// addItemText adds the text of an item, unless an event with it was first: then events are ahead, and the item
+// only catches up.
 func (c *converter) addItemText(by byte, text rawjson.Value) {
 	said, _ := text.Bytes()
 	hash := hashOf(by, said)
 	c.itemsAhead[hash]++
-	if c.itemsAhead[hash] > 0 {
+	isFirst := c.itemsAhead[hash] > 0
+	if isFirst {
 		c.addText(by, text)
 	}
 }

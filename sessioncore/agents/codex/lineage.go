@@ -172,6 +172,8 @@ const (
 	maxCompared = 16 << 20
 )
 
+// newLines returns a reader of a rollout, opened at the first line. original returns the lines that it may have
+// copies of.
 func newLines(open func() (storage.Object, error), original func() *lineReader) *lineReader {
 	s := bufio.NewScanner(&reopened{open: open})
 	s.Buffer(make([]byte, readAhead), maxCompared)

@@ -150,6 +150,7 @@ func (w *rolloutWriter) answer(t *agents.Turn) error {
 	return nil
 }
 
+// answerBlock writes the records of a call, or of a text.
 func (w *rolloutWriter) answerBlock(t *agents.Turn, b *agents.TurnBlock) error {
 	if b.Call != "" {
 		return w.add(t, itemRecord, callItem{

@@ -369,6 +369,7 @@ const (
 	delegationTail  = "<source>transcript_tail_flush</source>"
 )
 
+// delegationAuthor returns the author of such a message: the program where it only has the end of the talk.
 func delegationAuthor(text string) author {
 	if strings.Contains(text, delegationTail) {
 		return byProgram

@@ -38,6 +38,7 @@ type converter struct {
 	paths      map[string]rawjson.Value // the files that a shell's command may name, by call
 }
 
+// newConverter returns a Builder with its converter, which has more facts than the Builder.
 func newConverter(about agents.About) (*agents.Builder, *converter) {
 	c := &converter{}
 	b := agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {

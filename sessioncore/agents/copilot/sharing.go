@@ -11,7 +11,7 @@ import (
 // the file, the images that its messages name, and the event that tells which subagent its call began.
 type sharing struct {
 	callers callers
-	began   map[string]agents.RecordPlace // the events that tell that, by call
+	began   map[string]agents.RecordPlace // the events that tell the subagents of calls, by call
 	assets  map[string]agents.RecordPlace // the last event with an image, by asset
 	given   map[gift]agents.RecordPlace   // the last one of these that a subagent has
 	start   *agents.RecordPlace           // the first event of the file
@@ -44,18 +44,20 @@ func newSharing() func(*agents.Record, agents.RecordPlace, agents.Give) {
 // event shares out an event.
 func (s *sharing) event(r *agents.Record, at agents.RecordPlace, give agents.Give) {
 	agent, call := s.agentOf(r, at)
-	switch {
-	case r.Member("type").Is("session.start"):
+	typ, _ := r.Member("type").Text()
+	switch typ {
+	case "session.start":
 		if s.start == nil && len(r.Value) <= maxStart {
 			s.start = &at
 		}
 		return
-	case r.Member("type").Is("session.binary_asset"):
+	case "session.binary_asset":
 		asset, _ := r.Inner.Member("assetId").Text()
 		s.assets[asset] = at
 		s.uses[asset] = 0
 		return
-	case !agents.IsSubagent(agent):
+	}
+	if !agents.IsSubagent(agent) {
 		return
 	}
 	if !s.started[agent] && s.start != nil {
@@ -66,10 +68,10 @@ func (s *sharing) event(r *agents.Record, at agents.RecordPlace, give agents.Giv
 		s.images(agent, r.Inner, give)
 	}
 	began, hasBegun := s.began[call]
-	isResult := r.Member("type").Is("tool.execution_complete")
+	isResult := typ == "tool.execution_complete"
 	isOfOther := s.callers[call] != agent
 	if hasBegun && isOfOther && isResult {
-		s.again(gift{agent: agent, name: call}, began, give)
+		s.giveEarlier(gift{agent: agent, name: call}, began, give)
 	}
 	give(agent, at)
 }
@@ -90,11 +92,11 @@ func (s *sharing) agentOf(r *agents.Record, at agents.RecordPlace) (agent, call 
 	return agent, call
 }
 
-// again gives a subagent an earlier event, unless it has that.
-func (s *sharing) again(what gift, at agents.RecordPlace, give agents.Give) {
-	if s.given[what] != at {
-		s.given[what] = at
-		give(what.agent, at)
+// giveEarlier gives a subagent an earlier event, unless it has that.
+func (s *sharing) giveEarlier(g gift, at agents.RecordPlace, give agents.Give) {
+	if s.given[g] != at {
+		s.given[g] = at
+		give(g.agent, at)
 	}
 }
 
@@ -112,7 +114,7 @@ func (s *sharing) images(agent string, data agents.Object, give agents.Give) {
 			at, ok := s.assets[asset]
 			if ok && s.uses[asset] < maxUses {
 				s.uses[asset]++
-				s.again(gift{agent: agent, name: asset, isImage: true}, at, give)
+				s.giveEarlier(gift{agent: agent, name: asset, isImage: true}, at, give)
 			}
 		}
 	}

@@ -70,6 +70,7 @@ func (p *messagePlace) above(depth int) *messagePlace {
 	return p
 }
 
+// newConverter returns the function that makes the entries of records.
 func newConverter(b *agents.Builder) func(*agents.Record) {
 	b.List = "messages"
 	root := &messagePlace{}

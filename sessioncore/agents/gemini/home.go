@@ -29,6 +29,7 @@ type home struct {
 	registries agents.Cached[*registry]
 }
 
+// newHome returns the sessions in ~/.gemini. Files may be nil.
 func newHome(files storage.Files) *home {
 	h := &home{Projects: agents.Projects{
 		Dir:      projectsDir,

@@ -27,6 +27,7 @@ type lineEnd struct {
 	entry string
 }
 
+// newConverter returns the function that makes the entries of records.
 func newConverter(b *agents.Builder) func(*agents.Record) {
 	b.InnerKey = "event"
 	b.Named(b.About.Title)

@@ -24,6 +24,7 @@ type home struct {
 	empty  agents.Inner // directories of sessions without a log
 }
 
+// newHome returns the sessions in ~/.kimi-code. Files may be nil.
 func newHome(files storage.Files) *home {
 	h := &home{}
 	h.Raw = files

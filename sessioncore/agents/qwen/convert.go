@@ -17,6 +17,7 @@ type converter struct {
 	typed map[string]string // the words of a prompt as they were typed, by the record's id
 }
 
+// newConverter returns the function that makes the entries of records.
 func newConverter(b *agents.Builder) func(*agents.Record) {
 	b.InnerKey = "message"
 	c := &converter{

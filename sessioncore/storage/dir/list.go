@@ -77,6 +77,7 @@ func listOnly(at *string, only []string, state func() (storage.Stat, error), f f
 	return nil
 }
 
+// kindOf returns the kind of a file with a mode.
 func kindOf(mode fs.FileMode) storage.Kind {
 	switch mode.Type() {
 	case 0:

@@ -32,10 +32,10 @@ func (t *temporary) moveIn(expect storage.Token) error {
 		return t.fail("rename the replacement of", err)
 	}
 	err = t.temp.exchange(t.nameAt)
-	switch err {
-	case nil:
+	if err == nil {
 		return t.checkExchanged(expect)
-	case unix.ENOTSUP:
+	}
+	if err == unix.ENOTSUP { // the file system cannot exchange names: a rename replaces the file unchecked
 		err = retry(func() error {
 			return t.storage.sys.renameat2(t.dir, t.temp.base, t.dir, t.base, 0)
 		})

@@ -206,11 +206,13 @@ func (t *temporary) sync() error {
 	}))
 }
 
+// descriptorWriter writes to a descriptor.
 type descriptorWriter struct {
 	sys calls
 	fd  int
 }
 
+// Write implements io.Writer.
 func (w *descriptorWriter) Write(p []byte) (done int, err error) {
 	for done < len(p) {
 		n, err := w.sys.writeOnce(w.fd, p[done:])

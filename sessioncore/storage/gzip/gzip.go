@@ -120,16 +120,16 @@ func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) meas
 		}
 		defer obj.Close()
 	}
-	size, ok := s.format.sizeOf(obj, st.Size)
-	if !ok {
-		s.turns <- struct{}{}
-		defer func() { <-s.turns }()
-		size, err := s.unpackTo(io.Discard, obj, st.Token)
-		return s.learn(file, st.Token, size, err)
+	size, isStated := s.format.sizeOf(obj, st.Size)
+	if isStated {
+		m := measurement{token: st.Token, size: size}
+		s.sizes.Add(file, m)
+		return m
 	}
-	m := measurement{token: st.Token, size: size}
-	s.sizes.Add(file, m)
-	return m
+	s.turns <- struct{}{}
+	defer func() { <-s.turns }()
+	size, err := s.unpackTo(io.Discard, obj, st.Token)
+	return s.learn(file, st.Token, size, err)
 }
 
 // unpackTo writes the text of a compressed file to out, up to its limit.
