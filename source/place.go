@@ -256,13 +256,19 @@ func agentDirAround(realPath string) string {
 // links leads to.
 func shows(dir, realPath string) bool {
 	resolved, err := filepath.EvalSymlinks(dir)
-	_, shown := fs.ShownAs(mountopts.Options{Source: resolved}, realPath)
-	return err == nil && (shown || fs.IsBelow(realPath, resolved))
+	if err != nil {
+		return false
+	}
+	_, isShown := fs.ShownAs(mountopts.Options{Source: resolved}, realPath)
+	return isShown || fs.IsBelow(realPath, resolved)
 }
 
 // isCertainAgentDir reports whether a directory cannot be much else than an agent directory.
 func isCertainAgentDir(dir string) bool {
-	return agents.HasScopes(dir) || agents.Of(dir) != nil || IsDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
+	if agents.HasScopes(dir) || agents.Of(dir) != nil {
+		return true
+	}
+	return IsDir(filepath.Join(dir, "sessions")) && hasAny(dir, clientMarks)
 }
 
 // loneEndings end the names of session files that are shown wherever they lie.
@@ -332,8 +338,12 @@ func ofFile(file string, args []string) (*Place, error) {
 		return ofFiles(all)
 	}
 	p, err := besideFile(file)
-	if err != nil || agents.Of(p.Source) == nil && agents.Unread(p.Source) == 0 {
+	if err != nil {
 		return p, err
+	}
+	isOfAgent := agents.Of(p.Source) != nil || agents.Unread(p.Source) > 0
+	if !isOfAgent {
+		return p, nil
 	}
 	p.Discard()
 	return ofFiles(all)

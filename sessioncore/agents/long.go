@@ -69,11 +69,14 @@ func shortened(obj io.ReaderAt, u *jsonl.Unit) rawjson.Value {
 				start = -1
 			}
 		}
-		if len(out) > maxLine || err != nil && err != io.EOF {
+		if len(out) > maxLine {
 			return nil
 		}
 		if err == io.EOF {
 			break
+		}
+		if err != nil {
+			return nil
 		}
 	}
 	return ObjectIn(out)

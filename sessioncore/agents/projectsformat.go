@@ -17,8 +17,12 @@ var _ FactsFormat = (*Projects)(nil)
 
 // IsSession implements Format.
 func (p *Projects) IsSession(name string) bool {
+	if !strings.HasSuffix(name, sessionEnding) {
+		return false
+	}
 	isInProject := strings.Count(name, "/") == 1 // also of a subagent without its session
-	return strings.HasSuffix(name, sessionEnding) && (isInProject || isSide(name) || p.Session(path.Base(name)) != "")
+	hasID := p.Session(path.Base(name)) != ""
+	return isInProject || isSide(name) || hasID
 }
 
 // isSide reports whether a name names a subagent's session.

@@ -171,7 +171,8 @@ func saidAlone(ctx context.Context, s *sessioncore.Snapshot, part []sessioncore.
 	for _, e := range part {
 		isRequest := s.IsRequest(e)
 		isMessage := s.Kind(e) == sessioncore.TypeMessage && s.Role(e) != sessioncore.RoleSystem
-		if !isRequest && (anything || !isMessage) {
+		isLastMessage := isMessage && !anything // the part begins at its end
+		if !isRequest && !isLastMessage {
 			continue
 		}
 		text, err := shortText(ctx, s, s.EntryText, e)

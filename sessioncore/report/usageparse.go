@@ -56,7 +56,9 @@ func mayReport(s *sessioncore.Snapshot, e sessioncore.Entry) bool {
 	case sessioncore.TypeUsage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:
 		return isPi
 	case sessioncore.TypeMessage:
-		return isAnswer(s, e) || s.PathLabel(e) == taskLabel || isPi && isResult(s, e)
+		isTask := s.PathLabel(e) == taskLabel
+		isPiResult := isPi && isResult(s, e)
+		return isTask || isPiResult || isAnswer(s, e)
 	}
 	return false
 }

@@ -122,7 +122,9 @@ func (c *converter) item(item agents.Object) {
 	if typ != "message" || isAnswer {
 		c.release(byPerson)
 	}
-	if isAnswer || !c.isOpen() && (typ == "reasoning" || isCall) {
+	isPart := typ == "reasoning" || isCall // of an answer
+	beginsAnswer := isPart && !c.isOpen()
+	if isAnswer || beginsAnswer {
 		c.finish()
 	}
 	switch {

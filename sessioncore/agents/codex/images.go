@@ -65,5 +65,9 @@ func (c *converter) imageCall(item agents.Object, id rawjson.Value) {
 
 // isSealed reports whether a block is ciphertext for the provider.
 func isSealed(block rawjson.Value) bool {
-	return block.Member("type").Is("encrypted_content") || block.Member("encrypted_content").IsString() && block.Member("text") == nil
+	if block.Member("type").Is("encrypted_content") {
+		return true
+	}
+	hasText := block.Member("text") != nil
+	return block.Member("encrypted_content").IsString() && !hasText
 }

@@ -74,9 +74,11 @@ func lone(base string, record rawjson.Value) (dir, below string) {
 // wrote reports whether a record is of Codex: a record in an envelope, or the header of a rollout of
 // mid-2025 (bare.go).
 func wrote(v rawjson.Value) bool {
-	isBare := v.Member("type") == nil && v.Member("id").IsString() && v.Member("timestamp").IsString() &&
-		v.Member("instructions") != nil
-	return isBare || v.Member("type").IsString() && v.Member("payload").IsObject()
+	if v.Member("type") != nil {
+		return v.Member("type").IsString() && v.Member("payload").IsObject()
+	}
+	hasInstructions := v.Member("instructions") != nil
+	return hasInstructions && v.Member("id").IsString() && v.Member("timestamp").IsString()
 }
 
 // open returns the rollouts below a directory of Codex.

@@ -116,9 +116,15 @@ var (
 // maxMetadata is how long the metadata behind an output is at most, in bytes.
 const maxMetadata = 200
 
+// saysFailure reports whether the output of a command says that it failed: in its first words, or in metadata at
+// the end of an object in a text.
 func saysFailure(output rawjson.Value) bool {
-	return failedText.Match(output) || bytes.HasPrefix(output, []byte(`"{\"output\":`)) &&
-		failedMetadata.Match(output[max(0, len(output)-maxMetadata):])
+	if failedText.Match(output) {
+		return true
+	}
+	hasMetadata := bytes.HasPrefix(output, []byte(`"{\"output\":`))
+	end := output[max(0, len(output)-maxMetadata):]
+	return hasMetadata && failedMetadata.Match(end)
 }
 
 // result makes an entry of the result of a call, with the files in its events, if any. name is for a

@@ -46,14 +46,19 @@ func (c *converter) isCopy(r agents.Object, id string, said uint64) bool {
 	at := c.live
 	if !c.copying {
 		at = c.root
-		isBegin = c.live != at && r.Member("type").Is("user") && startsWith(userOf(r).context, contexts[:2]...)
+		hasContext := r.Member("type").Is("user") && startsWith(userOf(r).context, contexts[:2]...)
+		isBegin = hasContext && c.live != c.root
 	}
-	c.begins = c.begins || isBegin
+	if isBegin {
+		c.begins = true
+	}
 	p := c.known[at.all*31+said]
+	isKnown := p != nil && said != 0
+	mayBeCopy := c.begins || c.copying
 	switch {
 	case isBegin && said == 0:
 		p = c.live
-	case p == nil || said == 0 || !c.begins && !c.copying:
+	case !isKnown || !mayBeCopy:
 		if c.begins && said != 0 { // a checkpoint of another session
 			c.begins = false
 			c.follow(c.root)

@@ -258,7 +258,10 @@ func (l *lockFile) settled(ctx context.Context, sawStale bool) bool {
 	if !l.ours() {
 		return false
 	}
-	return !sawStale || storage.Sleep(ctx, lockSettle) && l.ours()
+	if !sawStale {
+		return true
+	}
+	return storage.Sleep(ctx, lockSettle) && l.ours()
 }
 
 // create creates the lock file, or fails with fs.ErrExist.

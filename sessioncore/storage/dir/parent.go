@@ -281,8 +281,12 @@ func (p nameAt) mkdir() error {
 // chown changes the owner of fd if it is another.
 func chown(fd int, uid, gid uint32) error {
 	now, err := fstat(fd)
-	if err != nil || now.UID == uid && now.GID == gid {
+	if err != nil {
 		return err
+	}
+	isSame := now.UID == uid && now.GID == gid
+	if isSame {
+		return nil
 	}
 	return retry(func() error {
 		return unix.Fchown(fd, int(uid), int(gid))

@@ -160,7 +160,8 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 	}
 	tail = tail[:n]
 	at := bytes.Index(tail, data)
-	if at == 0 || at > 0 && (tail[at-1] == '\n' || data[0] == '\n') {
+	isWhole := at == 0 || at > 0 && (tail[at-1] == '\n' || data[0] == '\n') // it begins a line
+	if isWhole {
 		return nil // the server may append elsewhere
 	}
 	const why = "another machine wrote to the same place of a session; a part of a line may be left there"

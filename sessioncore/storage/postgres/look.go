@@ -166,13 +166,15 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	if noted {
 		now.server += " " + *now.trigger
 	}
-	switch {
-	case err != nil && (since == "" || errors.Is(err, ErrUnreachable)):
-		return false, err
-	case err != nil: // the trigger's table may be gone
-		return false, nil
+	if err != nil {
+		if since == "" || errors.Is(err, ErrUnreachable) {
+			return false, err
+		}
+		return false, nil // the trigger's table may be gone
+	}
 	// Another server, or one that lost data, may use numbers of transactions again.
-	case since != "" && (now.truncate || now.server != l.server || breaks != l.breaks):
+	isOther := now.truncate || now.server != l.server || breaks != l.breaks
+	if isOther && since != "" {
 		return false, nil
 	}
 	l.server = now.server

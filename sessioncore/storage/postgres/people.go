@@ -180,12 +180,17 @@ const maxNamed = 10
 // begins with it while there are others.
 func (s *Storage) checkPrefix(ctx context.Context, src *TableSource) error {
 	odd := src.Prefix != "" && !strings.HasSuffix(src.Prefix, "/")
-	if !src.HasPrefix || !odd && (len(s.rows) > 0 || s.opts.Empty) {
+	hasRows := len(s.rows) > 0 || s.opts.Empty // or needs none
+	isRight := hasRows && !odd
+	if isRight || !src.HasPrefix {
 		return nil
 	}
 	found, err := s.prefixes(ctx)
-	if err != nil || len(found) == 0 && !odd {
+	if err != nil {
 		return err
+	}
+	if !odd && len(found) == 0 {
+		return nil
 	}
 	more := len(found) - maxNamed
 	if more > 0 {

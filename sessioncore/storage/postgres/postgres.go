@@ -152,13 +152,14 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	n, err := s.lookUp("open", dir)
-	switch {
-	case only != nil && (storage.IsMissing(err) || err == nil && n.row != nil):
+	if err == nil && n.row != nil {
+		err = missing("open", dir)
+	}
+	if only != nil && storage.IsMissing(err) {
 		return nil // none of them is there
-	case err != nil:
+	}
+	if err != nil {
 		return err
-	case n.row != nil:
-		return missing("open", dir)
 	}
 	var st storage.Stat
 	state := func() (storage.Stat, error) { return st, nil }
