@@ -86,7 +86,7 @@ func checkWritable(path string, info iofs.FileInfo) error {
 }
 
 // ResolveMountpoint makes a path absolute and resolves its symlinks without a request to the
-// directory itself, which may be a dead mount, on which every call fails.
+// directory itself, which may be a dead mount, where every call fails.
 func ResolveMountpoint(path string) (string, error) {
 	short := path
 	for strings.HasSuffix(short, "/.") || strings.HasSuffix(short, "/") { // the kernel would ask the mount for the end

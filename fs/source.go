@@ -193,9 +193,9 @@ func (p *place) openSessions(name, elsewhere string) (*dir.Storage, error) {
 	return s, checkLink(p.source, name, s)
 }
 
-// ShownAs returns the path in a mount of o of a file or directory of the machine, whose path
-// without links is realPath. It need not exist. ok is false if o, whose Source is absolute, hides
-// it.
+// ShownAs returns the path in a mount of o of a file or directory of the machine at realPath, a path
+// without links. It need not exist. ok is false if o hides it. The Source of o must be
+// absolute.
 func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 	for i, a := range o.Agents {
 		shown, ok := ShownAs(o.For(a), realPath)

@@ -254,7 +254,7 @@ func unmount(path string, lazy bool) error {
 // mtab is the table where fusermount3 looks a mount up to unmount it for an ordinary user.
 const mtab = "/etc/mtab"
 
-// errNoMtab says why fusermount3 cannot unmount, and the remedy. A daemon whose mount it cannot end
+// errNoMtab says why fusermount3 cannot unmount, and the remedy. A daemon that cannot end its mount
 // logs it too.
 var errNoMtab = errors.New("fusermount3 unmounts nothing without " + mtab + ", which is missing here, as in a small " +
 	"container; as root: ln -s /proc/self/mounts " + mtab + ", or unmount as root")

@@ -288,7 +288,7 @@ type Count struct {
 	Only func(*listing.Info) bool
 }
 
-// sessions returns the sessions whose costs are added up.
+// sessions returns the sessions with costs that are added up.
 func (c *Count) sessions(ctx context.Context, of *listing.Listing) ([]*listing.Info, error) {
 	if !c.Written.IsZero() {
 		return of.ModifiedSince(ctx, c.Written.UnixNano())

@@ -253,7 +253,8 @@ func (src *sourceTree) completePath(typed string) (offers []cobra.Completion, di
 	})
 	for _, it := range items {
 		name := it.Name()
-		if !strings.HasPrefix(name, begun) || name[0] == '.' && begun == "" || len(offers) == maxCompletions {
+		isHidden := name[0] == '.' && begun == ""
+		if isHidden || !strings.HasPrefix(name, begun) || len(offers) == maxCompletions {
 			continue
 		}
 		isDir := it.IsDir()
@@ -261,7 +262,8 @@ func (src *sourceTree) completePath(typed string) (offers []cobra.Completion, di
 			info, err := src.Stat(path.Join(paths[0], name))
 			isDir = err == nil && info.IsDir()
 		}
-		if src.flags.writes && !slices.Contains(writable, name) && (inSession || !isDir) {
+		isWay := isDir && !inSession // to files that take lines
+		if src.flags.writes && !isWay && !slices.Contains(writable, name) {
 			continue
 		}
 		if isDir { // the path goes on

@@ -195,9 +195,13 @@ func statusRow(s fs.Status, now time.Time) []string {
 		return append(row, "-", "-", "-", "-", "-", "-")
 	}
 	uptime := now.Sub(c.Since).Round(time.Second)
-	memory := fmt.Sprintf("%dM", c.Memory>>20)
-	temporary := fmt.Sprintf("%dM", c.Temporary>>20)
-	return append(row, uptime.String(), fmt.Sprint(c.Open), fmt.Sprint(c.Sessions), memory, fmt.Sprint(c.Files), temporary)
+	return append(row,
+		uptime.String(),
+		fmt.Sprint(c.Open),
+		fmt.Sprint(c.Sessions),
+		fmt.Sprintf("%dM", c.Memory>>20),
+		fmt.Sprint(c.Files),
+		fmt.Sprintf("%dM", c.Temporary>>20))
 }
 
 // stackStatus prints each mount as its path, and its other columns below that with their names.

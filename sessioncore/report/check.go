@@ -133,7 +133,7 @@ func (c *SessionChecker) beginning(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxOther))
 }
 
-// isOther reports whether a file without a header begins with whole objects, none of which is an
+// isOther reports whether a file without a header begins with whole objects and no
 // entry of a session: tools write such files among artifacts, and Claude Code beside its sessions.
 // Nothing of them is missing.
 func isOther(text []byte) bool {

@@ -277,7 +277,7 @@ func (a account) size() int {
 	return accountSize + 8*cap(a.copies) + 4*cap(a.tokens) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }
 
-// addUp calls each with the costs of the sessions that were not counted yet. Those of subagents
+// addUp calls each with the costs of the sessions that were not counted yet. The costs of subagents
 // count for their callers.
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,

@@ -114,7 +114,7 @@ type lostTip struct {
 	said string // the beginning of the user's last words on this branch alone, else of anybody's; "" for none
 }
 
-// lostIn returns the tips that branches.tsv calls lost and whose branch has words that no other
+// lostIn returns the tips that branches.tsv calls lost and that have words on their branch that no other
 // has, newest first, at most maxRows. Entries that several lost branches share belong to the newest
 // one.
 func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err error) {

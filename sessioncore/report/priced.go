@@ -64,7 +64,7 @@ func (u *usage) charge(at rates, times amount) {
 	u.Unpriced = 0
 }
 
-// weights are the prices of tokens relative to those of the input: nearly the same for all models
+// weights are the prices of tokens relative to the price of the input: nearly the same for all models
 // of a provider.
 var weights = rates{input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25, hour: 2}
 

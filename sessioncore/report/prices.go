@@ -47,7 +47,7 @@ var priceList = sync.OnceValues(func() (priceTable, string) {
 	return table, about.About.Date
 })
 
-// maxPrices bounds the size of a file of prices, in bytes. That of LiteLLM has 2 MB for 3,000
+// maxPrices bounds the size of a file of prices, in bytes. LiteLLM's has 2 MB for 3,000
 // models.
 const maxPrices = 64 << 20
 
@@ -149,7 +149,7 @@ type price struct {
 	fast amount      // the price of an answer in fast mode is so many times the usual one; 0 if nobody knows
 }
 
-// rates are prices of a token. That of hour is for tokens that the cache keeps for an hour.
+// rates are prices of a token. The price hour is for tokens that the cache keeps for an hour.
 type rates struct{ input, output, cacheRead, cacheWrite, hour amount }
 
 // longRates are the rates of a whole answer with more tokens than above in its input.
@@ -273,7 +273,7 @@ func readRates(members map[string]json.RawMessage, suffix string) (own ownRates,
 // models of Anthropic, the only provider that sells it.
 const hourFactor = 2
 
-// rates returns own with the rates that it lacks. Those of a long context are short's, as much
+// rates returns own with the rates that it lacks. The rates of a long context are short's, as much
 // dearer as the input is. Without any, cached input costs as much as other input.
 func (own ownRates) rates(short rates) (r rates) {
 	or := func(i int, other amount) amount {

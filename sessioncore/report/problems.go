@@ -69,7 +69,7 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 }
 
 // linked returns the problems of reading and of linking entries. A missing parent is no sign of
-// damage where agents leave one out: in a session converted from another agent's file, whose first
+// damage where agents leave one out: in a session converted from another agent's file, as its first
 // message may go on from a message elsewhere; in a fork, as older versions of omp leave labels out;
 // and in sessions of pi, as versions before 1.5 did not write all.
 func linked(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Problem, count int64, err error) {

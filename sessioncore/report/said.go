@@ -17,7 +17,7 @@ const (
 	maxSaidEntry = 4 << 20
 )
 
-// shortener returns the part of a text that tells a reader what it is, on one line.
+// shortener returns the part of a text that tells a reader most, on one line.
 type shortener func(text string) string
 
 // beginning is the excerpt for tables: at most maxSaid characters and an ellipsis.

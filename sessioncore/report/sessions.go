@@ -46,8 +46,8 @@ type cached[T any] struct {
 }
 
 // each calls do with the facts of sessions, in order. Facts of a file that did not change are those
-// that are kept, if they are valid; others are made. An unreadable session has those of the zero F.
-// When ctx is done, the sessions that were read stay known; those that are gone are forgotten.
+// that are kept, if they are valid; others are made. An unreadable session has the facts of the zero F.
+// When ctx is done, the sessions that were read stay known; sessions that are gone are forgotten.
 func (c *cache[F, T]) each(
 	ctx context.Context, sessions []*listing.Info, isValid func(*listing.Info, T) bool,
 	factsOf func(*listing.Info, *F) T, do func(*listing.Info, T) error,

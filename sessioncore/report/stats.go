@@ -129,7 +129,7 @@ func (s *Stats) OfTools() bool { return slices.Contains(s.by, byTool) }
 // ByHours reports whether rows of hours are needed.
 func (s *Stats) ByHours() bool { return slices.Contains(s.by, byHour) }
 
-// OfSessions reports whether the sums are those of sessions, which are shown with their titles.
+// OfSessions reports whether the sums are of sessions, which are shown with their titles.
 func (s *Stats) OfSessions() bool { return slices.Contains(s.by, bySession) }
 
 // Add adds a row of the sessions of an agent.

@@ -49,8 +49,8 @@ type sessionCost struct {
 var seed = maphash.MakeSeed()
 
 // copyKey returns a hash of the identity that the nth usage of an entry shares with its copies
-// only. Every way in which clients and this program copy entries keeps their id and their
-// timestamp, and an id of 32 random bits is not drawn twice in the same millisecond
+// only. Clients and this program keep the id and the timestamp of entries that they
+// copy, and an id of 32 random bits is not drawn twice in the same millisecond
 // (docs/design.md, usage.json). It is 0 for an entry without id or timestamp.
 func copyKey(s *sessioncore.Snapshot, e sessioncore.Entry, nth int) uint64 {
 	id, ok := s.ID(e)
@@ -202,7 +202,7 @@ type allUsage struct {
 	models  map[string]string // each to itself, so that it is held once
 }
 
-// usageRecordsOf returns the records of a snapshot's entries in file order, all of which are
+// usageRecordsOf returns the records of a snapshot's entries in file order, all
 // confirmed.
 func usageRecordsOf(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord, error) {
 	all, err := factsOf(ctx, s, addUsage)

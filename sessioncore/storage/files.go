@@ -244,7 +244,7 @@ func ReplacedName(base string, of Token) (name string, ok bool) {
 	return temporaryName(base, replacedMark, digits), len(digits) == markedDigits
 }
 
-// temporaryMark begins the digits of our temporary files, the others those of files that may be a
+// temporaryMark begins the digits of our temporary files, the others the digits of files that may be a
 // replaced version. The client's digits are random.
 const temporaryMark, asideMark, replacedMark = "5e5510", "a51de0", "01d5e5"
 
@@ -351,7 +351,7 @@ func (t Token) With(u Token) Token {
 // SameObject reports whether two tokens are of the same object, in any states.
 func (t Token) SameObject(u Token) bool { return t.Device == u.Device && t.Inode == u.Inode }
 
-// ClockMargin is how far the time of a file may lie before that of the last text in it: a copy keeps
+// ClockMargin is how far the time of a file may lie before the time of the last text in it: a copy keeps
 // the time of the machine that it comes from.
 const ClockMargin = 24 * time.Hour
 
@@ -376,7 +376,7 @@ const (
 
 const (
 	// clockTick is the longest tick of the kernel clocks for file times. Before Linux 6.13 a file's
-	// time is that of the last timer interrupt, of which there are 100 to 1,000 per second.
+	// time is the time of the last timer interrupt. There are 100 to 1,000 of them per second.
 	clockTick = 20 * time.Millisecond
 	// coarseTick is the tick of file systems with whole or even seconds (old ext4, FAT).
 	coarseTick = 2 * time.Second
@@ -397,7 +397,7 @@ func (t Token) Settling(at time.Time) time.Duration {
 // Racy reports whether content read at readAt, in ns since the epoch, may change without the token.
 func (t Token) Racy(readAt int64) bool { return t.Settling(time.Unix(0, readAt)) > 0 }
 
-// The errors of storages, beside those of package io/fs and of the backing system.
+// The errors of storages, beside the errors of package io/fs and of the backing system.
 var (
 	// ErrStale means that the backing file changed or disappeared while a reader had it open.
 	ErrStale = errors.New("the backing file changed or is gone")

@@ -50,7 +50,7 @@ type Replacement struct {
 	Head, Tail []byte
 }
 
-// Ready returns the file's current token under its lock: the expected one, or that of a file that
+// Ready returns the file's current token under its lock: the expected one, or a later one of a file that
 // has only grown; it writes the growth to more.
 type Ready func(more io.Writer) (now Token, err error)
 

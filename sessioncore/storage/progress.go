@@ -4,7 +4,7 @@ import "context"
 
 type progressKey struct{}
 
-// WithProgress returns a context whose work calls tell how much of it is done: so many of all
+// WithProgress returns a context for work that calls tell with its progress: so many of all
 // parts, or of 0 where the number of all is not known. tell is called by one goroutine at a time.
 func WithProgress(ctx context.Context, tell func(done, of int)) context.Context {
 	return context.WithValue(ctx, progressKey{}, tell)

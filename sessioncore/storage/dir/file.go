@@ -45,7 +45,7 @@ func (f *file) enter() bool {
 	return true
 }
 
-// leave removes a user. The last one of a closed file closes the descriptor, for which nobody waits, as
+// leave removes a user. The last one of a closed file closes the descriptor. Nobody waits for that, as
 // a read may take as long as a network.
 func (f *file) leave() {
 	f.mu.Lock()

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// lockPoll is the interval at which waiters check the lock, as in the client.
+	// lockPoll is the interval between a waiter's checks of the lock, as in the client.
 	lockPoll = 2 * time.Millisecond
-	// lockYoung is the age up to which a lock without readable content is being written, as in the
+	// lockYoung is the highest age of a lock that is still being written, if it has no readable content, as in the
 	// client.
 	lockYoung = 500 * time.Millisecond
 	// lockSettle is how long a lock created after a stale one is watched: another waiter may have
@@ -188,7 +188,7 @@ func (l *lockFile) takeGates(ctx context.Context) error {
 }
 
 // tryGates takes the outer locks of all paths, or none: then held is the path of a foreign one. A
-// path whose lock the system refuses is skipped, as the lock file remains.
+// path is skipped if the system refuses its lock, as the lock file remains.
 func (l *lockFile) tryGates() (held string, err error) {
 	for _, dir := range l.storage.Paths() {
 		path := filepath.Join(dir, storage.Dir(l.name), l.base) + gateEnding

@@ -18,7 +18,7 @@ import (
 // of the two names. The error wraps fs.ErrExist if a new name exists. After an error nothing has
 // changed.
 //
-// A killed move may have renamed the directory alone. So a directory at the new place is that of a
+// A killed move may have renamed the directory alone. So a directory at the new place belongs to the
 // file that has none beside it, and the next move of the file to there completes the killed one.
 func (s *Storage) Move(name, to, suffix string) error {
 	from, err := s.openParentToWrite(name)

@@ -19,7 +19,7 @@ const (
 	// sweepAge is the minimum age of a temporary file that is removed when no process here has a lock on it: one
 	// of another machine, or the lock file that a process has put aside.
 	sweepAge = time.Minute
-	// sweepEvery is the interval at which a directory, which may be large, is swept.
+	// sweepEvery is the interval between sweeps of a directory, which may be large.
 	sweepEvery = time.Hour
 	// aclName is the extended attribute with Linux's access control list.
 	aclName = "system.posix_acl_access"
@@ -34,8 +34,8 @@ const (
 // written in place (overwrite).
 //
 // ErrStale: the token is not the expected one, or the directory was replaced. If no file is
-// expected and the name exists, the error wraps fs.ErrExist too. Other errors are those of r.Write,
-// of MkdirAll or of a system call. After an error nothing has changed, with one exception: if only
+// expected and the name exists, the error wraps fs.ErrExist too. Other errors come from r.Write,
+// MkdirAll or a system call. After an error nothing has changed, with one exception: if only
 // the directory's fsync fails, the file is replaced, the Stat is the new file's, and a crash may
 // undo the rename.
 func (s *Storage) Replace(name string, r storage.Replacement) (storage.Stat, error) {
@@ -227,7 +227,7 @@ func (w *descriptorWriter) Write(p []byte) (done int, err error) {
 	return done, nil
 }
 
-// takeAttributes copies the owner, access control list and mode of the old file, or sets those of a
+// takeAttributes copies the owner, access control list and mode of the old file, or sets the ones of a
 // new file. The owner comes first and the mode last, so that nobody gets to read it for a moment.
 func (t *temporary) takeAttributes(expect storage.Token) error {
 	if expect == (storage.Token{}) {

@@ -14,7 +14,7 @@ import (
 // does a move out of it: a temporary file is locked (flock) as long as its process lives, on any
 // machine.
 
-// maxSwept bounds the directories whose last sweep is remembered.
+// maxSwept bounds the directories with a remembered last sweep.
 const maxSwept = 1000
 
 // sweepAtTimes sweeps the directory of the name, now and then.

@@ -50,7 +50,7 @@ type measurement struct {
 const (
 	// maxMeasured bounds the cached sizes. Others are read from the end of each file.
 	maxMeasured = 1 << 14
-	// atOnce bounds the files being unpacked, each of which may take maxInMemory.
+	// atOnce bounds the files being unpacked. Each one may take maxInMemory.
 	atOnce = 2
 )
 

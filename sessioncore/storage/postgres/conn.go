@@ -168,8 +168,8 @@ func lostConnection(err error) bool {
 	return isOfConnection || isServerDown || hasTimedOut
 }
 
-// unreachable returns ErrUnreachable with its reason as text only: its errno would be that of a
-// socket.
+// unreachable returns ErrUnreachable with its reason as text only: its errno would be a
+// socket's.
 func unreachable(err error) error { return fmt.Errorf("%w (%v)", ErrUnreachable, err) }
 
 // refusals are the errors for codes of PostgreSQL, or their classes.

@@ -23,7 +23,7 @@ import (
 const (
 	// headSize is the number of bytes at the beginning of a row that a list of sessions needs.
 	headSize = 4 << 10
-	// unpackedWhole is the size up to which the server unpacks a whole row to send its head.
+	// unpackedWhole is the largest size of a row that the server unpacks as a whole to send its head.
 	unpackedWhole = 64 << 10
 	// pieceSize is the number of bytes that the server sends at once.
 	pieceSize = 1 << 20
@@ -251,8 +251,8 @@ func (c *rowContent) fetchRest(f rowFacts, asked int64) error {
 // secondsOfMiB is the time that a server is granted for each MiB of a row.
 const secondsOfMiB = 1
 
-// readRest adds the bytes behind text, with which the row began in state c.version, and reports
-// whether it still does. The error is pgx.ErrNoRows if there is no row. Callers must hold
+// readRest adds the bytes behind text, the beginning of the row in state c.version, and reports
+// whether the row still begins with it. The error is pgx.ErrNoRows if there is no row. Callers must hold
 // c.fetching.
 func (c *rowContent) readRest(text *budget.Text, f rowFacts) (now rowFacts, same bool, err error) {
 	n := text.Size()

@@ -13,7 +13,7 @@ const (
 	// maxInMemory is the size of the longest row that is kept in memory, and maxMemory bounds all
 	// of them: a list reads the head of most rows once.
 	maxInMemory, maxMemory = 2 << 20, 12 << 20
-	// maxFiles bounds the files that rows are kept in, each of which is a descriptor.
+	// maxFiles bounds the files that rows are kept in. Each one is a descriptor.
 	maxFiles = 512
 )
 

@@ -16,7 +16,7 @@ import (
 // lock of the row's path against other mounts, and by the row's own lock against clients, which do
 // not know the first.
 type lock struct {
-	conn    conn // nil after the write, whose commit releases both locks
+	conn    conn // nil after the write, as its commit releases both locks
 	release func()
 	// version is the state of the row that a write replaces, "" if there is no row. A write changes
 	// it.

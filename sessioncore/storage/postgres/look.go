@@ -14,7 +14,7 @@ const (
 	// Fresh is the least time that a mount relies on its last look at the table: foreign
 	// changes show within a second, and the kernel's cache takes a part of that.
 	Fresh = 250 * time.Millisecond
-	// freshNoted is Fresh for a table whose changes a trigger records: then a look is cheap. Behind
+	// freshNoted is Fresh for a table with a trigger that records its changes: then a look is cheap. Behind
 	// a pooler each look is planned anew, which costs the server twice as much.
 	freshNoted, freshPlanned = 25 * time.Millisecond, 50 * time.Millisecond
 	// rest is the pause after a look at a whole table, in multiples of the time that the look took.
@@ -29,7 +29,7 @@ const (
 // look has the time and the state of the last look at the table.
 type look struct {
 	turn   sync.Mutex  // held during a look; guards the fields up to mu
-	seen   string      // first transaction whose changes were not seen (an xid8); "" to read all rows next
+	seen   string      // first transaction with changes that were not seen (an xid8); "" to read all rows next
 	server string      // the server that answered, and its trigger: of another one all rows are read
 	breaks int64       // pool.breaks before it
 	noted  atomic.Bool // changes are noted (TableSource.Trigger)

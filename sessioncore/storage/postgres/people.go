@@ -70,7 +70,7 @@ func (p *people) assignNames(prefixes ...string) {
 	}
 }
 
-// name returns the name by which a row is shown, "" if its path names no owner. isRow says that
+// name returns the shown name of a row, "" if its path names no owner. isRow says that
 // there is such a row, so that a new owner gets a name.
 func (p *people) name(path string, isRow bool) string {
 	at := strings.LastIndex(path, inSessions)

@@ -19,7 +19,7 @@ import (
 type Options struct {
 	// Memory bounds the kept content; it may be nil.
 	Memory *budget.Budget
-	// Temporary is the directory for content that is too long for memory, "" for that of temporary
+	// Temporary is the directory for content that is too long for memory, "" for the usual one of temporary
 	// files.
 	Temporary string
 	// Log gets a line when the database is lost, and when it is reached again.

@@ -23,7 +23,7 @@ const (
 	contentUTF8 = `convert_to(content, 'UTF8')`
 )
 
-// makeQueries returns the queries for a table. changes is the table in which its changes are noted
+// makeQueries returns the queries for a table. changes is the table with its noted changes
 // (TableSource.Trigger), which need not be there.
 func makeQueries(table, changes string) (q queries) {
 	q.setChangeQueries(table, changes)
@@ -39,7 +39,7 @@ func (q *queries) setChangeQueries(table, changes string) {
 	const joined = `coalesce(r.path, ''), coalesce(r.version, ''), coalesce(r.size, 0), coalesce(r.mtime_ms, 0),
 		r.title, r.title_source, r.title_updated_at`
 
-	// One statement sees one state of the database: the first transaction whose changes are not in
+	// One statement sees one state of the database: the first transaction with changes that are not in
 	// it, the server that answers, its trigger if the recorded changes can be read, and the
 	// changes.
 	state := `SELECT pg_snapshot_xmin(pg_current_snapshot())::text,
@@ -68,13 +68,13 @@ func (q *queries) setContentQueries(table, changes string) {
 		THEN substring(` + contentUTF8 + ` FROM 1 FOR $2)
 		ELSE substring(convert_to(substring(content FROM 1 FOR $2), 'UTF8') FROM 1 FOR $2) END`
 	q.heads = `SELECT ` + factColumns + `, ` + head + ` FROM ` + table + ` WHERE path = ANY($1)`
-	// A recorded head is that of the row, unless a change was not recorded, or was in a part of a
+	// A recorded head is the row's, unless a change was not recorded, or was in a part of a
 	// transaction.
 	q.notedHeads = `SELECT ` + factColumns + `, coalesce((
 			SELECT substring(convert_to(c.head, 'UTF8') FROM 1 FOR $2) FROM ` + changes + ` c
 			WHERE c.tab = to_regclass($3) AND c.path = t.path AND c.version = t.xmin
 		), ` + head + `) FROM ` + table + ` t WHERE path = ANY($1)`
-	// $2 is the size of the kept text, $3 the state in which it was read. The server unpacks the
+	// $2 is the size of the kept text, $3 the state that it was read in. The server unpacks the
 	// content once, and sends the rest in pieces of $4 bytes, so that neither side holds more than
 	// that at once.
 	q.rest = `SELECT path, version, size, mtime_ms, title, title_source, title_updated_at, sum,

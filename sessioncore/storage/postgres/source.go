@@ -53,7 +53,7 @@ func isIdentifier(name string) bool {
 var ErrPassword = errors.New("a password does not belong on the command line, where all users see it: " +
 	"leave it out, and put it into ~/.pgpass, PGPASSWORD or a service file")
 
-// ParseSource parses postgres://user@host/database?table=…&prefix=…; other parameters are those of
+// ParseSource parses postgres://user@host/database?table=…&prefix=…; other parameters are as for
 // PostgreSQL's own tools. No error has the text of the URL, which may have a password.
 func ParseSource(text string) (*TableSource, error) {
 	u, err := url.Parse(text)

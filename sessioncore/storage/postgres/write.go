@@ -41,8 +41,8 @@ type rowChange struct {
 	title *title // the written title, nil for none
 }
 
-// Append implements storage.Storage. The row must be in the state in which it was locked or,
-// without a lock, last read: otherwise the error wraps ErrStale, and callers read the row anew.
+// Append implements storage.Storage. The row must be in the state that it was locked in or,
+// without a lock, last read in: otherwise the error wraps ErrStale, and callers read the row anew.
 func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 	r, err := s.fileNow("append", name)
 	if err != nil {
