@@ -104,10 +104,10 @@ func saidBy(m agents.Object) uint64 {
 	if !isSpoken {
 		return 0
 	}
-	said := strings.TrimSpace(userOf(m).text)
+	said := []byte(strings.TrimSpace(userOf(m).text))
 	addID := func(call rawjson.Value) {
 		id, _ := call.Member("id").Bytes()
-		said += string(id)
+		said = append(said, id...)
 	}
 	calls := m.Member("toolCalls")
 	agents.EachPart(calls, addID)
@@ -116,10 +116,10 @@ func saidBy(m agents.Object) uint64 {
 			addID(part.Member("functionCall"))
 		})
 	}
-	if said == "" {
+	if len(said) == 0 {
 		return 0
 	}
-	return maphash.String(seed, typ+" "+said)
+	return maphash.String(seed, typ+" "+string(said))
 }
 
 // usageOf returns the tokens of an answer. Its input has those in it that were read from the cache.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -153,6 +154,7 @@ func (c *converter) isPromptOrigin(origin string) bool {
 
 // contentOf returns the blocks of content, and its text. Content is a text, or parts.
 func contentOf(content rawjson.Value) (blocks agents.Blocks, text string) {
+	var all strings.Builder
 	agents.EachPart(content, func(part rawjson.Value) {
 		isImage := blocks.ImageURL(imageOf(part))
 		if isImage {
@@ -160,11 +162,11 @@ func contentOf(content rawjson.Value) (blocks agents.Blocks, text string) {
 		}
 		words, _ := part.Member("text").Text()
 		if words != "" {
-			text += words
+			all.WriteString(words)
 			blocks.Text(part.Member("text"))
 		}
 	})
-	return blocks, text
+	return blocks, all.String()
 }
 
 // imageOf returns the URL of the image in a part.

@@ -191,7 +191,8 @@ const (
 func (c *converter) user(parts rawjson.Value, typed string) {
 	var shown, added agents.Blocks
 	isAmongFiles := false
-	prompt := typed
+	var prompt strings.Builder
+	prompt.WriteString(typed)
 	shown.Text(agents.Quoted(typed))
 	agents.EachPart(parts, func(part rawjson.Value) {
 		text, isText := part.Member("text").Text()
@@ -209,11 +210,11 @@ func (c *converter) user(parts rawjson.Value, typed string) {
 		case isAmongFiles || isAddedText:
 			added.Part(part)
 		default:
-			prompt += text
+			prompt.WriteString(text)
 			shown.Part(part)
 		}
 	})
-	c.Prompted(prompt)
+	c.Prompted(prompt.String())
 	if len(shown) > 0 {
 		c.User(shown)
 	}
