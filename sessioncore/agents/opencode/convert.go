@@ -144,7 +144,7 @@ const executed = "The following tool was executed by the user"
 // compaction, or a command of the person, has none.
 func (c *converter) user(parts rawjson.Value) {
 	var shown, added agents.Blocks
-	prompt := ""
+	var prompt strings.Builder
 	c.isCommand = false
 	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
 		text := data.Member("text")
@@ -155,14 +155,14 @@ func (c *converter) user(parts rawjson.Value) {
 		case kind == "text" && data.Member("synthetic").Truthy():
 			added.Text(text)
 		case kind == "text":
-			prompt += said
+			prompt.WriteString(said)
 			shown.Text(text)
 		case kind == "file":
 			shown.ImageURL(data.Member("url"))
 		}
 	})
 	if len(shown) > 0 {
-		c.Prompted(prompt)
+		c.Prompted(prompt.String())
 		c.User(shown)
 	}
 	if len(added) > 0 {
@@ -308,11 +308,11 @@ func (c *converter) command(parts rawjson.Value) (ok bool) {
 // summary makes the entry of a compaction. Its tokens go to the answer before it. prompt is the number of
 // those in its prompt, also where they count in another session.
 func (c *converter) summary(parts rawjson.Value, usage agents.Usage, prompt int64) {
-	text := ""
+	var text strings.Builder
 	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
 		if kind == "text" {
 			said, _ := data.Member("text").Text()
-			text += said
+			text.WriteString(said)
 		}
 	})
 	if a := c.Open(); a != nil {
@@ -320,5 +320,5 @@ func (c *converter) summary(parts rawjson.Value, usage agents.Usage, prompt int6
 	} else {
 		c.compaction = c.compaction.Plus(usage)
 	}
-	c.Compaction(agents.Quoted(text), "", prompt)
+	c.Compaction(agents.Quoted(text.String()), "", prompt)
 }
