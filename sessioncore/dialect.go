@@ -145,8 +145,7 @@ func (d *Dialect) TypeOf(v rawjson.Value) EntryType {
 	if !v.IsString() {
 		return TypeUnknown
 	}
-	unescaped := string(v[1 : len(v)-1])
-	t, ok := d.types[unescaped]
+	t, ok := d.types[string(v[1:len(v)-1])] // mostly nothing in it is escaped
 	if ok {
 		return t
 	}
