@@ -25,11 +25,11 @@ func (u *Unmounted) openLedger() *ledger.Book {
 	if err != nil {
 		return nil
 	}
-	resolved := resolveFar(dir)
+	home := ownHome(filepath.Dir(dir))
 	isServed := func(place string) bool {
-		return isWithin(resolved, resolveFar(place))
+		return isWithin(home, place)
 	}
-	if isOthers(filepath.Dir(dir)) || slices.ContainsFunc(Directories(o, os.Getenv), isServed) {
+	if home == "" || slices.ContainsFunc(Directories(o, os.Getenv), isServed) {
 		return nil
 	}
 	maker, err := makerOfCharges()
@@ -39,17 +39,27 @@ func (u *Unmounted) openLedger() *ledger.Book {
 	return ledger.Open(filepath.Join(dir, "charges"), maker)
 }
 
-// isOthers reports whether a user's directory for caches belongs to another user or, if it is not made yet, the
-// directory that it would be made in. So it is for root with the HOME of the user who called sudo.
-func isOthers(caches string) bool {
+// ownHome returns a user's directory for caches, without links, or, if it is not made yet, the directory that it would
+// be made in. It returns "" if there is neither, or if that belongs to another user. So it is for root with the HOME of
+// the user who called sudo.
+func ownHome(caches string) string {
 	for _, dir := range []string{caches, filepath.Dir(caches)} {
-		info, err := os.Stat(dir)
-		if err == nil {
-			st, isKnown := info.Sys().(*syscall.Stat_t)
-			return !isKnown || int(st.Uid) != os.Geteuid()
+		home, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			continue
 		}
+		info, err := os.Stat(home)
+		if err != nil {
+			return ""
+		}
+		st, isKnown := info.Sys().(*syscall.Stat_t)
+		isOwn := isKnown && int(st.Uid) == os.Geteuid()
+		if !isOwn {
+			return ""
+		}
+		return home
 	}
-	return true // there is no home
+	return ""
 }
 
 // makerOfCharges names all that charges depend on besides the sessions: this build of the program, and the local

@@ -187,25 +187,6 @@ func resolveFar(path string) string {
 	return path
 }
 
-// isWithin reports whether path is dir or below it; both are absolute and resolved.
-func isWithin(path, dir string) bool {
-	outer, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
-	for {
-		info, err := os.Stat(path)
-		if err == nil && os.SameFile(info, outer) {
-			return true
-		}
-		parent := filepath.Dir(path)
-		if parent == path {
-			return false
-		}
-		path = parent
-	}
-}
-
 // checkEmpty refuses a directory that is not empty: the mount would hide its files. Of the control
 // files, new-session alone becomes a real file when it is written to without a mount.
 func checkEmpty(path string) error {

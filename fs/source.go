@@ -289,6 +289,25 @@ func belowDir(dir, realPath string) (below string, ok bool) {
 	return below, ok
 }
 
+// isWithin reports whether path is dir or below it; both are absolute and resolved.
+func isWithin(path, dir string) bool {
+	outer, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	for {
+		info, err := os.Stat(path)
+		if err == nil && os.SameFile(info, outer) {
+			return true
+		}
+		parent := filepath.Dir(path)
+		if parent == path {
+			return false
+		}
+		path = parent
+	}
+}
+
 // userDir returns this program's directory for a kind of the user's files: in the directory of an
 // XDG variable, else of usual in the home directory. The error means that there is no home.
 func userDir(variable, usual string) (string, error) {
