@@ -46,6 +46,8 @@ const (
 
 // Entry implements Checker.
 func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (hit Hit, ok bool) {
+	output := c.output // of this entry alone
+	c.output = nil
 	if !c.inTime(s.Time(e)) {
 		return Hit{}, false
 	}
@@ -55,9 +57,8 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 		isOfRole = s.IsRequest(e)
 		c.request(s.Request(e, text))
 	} else {
-		isOfRole = c.hasRole(c.entry(s, e, text))
+		isOfRole = c.hasRole(c.entry(s, e, text, output))
 	}
-	c.output = nil
 	if !isOfRole || !c.isHit() {
 		return Hit{}, false
 	}
@@ -324,9 +325,11 @@ func (c *checker) request(words rawjson.Value) {
 	}
 }
 
-// entry checks the visible text and the tools of an entry, and returns its message's role or nil.
+// entry checks the visible text and the tools of an entry with its output, and returns its message's role or nil.
 // The functions below return false once the rest does not matter.
-func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) (role rawjson.Value) {
+func (c *checker) entry(
+	s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value, output []byte,
+) (role rawjson.Value) {
 	c.excluded = c.q.model != nil
 	switch s.Kind(e) {
 	case sessioncore.TypeMessage:
@@ -334,7 +337,7 @@ func (c *checker) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 		c.excluded = !c.isOfModel(&m)
 		if !c.excluded {
 			c.message(&m)
-			c.plain(c.output)
+			c.plain(output)
 		}
 		return m[message.Role]
 	case sessioncore.TypeCustomMessage, sessioncore.TypeCompaction, sessioncore.TypeBranchSummary:

@@ -81,3 +81,39 @@ func TestOutputsBeside(t *testing.T) {
 	require.Equal(t, 1, search(files, "egrets"))
 	require.Equal(t, 21, search(files, "herons"))
 }
+
+// TestOutputOfAnotherTime: a long result beside the session is a text of its own entry alone, also where that is of
+// another time than the query's.
+func TestOutputOfAnotherTime(t *testing.T) {
+	const session = "-p/019c6f0e-7a11-4000-8000-000000000001"
+	record := func(n, day int, content string) string {
+		return fmt.Sprintf(`{"parentUuid":"u%d","isSidechain":false,"type":"user","cwd":"/w","sessionId":"s","version":"2.1.1","uuid":"u%d",`+
+			`"timestamp":"2026-03-%02dT10:00:00.000Z","message":{"role":"user","content":%s}}`+"\n", n-1, n, day, content)
+	}
+	text := record(1, 1, `"how many herons"`) +
+		record(2, 5, `[{"type":"tool_result","tool_use_id":"t","content":"herons saved to: /h/tool-results/a.txt\n"}]`) +
+		record(3, 1, `"how many herons now"`)
+	files := memory.New()
+	require.NoError(t, files.WriteFile(session+".jsonl", []byte(text)))
+	require.NoError(t, files.WriteFile(session+"/tool-results/a.txt", []byte("two egrets")))
+	p := claude.NewProjects(files)
+	format := claude.Format{Projects: p}
+	s := New(SearchedSessions{Files: agents.NewFiles(agents.Shown{Files: p, Format: format}, format, nil, t.TempDir())})
+	for query, want := range map[string]int{
+		"egrets":                           1,
+		"egrets before:2026-03-03":         0,
+		"herons before:2026-03-03":         2,
+		"herons -egrets before:2026-03-03": 2,
+		"egrets after:2026-03-03":          1,
+	} {
+		q, err := Parser{}.Query(query)
+		require.NoError(t, err)
+		found, _, err := s.Count(t.Context(), q)
+		require.NoError(t, err)
+		hits := 0
+		for _, f := range found {
+			hits += f.Count
+		}
+		require.Equal(t, want, hits, query)
+	}
+}
