@@ -15,10 +15,18 @@ import (
 const noCache = "none"
 
 // openLedger opens the file with the charges of sessions that earlier commands read. It returns nil where there
-// is to be none: where secrets are masked, in a directory of SOURCE, and in the home of another user.
+// is to be none: where secrets are masked, where other machines write to SOURCE, whose changes a look at a file may
+// show late, in a directory of SOURCE, and in the home of another user.
 func (u *Unmounted) openLedger() *ledger.Book {
 	o := u.options
-	if o.Redact || o.NoCache || os.Getenv("SESSIONFS_CACHE") == noCache {
+	isRefused := o.NoCache || os.Getenv("SESSIONFS_CACHE") == noCache
+	if isRefused || o.Redact {
+		return nil
+	}
+	isShared := func(p *place) bool {
+		return p.source != nil && p.source.Shared()
+	}
+	if isShared(u.tree.place) || slices.ContainsFunc(u.tree.parts, isShared) {
 		return nil
 	}
 	dir, err := userDir("XDG_CACHE_HOME", ".cache")
@@ -73,15 +81,13 @@ func makerOfCharges() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	zone := make([]int, 0, zoneMonths)
-	month := time.Now()
-	for range zoneMonths {
-		_, offset := month.Zone()
-		zone = append(zone, offset)
-		month = month.AddDate(0, -1, 0)
+	var offsets []int // of each month of a year, which tell a zone from another of the same name
+	for month := time.January; month <= time.December; month++ {
+		_, offset := time.Date(zoneYear, month, 1, 0, 0, 0, 0, time.Local).Zone()
+		offsets = append(offsets, offset)
 	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), time.Local, zone), nil
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), time.Local, offsets), nil
 }
 
-// zoneMonths is how many months, the last ones, tell a zone from another of the same name.
-const zoneMonths = 24
+// zoneYear is always the same, so that what is kept outlives a month.
+const zoneYear = 2026

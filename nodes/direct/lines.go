@@ -130,7 +130,7 @@ const maxTarget = 4096
 // newLeaf is the name of the link that replaces leaf.
 const newLeaf = "." + leafLink
 
-// moveLeaf makes the link leaf lead to the first line of the input.
+// moveLeaf makes the link leaf lead to the line of the input, which must be the only one.
 func (f *FS) moveLeaf(leaf string, in io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(in, maxTarget+1))
 	if err != nil {

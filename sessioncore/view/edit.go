@@ -95,8 +95,8 @@ func (d *diffText) edit(e *edit) {
 	}
 }
 
-// text returns the visible text of an argument, of a long one its head and tail, within the room
-// that the entry has left.
+// text returns the visible text of an argument, of a long one its head and tail, as long as the entry has any
+// room left.
 func (d *diffText) text(v rawjson.Value) string {
 	if d.b.outputLeft <= 0 {
 		d.b.cut = true

@@ -24,7 +24,7 @@ type people struct {
 var usualDirs = []string{"sessions", "agent", ".omp", "omp", "share", ".local"}
 
 // namesFor returns the names that a directory of sessions may get, short ones first. The last one
-// is unique. For the prefix /home/ann/.omp/agent/sessions/ they are ann, ann@home, and ann@ with a hash.
+// has a hash of 32 bits. For the prefix /home/ann/.omp/agent/sessions/ they are ann, ann@home, and ann@ with a hash.
 func namesFor(prefix string) (names []string) {
 	dir := path.Clean("/" + prefix)
 	for path.Dir(dir) != "/" && slices.Contains(usualDirs, path.Base(dir)) {
