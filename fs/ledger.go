@@ -1,14 +1,15 @@
 package fs
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"sessionfs/sessioncore/ledger"
+	"sessionfs/sessioncore/storage"
 )
 
 // noCache is the value of the option cache, and of the variable SESSIONFS_CACHE, for none.
@@ -60,9 +61,7 @@ func ownHome(caches string) string {
 		if err != nil {
 			return ""
 		}
-		st, isKnown := info.Sys().(*syscall.Stat_t)
-		isOwn := isKnown && int(st.Uid) == os.Geteuid()
-		if !isOwn {
+		if !storage.IsOwn(info) {
 			return ""
 		}
 		return home
@@ -70,8 +69,8 @@ func ownHome(caches string) string {
 	return ""
 }
 
-// makerOfCharges names all that charges depend on besides the sessions: this build of the program, and the local
-// days, as an answer may be billed on the day of its end.
+// makerOfCharges returns a hash of all that charges depend on besides the sessions: this build of the program, of which
+// some packages have the same time for all, and the local days, as an answer may be billed on the day of its end.
 func makerOfCharges() (string, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -86,7 +85,8 @@ func makerOfCharges() (string, error) {
 		_, offset := time.Date(zoneYear, month, 1, 0, 0, 0, 0, time.Local).Zone()
 		offsets = append(offsets, offset)
 	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), time.Local, offsets), nil
+	facts := fmt.Sprint(program, info.Size(), info.ModTime().UnixNano(), time.Local, offsets)
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(facts))), nil
 }
 
 // zoneYear is always the same, so that what is kept outlives a month.

@@ -18,6 +18,7 @@ import (
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
+	"sessionfs/sessioncore/ledger"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/search"
@@ -316,13 +317,15 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 			return !c.Only(i)
 		})
 	}
-	all := report.NewCosts(t.billed(), t.view.Prices)
+	var kept *ledger.Book
+	var all *report.Costs
 	if c.Tools {
 		all = report.NewCalls(t.store)
+	} else {
+		kept = u.openLedger()
+		all = report.NewCosts(t.billed(), t.view.Prices).Recall(kept)
 	}
 	all.During(c.From, c.Until, c.Hours)
-	kept := u.openLedger()
-	all.Recall(kept)
 	err = all.Rows(ctx, sessions, func(r report.Row) error {
 		agent := r.Session.Agent()
 		if agent == "" {

@@ -97,7 +97,7 @@ func readOwn(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if !isOwn(info) || info.Mode().Perm() != storage.FileMode {
+	if !storage.IsOwn(info) || info.Mode().Perm() != storage.FileMode {
 		return nil, errNotOurs
 	}
 	return storage.ReadOpened(file, maxFile)
@@ -211,7 +211,7 @@ func (b *Book) Save() error {
 	if err != nil {
 		return err
 	}
-	if !info.IsDir() || !isOwn(info) {
+	if !info.IsDir() || !storage.IsOwn(info) {
 		return &fs.PathError{Op: "write", Path: b.path, Err: errNotOurs}
 	}
 	size, err := b.replace()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +29,12 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 func CreateRegular(path string) (*os.File, error) {
 	file, _, err := openRegular(path, os.O_RDWR|os.O_CREATE|unfollowed)
 	return file, err
+}
+
+// IsOwn reports whether a file or directory belongs to this user.
+func IsOwn(info fs.FileInfo) bool {
+	st, isKnown := info.Sys().(*syscall.Stat_t)
+	return isKnown && int(st.Uid) == os.Geteuid()
 }
 
 // OpenDir opens a directory, to list it.
