@@ -123,11 +123,11 @@ func (a Format) fromEnds(name string, obj storage.Object, size int64, listed boo
 // InCaller implements agents.CalledFormat. The subagent that makes a summary gets a part of the talk,
 // whose records hang on records that it does not get.
 func (a Format) InCaller(ctx context.Context, name string, ids map[string]bool) (found map[string]bool, err error) {
-	parts := strings.Split(name, "/")
-	if a.Projects == nil || len(parts) < 4 || parts[2] != subagents {
+	shown := parsePath(name)
+	if a.Projects == nil || !shown.isBelowSubagents() {
 		return nil, nil
 	}
-	obj, err := a.Projects.Raw.Open(path.Join(parts[0], parts[1]+ending))
+	obj, err := a.Projects.Raw.Open(shown.sessionFile())
 	if storage.IsMissing(err) {
 		return nil, nil
 	}
@@ -170,11 +170,11 @@ func (Format) FactsAbout(name string) agents.About {
 // Part implements agents.Sharer.
 func (a Format) Part(name string, obj storage.Object) storage.Object {
 	about := a.FactsAbout(name)
-	parts := strings.Split(name, "/")
-	if a.Projects == nil || about.Chain == "" || len(parts) < 2 {
+	shown := parsePath(name)
+	if a.Projects == nil || about.Chain == "" || shown.entry == "" {
 		return obj
 	}
-	return a.Projects.inside.Part(path.Join(parts[0], parts[1]+ending), about.Chain, obj)
+	return a.Projects.inside.Part(shown.sessionFile(), about.Chain, obj)
 }
 
 // Words of records with facts for About, beside the conversation.

@@ -8,7 +8,7 @@ import (
 )
 
 // This file separates a person's words from the client's in records of the same kind, and makes
-// entries of the client's records with words (docs/format.md, Claude Code).
+// entries of the client's records with words (docs/format-claude.md).
 
 // The speakers of entries: the customType of a client's entry, "" for a person.
 const (

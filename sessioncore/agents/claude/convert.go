@@ -13,7 +13,7 @@ var provider = agents.Provider{API: "anthropic-messages", Name: "anthropic", Mod
 // innerKey is the member with the content of a record.
 const innerKey = "message"
 
-// converter makes entries of the records of one file (docs/format.md, Claude Code). The tree is that
+// converter makes entries of the records of one file (docs/format-claude.md). The tree is that
 // of the records, without the empty ones.
 type converter struct {
 	*agents.Builder

@@ -1,4 +1,4 @@
-// Package claude shows the sessions of Claude Code as session files (docs/format.md, Claude Code).
+// Package claude shows the sessions of Claude Code as session files (docs/format-claude.md).
 package claude
 
 // Name is the agent's name, also in omp's own import.

@@ -10,8 +10,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file begins the session of a subagent that continues its parent's talk (docs/format.md,
-// Claude Code): its file names the last record of that talk, and has none of it.
+// This file begins the session of a subagent that continues its parent's talk (docs/format-claude.md): its file names the last record of that talk, and has none of it.
 
 const (
 	// maxContext bounds the bytes of a parent's file that are read for a subagent.

@@ -15,67 +15,91 @@ import (
 )
 
 // This file finds the original of a fork whose records do not name it: --fork-session copies a
-// branch into a new file unchanged (docs/format.md, Claude Code). Sessions of one directory with
+// branch into a new file unchanged (docs/format-claude.md). Sessions of one directory with
 // the same first record are compared, once.
 
 // maxForks bounds the compared sessions, each of which is read completely.
 const maxForks = 16
 
-// comparison is the result of comparing a session with others.
+// comparison is the result of comparing a session with others that begin with the same record.
 type comparison struct {
-	with   string // the names of all
-	parent string
+	with   string // the names of all compared sessions, a line each
+	parent string // the id of the original, "" if the session is no copy
 }
 
-// parentOf returns the original of a session that begins with the record first, or "". It compares
-// all sessions with that beginning. A list (listed) compares only short ones.
+// parentOf returns the original of a session that begins with the record first, or "" if it is no copy or the
+// original is not known. It compares all sessions with that beginning. A list (listed) compares only short ones,
+// and else returns what was found before.
 func (p *Projects) parentOf(name, first string, listed bool) (parent string) {
 	dir := storage.Dir(name)
 	in, err := p.project(dir)
 	if err != nil {
 		return ""
 	}
-	forks := slices.Sorted(slices.Values(p.sessionsByFirst(in, dir)[first]))
-	if len(forks) < 2 || len(forks) > maxForks+1 {
+	forks := slices.Sorted(slices.Values(p.sessionsByFirst(in)[first]))
+	if len(forks) < 2 || len(forks) > maxForks+1 { // the session itself is one of them
 		return ""
 	}
 	with := strings.Join(forks, "\n")
-	p.mu.Lock()
-	known, ok := p.forks[name]
-	p.mu.Unlock()
-	isLong := func(session string) bool {
-		st, err := p.Raw.Stat(path.Join(dir, session+ending))
-		return err == nil && st.Size > agents.ShortSize
-	}
-	if ok && known.with == with || listed && slices.ContainsFunc(forks, isLong) {
+	known := p.comparisonOf(name)
+	if known.with == with {
 		return known.parent
 	}
-	times := make([]map[uint64]int64, len(forks))
+	isLong := func(session string) bool {
+		st, err := p.Raw.Stat(in.fileOf(session))
+		return err == nil && st.Size > agents.ShortSize
+	}
+	if listed && slices.ContainsFunc(forks, isLong) {
+		return known.parent
+	}
+	p.compareForks(in, forks)
+	return p.comparisonOf(name).parent
+}
+
+// comparisonOf returns the result for a session, or the zero value.
+func (p *Projects) comparisonOf(name string) comparison {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.forks[name]
+}
+
+// compareForks compares the sessions of a project that begin with one record, each with all others. The original
+// of a session is the most likely one.
+func (p *Projects) compareForks(in *project, forks []string) {
+	times := make([]messageTimes, len(forks))
 	for i, session := range forks {
-		times[i] = p.times(path.Join(dir, session+ending))
+		times[i] = p.timesIn(in.fileOf(session))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, session := range forks {
-		now := comparison{with: with}
-		most := 0
+		result := comparison{with: strings.Join(forks, "\n")}
+		mostLikely := 0
 		for j, other := range forks {
-			if likely := compare(times[i], times[j]); j != i && likely > most {
-				most = likely
-				now.parent = other
+			if j == i {
+				continue
+			}
+			likely := forkLikelihood(times[i], times[j])
+			if likely > mostLikely {
+				mostLikely = likely
+				result.parent = other
 			}
 		}
-		p.forks[path.Join(dir, session+ending)] = now
+		p.forks[in.fileOf(session)] = result
 	}
-	return p.forks[name].parent
 }
 
-// sessionsByFirst returns the sessions of a project by the uuid of their first record.
-func (p *Projects) sessionsByFirst(in *project, dir string) map[string][]string {
+// fileOf returns the path of a session's file.
+func (in *project) fileOf(session string) string { return path.Join(in.name, session+ending) }
+
+// sessionsByFirst returns the sessions of a project by the uuid of their first record. It reads the beginnings
+// of all of them, once.
+func (p *Projects) sessionsByFirst(in *project) map[string][]string {
 	in.once.Do(func() {
 		in.byFirst = map[string][]string{}
 		for session := range in.agents {
-			if uuid := p.first(path.Join(dir, session+ending), "uuid"); uuid != "" {
+			uuid := p.first(in.fileOf(session), "uuid")
+			if uuid != "" {
 				in.byFirst[uuid] = append(in.byFirst[uuid], session)
 			}
 		}
@@ -83,17 +107,24 @@ func (p *Projects) sessionsByFirst(in *project, dir string) map[string][]string 
 	return in.byFirst
 }
 
-// times returns the times in ms of the messages in a session's file, by a hash of their uuids.
-func (p *Projects) times(name string) map[uint64]int64 {
-	times := map[uint64]int64{}
+// messageTimes has the times of a session's messages, in ms since the epoch, by a hash of their uuids.
+type messageTimes map[uint64]int64
+
+// timesIn returns the times of the messages in a session's file, as far as it can be read.
+func (p *Projects) timesIn(name string) messageTimes {
+	times := messageTimes{}
 	p.eachRecord(name, math.MaxInt64, func(u *jsonl.Unit) error {
 		r := agents.Object(u.Members)
 		if len(r) == 0 { // it is not alone on its line
 			r = agents.Read(u.Text)
 		}
+		typ := r.Member("type")
+		if !typ.Is("user") && !typ.Is("assistant") {
+			return nil
+		}
 		uuid, _ := r.Member("uuid").Bytes()
-		ms, _, timed := rawjson.ReadTimestamp(r.Member("timestamp"))
-		if typ := r.Member("type"); timed && len(uuid) > 0 && (typ.Is("user") || typ.Is("assistant")) {
+		ms, _, isTimed := rawjson.ReadTimestamp(r.Member("timestamp"))
+		if isTimed && len(uuid) > 0 {
 			times[maphash.Bytes(seed, uuid)] = ms
 		}
 		return nil
@@ -101,83 +132,108 @@ func (p *Projects) times(name string) map[uint64]int64 {
 	return times
 }
 
-// eachRecord calls f for the records in the first bytes of a session's file, until an error.
+// eachRecord calls f for the records that end in the first size bytes of a session's file, until f returns an
+// error. It stops without one at a place that cannot be read.
 func (p *Projects) eachRecord(name string, size int64, f func(u *jsonl.Unit) error) {
 	obj, err := p.Open(name)
 	if err != nil {
 		return
 	}
 	defer obj.Close()
-	if st, err := obj.Stat(); err == nil {
-		_, _ = jsonl.Records{}.Load(context.Background(), obj, jsonl.Position{}, min(st.Size, size), func(u *jsonl.Unit) error {
-			if u.Kind != jsonl.ObjectUnit {
-				return nil
-			}
-			return f(u)
-		})
+	st, err := obj.Stat()
+	if err != nil {
+		return
 	}
+	ifRecord := func(u *jsonl.Unit) error {
+		if u.Kind != jsonl.ObjectUnit {
+			return nil
+		}
+		return f(u)
+	}
+	end := min(st.Size, size)
+	_, _ = jsonl.Records{}.Load(context.Background(), obj, jsonl.Position{}, end, ifRecord)
 }
 
-// compare returns how likely the first session is a fork of the second, 0 if it is none: it grows
-// with the number of shared messages. A fork has copies of one branch: older messages in only one
-// of both were there before the copy. Else the fork is the first to continue, as people continue in
+// forkLikelihood returns how likely the first session is a fork of the second, 0 if it is none. It grows with the
+// number of shared messages, which counts double, so that a sure sign adds less than another message does.
+//
+// A fork has copies of one branch: older messages in only one of both sessions were there before the copy, so that
+// session is the original. Without such messages the fork is the session that went on first, as people go on in
 // it at once; but both may be forks of a third session.
-func compare(own, theirs map[uint64]int64) (likely int) {
+func forkLikelihood(own, theirs messageTimes) int {
 	shared := 0
-	last := int64(0)
+	lastShared := int64(0)
 	for uuid, ms := range own {
-		if _, ok := theirs[uuid]; ok {
+		_, isShared := theirs[uuid]
+		if isShared {
 			shared++
-			last = max(last, ms)
+			lastShared = max(lastShared, ms)
 		}
 	}
-	ownFirst, ownAlone := firstWithout(own, theirs)
-	theirFirst, theirAlone := firstWithout(theirs, own)
+	ownFirst, hasOwn := firstWithout(own, theirs)
+	theirFirst, hasTheirs := firstWithout(theirs, own)
 	switch {
-	case !ownAlone:
-		return 0
-	case !theirAlone, theirFirst < last && theirFirst < ownFirst:
-		return 2*shared + 1
-	case ownFirst < last, ownFirst > theirFirst:
+	case !hasOwn:
+		return 0 // the other session has all of it, so that one is the copy, or both are the same
+	case !hasTheirs:
+		return 2*shared + 1 // the other session did not go on
+	case theirFirst < lastShared && theirFirst < ownFirst:
+		return 2*shared + 1 // the other session has a branch that was not copied
+	case ownFirst < lastShared || ownFirst > theirFirst:
 		return 0
 	}
 	return 2 * shared
 }
 
-// firstWithout returns the time of the first message that is not in others, if any.
-func firstWithout(times, others map[uint64]int64) (first int64, ok bool) {
+// firstWithout returns the time of the first message that is not in others. ok is false if all are.
+func firstWithout(times, others messageTimes) (first int64, ok bool) {
 	for uuid, ms := range times {
-		if _, is := others[uuid]; !is && (!ok || ms < first) {
-			first = ms
-			ok = true
+		_, isShared := others[uuid]
+		if isShared {
+			continue
 		}
+		if !ok || ms < first {
+			first = ms
+		}
+		ok = true
 	}
 	return first, ok
 }
 
-// first returns a text member of the first record that has it, at the beginning of a file, or "".
+// firstSize bounds the read of a first record.
+const firstSize = 64 << 10
+
+// first returns a text member of the first record that has it, at the beginning of a file. It returns "" if there
+// is none, if it cannot be a file's name, or if the record before it names the original of a fork. A text that is
+// found is cached; a file has one member for which it is asked.
 func (p *Projects) first(name, member string) string {
-	text, _ := p.firsts.Get(p.Raw, name, func(st storage.Stat) (text string, err error) {
+	text, _ := p.firsts.Get(p.Raw, name, func(st storage.Stat) (string, error) {
 		obj, err := p.Raw.Open(name)
 		if err != nil {
 			return "", err
 		}
 		defer obj.Close()
-		_ = jsonl.LoadFirst(context.Background(), obj, min(st.Size, firstSize), func(u *jsonl.Unit) error {
-			record := rawjson.Value(u.Text)             // nil for text that is no object
-			if record.Member("forkedFrom").IsObject() { // a fork that names its original is compared with none
-				return jsonl.ErrStop
-			}
-			text, _ = record.Member(member).Text()
-			if text != "" {
-				return jsonl.ErrStop
-			}
-			return nil
-		})
+		text := firstText(obj, min(st.Size, firstSize), member)
 		if !isName(text) {
 			return "", errUnknown
 		}
 		return text, nil
+	})
+	return text
+}
+
+// firstText is first for the beginning of an open file, of size bytes.
+func firstText(obj storage.Object, size int64, member string) (text string) {
+	_ = jsonl.LoadFirst(context.Background(), obj, size, func(u *jsonl.Unit) error {
+		record := rawjson.Value(u.Text)             // nil for text that is no object
+		if record.Member("forkedFrom").IsObject() { // a fork that names its original is compared with none
+			return jsonl.ErrStop
+		}
+		text, _ = record.Member(member).Text()
+		if text != "" {
+			return jsonl.ErrStop
+		}
+		return nil
 	})
 	return text
 }

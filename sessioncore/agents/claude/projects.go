@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"path"
@@ -16,7 +15,7 @@ import (
 // Projects shows Claude Code's projects with all subagents in PROJECT/ID/subagents/, as of newer
 // clients. Older clients write agent-ID.jsonl beside the session that its records name, and the
 // oldest ones write the records of subagents into the session's file, which appears again as
-// sidechain-UUID.jsonl for each of them. A subagent without its session is one of its own,
+// sidechain-UUID.jsonl for each of them. A subagent without its session is a session of its own,
 // PROJECT/agent-ID.jsonl.
 type Projects struct {
 	agents.Renamed
@@ -27,8 +26,8 @@ type Projects struct {
 	ages     agents.Cached[bool]   // whether one of the oldest clients may have written a file
 	inner    agents.Inner          // directories of subagents without their session
 
-	mu    sync.Mutex // guards forks
-	forks map[string]comparison
+	mu    sync.Mutex            // guards forks
+	forks map[string]comparison // by the names of sessions
 }
 
 var _ agents.Orphans = (*Projects)(nil)
@@ -36,27 +35,15 @@ var _ agents.Orphans = (*Projects)(nil)
 // errUnknown keeps a fact out of a cache, as the file does not tell it yet.
 var errUnknown = errors.New("not known yet")
 
-// project is the content of a project's directory.
-type project struct {
-	agents  map[string][]string  // files of subagents, by their sessions
-	owners  map[string]string    // the sessions of all these files
-	lost    agents.LostSubagents // subagents in the directories of sessions without a file
-	once    sync.Once
-	byFirst map[string][]string // sessions by their first record, set by once
-}
-
-const (
-	// firstSize bounds the read of a first record.
-	firstSize = 64 << 10
-	// nearSize bounds the read of a client's version, which is near the beginning.
-	nearSize = 4 << 10
-)
-
 // NewProjects returns the projects in files.
 func NewProjects(files storage.Files) *Projects {
 	p := &Projects{
-		inside: agents.Inside{May: mayHaveChains, InnerKey: innerKey, Share: newSharing},
-		forks:  map[string]comparison{},
+		inside: agents.Inside{
+			May:      mayHaveChains,
+			InnerKey: innerKey,
+			Share:    newSharing,
+		},
+		forks: map[string]comparison{},
 	}
 	p.firsts.OfBeginning = true
 	p.ages.OfBeginning = true
@@ -65,292 +52,232 @@ func NewProjects(files storage.Files) *Projects {
 	return p
 }
 
-// List implements storage.Files.
+// List implements storage.Files. The names in a project do not depend on the records of its sessions, so that
+// listing it reads none of them.
 func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) error {
-	parts := strings.Split(dir, "/")
-	hasSubagents := len(parts) > 2 && parts[2] == subagents
-	if len(parts) == 1 && slices.ContainsFunc(only, isSubagent) {
-		return storage.ListOnly(p, dir, only, f)
-	}
-	if dir == "" || only != nil && len(parts) == 1 || len(parts) > 3 || len(parts) == 3 && !hasSubagents {
-		return p.listRaw(dir, only, f)
-	}
 	if only != nil {
-		return storage.ListOnly(p, dir, only, f)
+		return p.listOnly(dir, only, f)
 	}
-	in, err := p.project(parts[0])
+	at := parsePath(dir)
+	if at.level == rootLevel || at.level == otherLevel {
+		return p.Raw.List(dir, nil, f)
+	}
+	in, err := p.project(at.project)
+	if at.isBelowSubagents() { // these directories are the client's; they lack only the lost subagents
+		if err == nil {
+			f = in.withoutLost(dir, f)
+		}
+		return p.Raw.List(dir, nil, f)
+	}
 	if err != nil {
 		return err
 	}
-	if hasSubagents {
-		f = in.withoutLost(dir, f)
+	switch at.level {
+	case projectLevel:
+		return p.listProject(in, f)
+	case entryLevel:
+		return p.listSession(in, &at, f)
+	default:
+		return p.listSubagents(in, &at, f)
 	}
+}
+
+// listOnly lists those of some names that exist in a directory.
+func (p *Projects) listOnly(dir string, only []string, f func(storage.Item) bool) error {
+	at := parsePath(dir)
+	isShownElsewhere := false // a name may be shown without a file, or the other way round
+	switch at.level {
+	case projectLevel:
+		isShownElsewhere = slices.ContainsFunc(only, isSubagent)
+	case entryLevel, subagentsLevel:
+		isShownElsewhere = true
+	}
+	if isShownElsewhere {
+		return storage.ListOnly(p, dir, only, f)
+	}
+	return p.Raw.List(dir, only, f)
+}
+
+// listProject lists a project: its files but the subagents with a session, a directory for each session, which
+// is missing when its state is asked for if it has no subagents, and the subagents without their session.
+func (p *Projects) listProject(in *project, f func(storage.Item) bool) error {
+	added := make([]storage.Item, 0, len(in.agents)+len(in.lost.Files))
+	for session := range in.agents {
+		state := func() (storage.Stat, error) {
+			if !p.hasSubagents(in, session) { // as most sessions
+				return storage.Stat{}, fs.ErrNotExist
+			}
+			return p.Stat(path.Join(in.name, session))
+		}
+		added = append(added, storage.Item{Name: session, Kind: storage.KindDir, State: state})
+	}
+	for name := range in.lost.Files {
+		added = append(added, p.shownItem(in.name, name, storage.KindFile))
+	}
+	isShown := func(item storage.Item) bool { return !in.isMoved(item.Name) }
+	return p.listWith(in.name, isShown, added, f)
+}
+
+// listSession lists the directory of a session, which may exist only because of its subagents.
+func (p *Projects) listSession(in *project, at *shownPath, f func(storage.Item) bool) error {
+	dir := path.Join(at.project, at.entry)
+	var added []storage.Item
+	if p.hasSubagents(in, at.entry) {
+		added = append(added, p.shownItem(dir, subagents, storage.KindDir))
+	}
+	isShown := func(storage.Item) bool { return true }
+	return p.listWith(dir, isShown, added, f)
+}
+
+// listSubagents lists the subagents of a session: those in their directory, and those that clients write elsewhere.
+func (p *Projects) listSubagents(in *project, at *shownPath, f func(storage.Item) bool) error {
+	dir := path.Join(at.project, at.entry, subagents)
+	var added []storage.Item
+	for _, name := range p.subagentsOf(in, at.entry) {
+		added = append(added, p.shownItem(dir, name, storage.KindFile))
+	}
+	isShown := func(item storage.Item) bool { return !in.isLost(dir, item) }
+	return p.listWith(dir, isShown, added, f)
+}
+
+// shownItem returns the item of a name that the client's directory lacks.
+func (p *Projects) shownItem(dir, name string, kind storage.Kind) storage.Item {
+	state := func() (storage.Stat, error) { return p.Stat(path.Join(dir, name)) }
+	return storage.Item{Name: name, Kind: kind, State: state}
+}
+
+// listWith lists the shown items of the client's directory, and behind them the added ones whose names are not
+// in it. The directory may be missing if there are added items.
+func (p *Projects) listWith(dir string, isShown func(storage.Item) bool, added []storage.Item, f func(storage.Item) bool) error {
 	inDir := map[string]bool{}
-	more := true
-	err = p.Raw.List(dir, nil, func(item storage.Item) bool {
+	goesOn := true
+	err := p.Raw.List(dir, nil, func(item storage.Item) bool {
 		inDir[item.Name] = true
-		more = len(parts) == 1 && in.isMoved(item.Name) || f(item)
-		return more
+		if isShown(item) {
+			goesOn = f(item)
+		}
+		return goesOn
 	})
-	add := func(kind storage.Kind, names ...string) {
-		for _, name := range names {
-			if more && !inDir[name] {
-				state := func() (storage.Stat, error) {
-					if len(parts) == 1 && !p.hasAgents(in, dir, name) { // mostly
-						return storage.Stat{}, fs.ErrNotExist
-					}
-					return p.Stat(path.Join(dir, name))
-				}
-				more = f(storage.Item{Name: name, Kind: kind, State: state})
-				err = nil
-			}
-		}
+	isFailed := err != nil && !storage.IsMissing(err)
+	if isFailed || !goesOn {
+		return err
 	}
-	switch {
-	case !more || err != nil && !storage.IsMissing(err):
-	case len(parts) == 3:
-		add(storage.KindFile, p.agents(in, parts[0], parts[1])...)
-	case len(parts) == 2 && p.hasAgents(in, parts[0], parts[1]):
-		add(storage.KindDir, subagents)
-	case len(parts) == 1:
-		for session := range in.agents { // a list must not read them
-			add(storage.KindDir, session)
+	for _, item := range added {
+		if inDir[item.Name] {
+			continue
 		}
-		for name := range in.lost.Files {
-			if more && !inDir[name] {
-				state := func() (storage.Stat, error) { return p.Stat(path.Join(dir, name)) }
-				more = f(storage.Item{Name: name, Kind: storage.KindFile, State: state})
-			}
+		err = nil // the shown directory is not missing
+		if !f(item) {
+			break
 		}
 	}
 	return err
 }
 
+// isLost reports whether the project shows an item of a directory as a session of its own.
+func (in *project) isLost(dir string, item storage.Item) bool {
+	return in.lost.Has(path.Join(dir, item.Name))
+}
+
+// withoutLost returns f for the items of a directory but the lost subagents.
+func (in *project) withoutLost(dir string, f func(storage.Item) bool) func(storage.Item) bool {
+	return func(item storage.Item) bool { return in.isLost(dir, item) || f(item) }
+}
+
 // Orphan implements agents.Orphans.
 func (p *Projects) Orphan(name string) (shown string, ok bool) {
-	project, below, _ := strings.Cut(name, "/")
-	in, err := p.project(project)
+	dir, below, _ := strings.Cut(name, "/")
+	in, err := p.project(dir)
 	if err != nil || !isSubagent(path.Base(name)) {
 		return "", false
 	}
-	if !strings.Contains(below, "/") {
+	isBesideSessions := !strings.Contains(below, "/")
+	if isBesideSessions {
 		return name, !in.isMoved(below)
 	}
 	base := in.lost.NameOf(name)
-	return path.Join(project, base), base != ""
-}
-
-// listRaw lists a directory as it is, without the subagents that its project shows as sessions.
-func (p *Projects) listRaw(dir string, only []string, f func(storage.Item) bool) error {
-	parts := strings.Split(dir, "/")
-	if only == nil && len(parts) > 3 && parts[2] == subagents {
-		in, err := p.project(parts[0])
-		if err == nil {
-			f = in.withoutLost(dir, f)
-		}
-	}
-	return p.Raw.List(dir, only, f)
-}
-
-// withoutLost returns f without the subagents in a directory that the project shows as sessions.
-func (in *project) withoutLost(dir string, f func(storage.Item) bool) func(storage.Item) bool {
-	return func(item storage.Item) bool { return in.lost.Has(path.Join(dir, item.Name)) || f(item) }
+	return path.Join(dir, base), base != ""
 }
 
 // Stat implements storage.Files. The state of a project changes with the directories of subagents
 // without their session.
 func (p *Projects) Stat(name string) (storage.Stat, error) {
 	st, err := p.Renamed.Stat(name)
-	if err == nil && !strings.Contains(name, "/") {
+	isProject := !strings.Contains(name, "/")
+	if err == nil && isProject {
 		st = p.inner.With(p.Raw, name, st)
 	}
 	return st, err
 }
 
-// Open implements storage.Files. Most subagents have the shown name.
+// Open implements storage.Files. In the directory of a session it tries the shown name first, as most subagents
+// have it, and the project need not be read then.
 func (p *Projects) Open(name string) (storage.Object, error) {
-	if strings.Count(name, "/") > 1 {
-		if obj, err := p.Raw.Open(name); !storage.IsMissing(err) {
+	isInSession := strings.Count(name, "/") > 1
+	if isInSession {
+		obj, err := p.Raw.Open(name)
+		if !storage.IsMissing(err) {
 			return obj, err
 		}
 	}
 	return p.Renamed.Open(name)
 }
 
-// project returns the content of a project's directory.
-func (p *Projects) project(name string) (*project, error) {
-	st, err := p.Stat(name)
+// real implements agents.Renamed.Real.
+func (p *Projects) real(name string) (file string, kind storage.Kind, err error) {
+	at := parsePath(name)
+	if !at.mayBeElsewhere() {
+		return name, agents.AsItIs, nil
+	}
+	st, err := p.Raw.Stat(name)
+	isAgentFile := at.level == entryLevel && st.Kind == storage.KindFile // it may be shown with its session
+	if !isAgentFile && !storage.IsMissing(err) {
+		return name, agents.AsItIs, nil
+	}
+	in, err := p.project(at.project)
 	if err != nil {
-		return nil, err
+		return "", 0, err
 	}
-	return p.projects.Of(name, st, func() (*project, error) {
-		in := &project{agents: map[string][]string{}, owners: map[string]string{}}
-		var names, dirs []string
-		err := p.Raw.List(name, nil, func(item storage.Item) bool {
-			base, isRecords := strings.CutSuffix(item.Name, ending)
-			switch {
-			case item.Kind == storage.KindDir:
-				dirs = append(dirs, item.Name)
-			case !isRecords || item.Kind != storage.KindFile:
-			case isSubagent(base):
-				names = append(names, item.Name)
-			default:
-				in.agents[base] = nil
-			}
-			return true
-		})
-		for _, agent := range names {
-			owner := p.first(path.Join(name, agent), "sessionId")
-			if _, ok := in.agents[owner]; ok {
-				in.agents[owner] = append(in.agents[owner], agent)
-				in.owners[agent] = owner
-			}
+	switch at.level {
+	case entryLevel:
+		return p.realEntry(in, &at)
+	case subagentsLevel:
+		if p.hasSubagents(in, at.entry) {
+			return at.sessionFile(), storage.KindDir, nil
 		}
-		in.lost = p.lost(name, dirs, names, in)
-		return in, err
-	})
-}
-
-// lost returns the subagents in those directories of a project that have no session's file beside
-// them. files are the subagents directly in the project.
-func (p *Projects) lost(project string, dirs, files []string, in *project) agents.LostSubagents {
-	isOne := func(name string) bool { return strings.HasPrefix(name, agentPrefix) }
-	taken := map[string]bool{}
-	for _, file := range files {
-		taken[file] = true
-	}
-	lost := agents.LostSubagents{Deep: true, Is: isOne, Taken: func(name string) bool { return taken[name] }}
-	slices.Sort(dirs)
-	for _, session := range dirs {
-		if _, hasFile := in.agents[session]; !hasFile {
-			lost.Add(p.Raw, path.Join(project, session, subagents), session)
+	case subagentLevel:
+		switch {
+		case in.owners[at.below] == at.entry:
+			return path.Join(at.project, at.below), storage.KindFile, nil
+		case p.hasChain(in, at.entry, at.below):
+			return at.sessionFile(), storage.KindFile, nil
 		}
 	}
-	p.inner.Set(project, lost.Dirs)
-	return lost
+	return name, agents.AsItIs, nil
 }
 
-// isMoved reports whether a file beside the sessions is shown with one of them.
-func (in *project) isMoved(file string) bool { return in.owners[file] != "" }
-
-// agents returns the names of the subagents' sessions to show with a session.
-func (p *Projects) agents(in *project, project, session string) []string {
-	names := slices.Clone(in.agents[session])
-	for _, uuid := range p.chains(in, project, session) {
-		names = append(names, chainPrefix+uuid+ending)
-	}
-	return names
-}
-
-// hasAgents reports whether subagents' sessions are shown with a session.
-func (p *Projects) hasAgents(in *project, project, session string) bool {
-	return len(in.agents[session]) > 0 || len(p.chains(in, project, session)) > 0
-}
-
-// chains returns the conversations of subagents in a session's own file, by their first records.
-func (p *Projects) chains(in *project, project, session string) []string {
-	file := path.Join(project, session+ending)
-	if _, ok := in.agents[session]; !ok || !p.isOld(file) {
-		return nil
-	}
-	chains, _ := p.inside.Subagents(p.Raw, file)
-	return chains
-}
-
-// hasChain reports whether a name is that of one of these conversations.
-func (p *Projects) hasChain(in *project, project, session, name string) bool {
-	uuid, isChain := strings.CutPrefix(strings.TrimSuffix(name, ending), chainPrefix)
-	file := path.Join(project, session+ending)
-	if _, ok := in.agents[session]; !ok || !isChain || !strings.HasSuffix(name, ending) || !p.isOld(file) {
-		return false
-	}
-	has, _ := p.inside.Has(p.Raw, file, uuid)
-	return has
-}
-
-// isOld reports whether a session's file may have records of subagents, by its client's version.
-func (p *Projects) isOld(file string) bool {
-	isOld, _ := p.ages.OfHead(p.Raw, file, nearSize, func(head []byte) (_ bool, err error) {
-		if len(head) == 0 {
-			return false, errUnknown
-		}
-		_, version, hasVersion := bytes.Cut(head, []byte(`"version"`))
-		version = bytes.TrimLeft(version, `: "`)
-		if !hasVersion && len(head) < nearSize {
-			err = errUnknown
-		}
-		return !isNew(string(version[:min(len(version), 8)])), err
-	})
-	return isOld
-}
-
-// mayHaveChains reports whether lines have records of subagents.
-func mayHaveChains(lines []byte) bool {
-	for found := true; found; {
-		_, lines, found = bytes.Cut(lines, []byte(`"isSidechain":`))
-		if found &&
-			bytes.HasPrefix(bytes.TrimLeft(lines, " "), []byte("true")) {
-			return true
-		}
+// mayBeElsewhere reports whether a path may be shown without a file of its name. A session's file never is.
+func (p *shownPath) mayBeElsewhere() bool {
+	switch p.level {
+	case entryLevel:
+		return isSubagent(p.entry) || !strings.HasSuffix(p.entry, ending)
+	case subagentsLevel, subagentLevel:
+		return true
 	}
 	return false
 }
 
-// newSharing returns a function that gives each record of a file to the subagent of its conversation.
-// The id of a subagent is the uuid of its first record.
-func newSharing() func(*agents.Record, agents.RecordPlace, agents.Give) {
-	side := newChains()
-	return func(r *agents.Record, at agents.RecordPlace, give agents.Give) {
-		if !r.Member("isSidechain").IsTrue() {
-			return
-		}
-		uuid, _ := r.Member("uuid").Text()
-		parent, _ := r.Member("parentUuid").Text()
-		first := side.add(uuid, parent)
-		if isName(first) {
-			give(first, at)
-		}
-	}
-}
-
-// isName reports whether an id can be a part of a file's name.
-func isName(id string) bool { return storage.CheckName(id) == nil && !strings.Contains(id, "/") }
-
-// isNew reports whether a client writes records of subagents into own files, as 2.1 does.
-func isNew(version string) bool {
-	return version != "" && !strings.HasPrefix(version, "0.") && !strings.HasPrefix(version, "1.") &&
-		!strings.HasPrefix(version, "2.0.")
-}
-
-// real returns the file of a shown name.
-func (p *Projects) real(name string) (file string, kind storage.Kind, err error) {
-	parts := strings.Split(name, "/")
-	n := len(parts)
-	if n < 2 || n > 4 || n > 2 && parts[2] != subagents ||
-		n == 2 && strings.HasSuffix(name, ending) && !isSubagent(parts[1]) {
-		return name, agents.AsItIs, nil
-	}
-	st, err := p.Raw.Stat(name)
-	if (n > 2 || st.Kind != storage.KindFile) && !storage.IsMissing(err) {
-		return name, agents.AsItIs, nil
-	}
-	in, err := p.project(parts[0])
+// realEntry is real for a name in a project. Subagents with a session are missing there.
+func (p *Projects) realEntry(in *project, at *shownPath) (file string, kind storage.Kind, err error) {
+	name := path.Join(at.project, at.entry)
+	lost := in.lost.Files[at.entry]
 	switch {
-	case err != nil:
-		return "", 0, err
-	case n == 2 && in.lost.Files[parts[1]] != "":
-		return in.lost.Files[parts[1]], storage.KindFile, nil
-	case n == 2 && in.isMoved(parts[1]):
+	case lost != "":
+		return lost, storage.KindFile, nil
+	case in.isMoved(at.entry):
 		return "", 0, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	session := path.Join(parts[0], parts[1]+ending)
-	switch {
-	case n < 4 && p.hasAgents(in, parts[0], parts[1]):
-		return session, storage.KindDir, nil
-	case n == 4 && in.owners[parts[3]] == parts[1]:
-		return path.Join(parts[0], parts[3]), storage.KindFile, nil
-	case n == 4 && p.hasChain(in, parts[0], parts[1], parts[3]):
-		return session, storage.KindFile, nil
+	case p.hasSubagents(in, at.entry):
+		return at.sessionFile(), storage.KindDir, nil
 	}
 	return name, agents.AsItIs, nil
 }

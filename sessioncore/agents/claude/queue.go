@@ -8,8 +8,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// This file handles prompts that a person typed while the client worked (docs/format.md, Claude
-// Code). Some versions write them only into queue-operation records, others also into attachments.
+// This file handles prompts that a person typed while the client worked (docs/format-claude.md). Some versions write them only into queue-operation records, others also into attachments.
 
 // maxQueued bounds the prompts in the client's queue, and those for the next answer.
 const maxQueued = 1000

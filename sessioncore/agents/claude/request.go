@@ -10,7 +10,7 @@ import (
 )
 
 // This file finds the words of a person in records that are no plain messages, and the client's words
-// in plain messages (docs/format.md, Claude Code).
+// in plain messages (docs/format-claude.md).
 
 // unknownCommands begin the client's answer to a slash command that it does not know, and argsBegin
 // the record with the arguments.
