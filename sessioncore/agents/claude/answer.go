@@ -93,14 +93,14 @@ func (c *converter) assistant(r *record) {
 	c.extend(a, r)
 	a.Answer.Cost(c.cost)
 	c.cost = c.cost[:0]
-	c.note(r.time(), parent.id, a.place)
+	c.noteLast(r.time(), parent.id, a.place)
 }
 
 // extend adds a record to an answer.
 func (c *converter) extend(a *answer, r *record) {
 	c.From(r.id(), r.time())
 	a.Answer = c.Answer(a.key)
-	c.at(r, a.place, a.ID)
+	c.setPlace(r, a.place, a.ID)
 	c.leaf.pinned = false
 	c.leaf.cleared = false
 	a.records = append(a.records, r.uuid)

@@ -59,7 +59,7 @@ func (c *converter) aside(r *record) bool {
 		return c.mention(r)
 	}
 	if args := unknownArgs(r.Object); args != nil {
-		c.add(r, func() { c.Asked("claude", args) })
+		c.addAside(r, func() { c.Asked("claude", args) })
 		return true
 	}
 	content := r.Member("content")
@@ -73,7 +73,7 @@ func (c *converter) aside(r *record) bool {
 	case !subtype.Is("away_summary"):
 		return false
 	}
-	c.add(r, func() { c.NotSent(by, agents.Blocks(content)) })
+	c.addAside(r, func() { c.NotSent(by, agents.Blocks(content)) })
 	return true
 }
 
@@ -105,7 +105,7 @@ func (c *converter) mention(r *record) bool {
 			return false
 		}
 	}
-	c.add(r, func() { c.Mention(name, content, image) })
+	c.addAside(r, func() { c.Mention(name, content, image) })
 	return true
 }
 

@@ -10,24 +10,36 @@ import (
 
 // contentPart is a run of texts and images in a user record, or one result.
 type contentPart struct {
-	content agents.Blocks
-	result  agents.Object
+	content agents.Blocks // of a run
+	result  agents.Object // the members of a result; nil for a run
 }
 
 func (p *contentPart) isResult() bool { return len(p.result) > 0 }
 
-// split returns the parts of a user record's content, and the number of results in it.
-func (c *converter) split(content rawjson.Value) (parts []contentPart, results int) {
-	if content.IsString() && !content.Is("") {
-		return []contentPart{{content: agents.Blocks(content)}}, 0
+// countResults returns how many of the parts are results.
+func countResults(parts []contentPart) int {
+	results := 0
+	for i := range parts {
+		if parts[i].isResult() {
+			results++
+		}
 	}
-	inRun := false
+	return results
+}
+
+// split returns the parts of a user record's content, none for an empty one. They are valid as long as content;
+// for a bill they have no texts.
+func (c *converter) split(content rawjson.Value) (parts []contentPart) {
+	if content.IsString() && !content.Is("") {
+		return []contentPart{{content: agents.Blocks(content)}}
+	}
+	inRun := false // the last part is a run, which the next text or image goes on with
 	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
 		members := agents.Object(of)
 		switch {
 		case members.Member("type").Is("tool_result"):
-			parts = append(parts, contentPart{result: slices.Clone(members)})
-			results++
+			result := slices.Clone(members) // their memory is the next block's
+			parts = append(parts, contentPart{result: result})
 			inRun = false
 		case block.IsObject() && !isEmptyText(members):
 			if !inRun {
@@ -35,15 +47,16 @@ func (c *converter) split(content rawjson.Value) (parts []contentPart, results i
 				inRun = true
 			}
 			if !c.Facts {
-				addBlock(&parts[len(parts)-1].content, block, members)
+				run := &parts[len(parts)-1]
+				addBlock(&run.content, block, members)
 			}
 		}
 		return true
 	})
-	return parts, results
+	return parts
 }
 
-// blocksOf returns the content of a result, until the next call.
+// blocksOf returns the content of a result, nil for a bill. It is valid until the next call.
 func (c *converter) blocksOf(content rawjson.Value) agents.Blocks {
 	if c.Facts {
 		return nil
@@ -55,7 +68,7 @@ func (c *converter) blocksOf(content rawjson.Value) agents.Blocks {
 		return true
 	})
 	c.blocks = blocks
-	if cap(blocks) > jsonl.KeepBuffer {
+	if cap(blocks) > jsonl.KeepBuffer { // too large to keep
 		c.blocks = nil
 	}
 	return blocks
@@ -66,7 +79,7 @@ func isEmptyText(block agents.Object) bool {
 	return block.Member("type").Is("text") && block.Member("text").Is("")
 }
 
-// addBlock adds a block of content: a text or an image as a session has it, all others unchanged.
+// addBlock adds a block of content, with its members: a text or an image as a session has it, all others unchanged.
 func addBlock(to *agents.Blocks, block rawjson.Value, members agents.Object) {
 	source := members.Member("source")
 	mimeType := source.Member("media_type")

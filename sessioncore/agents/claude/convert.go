@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"strconv"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -10,26 +9,30 @@ import (
 
 var provider = agents.Provider{API: "anthropic-messages", Name: "anthropic", Model: "unknown"}
 
-// innerKey is the member with the content of a record.
-const innerKey = "message"
+const (
+	// innerKey is the member with the content of a record.
+	innerKey = "message"
+	// usualMembers is how many members most blocks have at most.
+	usualMembers = 16
+)
 
-// converter makes entries of the records of one file (docs/format-claude.md). The tree is that
-// of the records, without the empty ones.
+// converter makes entries of the records of one file (docs/format-claude.md), in one reading of it. The tree is
+// that of the records, without the empty ones.
 type converter struct {
 	*agents.Builder
 	learned *learned
 	titles  titles
 
-	isBegun bool // a record of the conversation was read
-	places  map[string]*branchPoint
-	passed  map[string]string     // the parents of removed records
-	missed  map[string]bool       // missing records on which others hang
-	calls   map[string]answerCall // by the id of a tool call
-	side    chains
-	answer  answer             // the open one
-	cost    []byte             // the session's cost recorded while no answer was open
-	counted map[string]counted // by the key of an answer: its part with the largest usage
-	bound   *boundary          // the compaction whose summary follows
+	isBegun bool                    // a record of the conversation was read
+	places  map[string]*branchPoint // of the children of a record, by its uuid
+	passed  map[string]string       // for a removed record: the record above it that is not removed
+	missed  map[string]bool         // missing records on which others hang
+	calls   map[string]answerCall   // by the id of a tool call
+	side    chains                  // subagents in the session's file
+	answer  answer                  // the open one
+	cost    []byte                  // the session's cost recorded while no answer was open
+	counted map[string]counted      // by the key of an answer: its part with the largest usage
+	bound   *boundary               // the compaction whose summary follows
 	// compacted has the records of compactions.
 	compacted map[string]bool
 	queue     queue
@@ -58,7 +61,7 @@ type branchPoint struct {
 	first string // the first entry of the record or answer
 	// extended: an entry other than a result hangs on it.
 	extended bool
-	up       *branchPoint // the parent of its first entry, or nil
+	up       *branchPoint // of the parent of its first entry, or nil
 }
 
 // answerCall is a call of an answer, as its result finds it.
@@ -69,89 +72,99 @@ type answerCall struct {
 }
 
 // newConverter returns a converter for a file. path is that of the file if its entries are a part of
-// another session, without their usage, else "".
+// another session, without their usage, else "". Each further reading of the file (Builder.Restart) empties the
+// converter, but for the facts that the readings before learned, and gives it another Builder.
 func newConverter(about agents.About, projects *Projects, path string) *converter {
 	c := &converter{}
-	known := &learned{
-		counts: map[string]int64{}, late: map[string]string{}, removed: map[string]int64{},
-		replaced: map[string]string{}, queued: map[int64]bool{}, last: map[string]int64{},
-	}
+	known := newLearned()
 	agents.NewBuilder(about, provider, func(b *agents.Builder) func(*agents.Record) {
-		if known.moved {
-			clear(known.late)
-			clear(known.last)
-			known.moved = false
-		}
-		*c = converter{
-			Builder: b, learned: known, projects: projects, places: map[string]*branchPoint{},
-			passed: map[string]string{}, missed: map[string]bool{}, calls: map[string]answerCall{}, counted: map[string]counted{},
-			compacted: map[string]bool{},
-			ofBlock:   make(agents.Object, 0, 16), side: newChains(), end: &branchPoint{},
-			queue: queue{guessed: map[string]int64{}, attached: map[string]int{}},
-		}
+		known.beginReading()
+		*c = emptyConverter(b, known, projects)
 		b.InnerKey = innerKey
 		b.Path = path
 		b.Pending = c.pending
 		b.Unique = true
-		if !known.whole && about.Chain == "" {
+		hasOwnFile := about.Chain == "" // the lines of other conversations tell which records are a subagent's
+		if hasOwnFile && !known.whole {
 			b.Chargeless = chargeless(about.Side)
 		}
-		b.Move("")
+		b.Move("") // the records tell the directory again
 		return c.record
 	})
 	return c
 }
 
-// record makes the entries of a record.
-func (c *converter) record(of *agents.Record) {
-	r := &record{Object: of.Object, message: of.Inner, line: of.Line}
-	r.typ = r.Member("type")
-	r.uuid, _ = r.Member("uuid").Text()
-	r.copyOf, r.copyTime = agents.EntryIn(r.Object)
-	if r.copyOf == "" {
-		r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
+// emptyConverter returns a converter for the first record of a file.
+func emptyConverter(b *agents.Builder, known *learned, projects *Projects) converter {
+	return converter{
+		Builder:   b,
+		learned:   known,
+		projects:  projects,
+		places:    map[string]*branchPoint{},
+		passed:    map[string]string{},
+		missed:    map[string]bool{},
+		calls:     map[string]answerCall{},
+		counted:   map[string]counted{},
+		compacted: map[string]bool{},
+		side:      newChains(),
+		end:       &branchPoint{},
+		ofBlock:   make(agents.Object, 0, usualMembers),
+		queue: queue{
+			guessed:  map[string]int64{},
+			attached: map[string]int{},
+		},
 	}
+}
+
+// record makes the entries of a record. A record that is not the session's, or comes again later, makes none.
+func (c *converter) record(of *agents.Record) {
+	r := newRecord(of)
 	c.titles.read += len(of.Value) + 1
 	if !c.Side && !c.Facts && !c.Listed { // a list has found the title before
 		c.titles.add(r.Object)
 		c.SetTitle(c.titles.title())
 	}
 	isUser := r.typ.Is("user")
-	isAnswer := r.typ.Is("assistant")
+	isTalk := isUser || r.typ.Is("assistant")
 	if isOfOther(r.message.Member("parts"), r.Member("systemPayload")) || !c.isMine(r, isUser) || c.isOutdated(r) {
 		return
 	}
-	c.retract(r, isUser || isAnswer)
-	if r.uuid == "" && !isUser && !isAnswer {
+	c.retract(r, isTalk)
+	if r.uuid == "" && !isTalk {
 		c.control(r)
-		if c.isBegun { // it names no directory
+		if c.isBegun { // else the header would be made of it, and it names no directory
 			c.aside(r)
 		}
 		return
 	}
 	c.begin(r)
 	c.setParent(r)
-	said, isVoice := voiceTalk(r.Object)
+	c.addRecord(r)
+}
+
+// addRecord makes the entries of a record of the conversation, by its kind.
+func (c *converter) addRecord(r *record) {
+	voice, isVoice := voiceTalk(r.Object)
 	switch {
-	case isSummary(r):
+	case isSummary(r): // before the other records in the person's name
 		c.compaction(r)
-	case isUser:
+	case r.typ.Is("user"):
 		c.message(r)
 	case isQueuedCommand(r):
 		content, isMeta := queuedCommand(r)
-		c.dequeue(content, false)
-		c.user(r, content, sayerOf(content, isMeta))
+		c.matchAttachment(content)
+		c.addContent(r, content, sayerOf(content, isMeta))
 	case isVoice:
-		c.dequeue(said.content, !said.isQueued)
-		c.user(r, said.content, sayerOf(said.content, said.isMeta))
-	case isAnswer:
+		if voice.isQueued {
+			c.matchAttachment(voice.content)
+		} else {
+			c.matchMessage(voice.content)
+		}
+		c.addContent(r, voice.content, sayerOf(voice.content, voice.isMeta))
+	case r.typ.Is("assistant"):
 		c.assistant(r)
 	case isBoundary(r):
-		c.send()
-		c.leaf = leaf{}
-		c.answer.id = "" // copies of the answer's records may follow
-		c.behind = map[string]bool{}
-		c.bound = newBoundary(c, r)
+		c.beginCompaction(r)
 	default:
 		c.control(r)
 		if !c.aside(r) {
@@ -165,47 +178,55 @@ func (c *converter) message(r *record) {
 	content := r.message.Member("content")
 	isMeta := r.Member("isMeta").IsTrue()
 	if !isMeta {
-		c.dequeue(content, true)
+		c.matchMessage(content)
 	}
-	by := sayerOf(content, isMeta)
-	if text, _ := content.Text(); by == person && c.isAnswering && isUnknownCommand(text) {
-		by = output
+	speaker := sayerOf(content, isMeta)
+	if speaker == person && c.isAnswering {
+		text, _ := content.Text()
+		if isUnknownCommand(text) {
+			speaker = output
+		}
 	}
-	c.isAnswering = by == meta && isCaveat(content)
-	c.user(r, content, by)
+	c.isAnswering = speaker == meta && isCaveat(content)
+	c.addContent(r, content, speaker)
 }
 
-// begin begins the session with facts of the first record of the conversation.
+// begin begins the session with facts of the first record of the conversation. It does nothing for later ones.
 func (c *converter) begin(r *record) {
 	if c.isBegun {
 		return
 	}
-	h := agents.Header{
-		Time: r.time(), Cwd: agents.Quoted(c.Moved), Version: r.Member("version"), Branch: r.Member("gitBranch"),
+	cwd := r.Member("cwd")
+	if c.Moved != "" {
+		cwd = agents.Quoted(c.Moved)
 	}
-	if c.Moved == "" {
-		h.Cwd = r.Member("cwd")
-	}
-	c.Begin(h)
+	c.Begin(agents.Header{
+		Time:    r.time(),
+		Cwd:     cwd,
+		Version: r.Member("version"),
+		Branch:  r.Member("gitBranch"),
+	})
 	c.beginFork()
 	c.isBegun = true
 }
 
-// setParent sets the record on which one hangs.
+// setParent sets r.parent, the uuid of the record on which r hangs, and r.follows.
 func (c *converter) setParent(r *record) {
 	parent := r.Member("parentUuid")
 	r.follows = len(parent) == 0
 	r.parent, _ = parent.Text()
-	if last := c.fork.last; last != "" && (r.parent == "" || r.parent == last) {
+	last := c.fork.last
+	isFork := last != "" && (r.parent == "" || r.parent == last)
+	switch {
+	case isFork && c.places[last] == nil:
+		r.parent = "" // the parent's talk is missing
+	case isFork:
 		r.parent = last
-		if c.places[last] == nil {
-			r.parent = "" // the parent is missing
-		}
 	}
 	r.parent = c.parentID(r)
 }
 
-// parentOf returns the place on which a record hangs.
+// parentOf returns the place on which a record hangs. setParent comes before.
 func (c *converter) parentOf(r *record) *branchPoint {
 	if r.follows {
 		return c.end
@@ -213,7 +234,7 @@ func (c *converter) parentOf(r *record) *branchPoint {
 	return c.placeOf(r.parent)
 }
 
-// control handles a record that becomes no entry.
+// control handles a record that tells facts about others or about the session. Other records change nothing.
 func (c *converter) control(r *record) {
 	switch {
 	case r.typ.Is("last-prompt"):
@@ -234,195 +255,127 @@ func (c *converter) control(r *record) {
 	}
 }
 
-// record is a value of the file.
-type record struct {
-	agents.Object
-	message      agents.Object
-	line         int64
-	typ          rawjson.Value
-	uuid, parent string
-	copyOf       string        // the id of the entry that it is a copy of: the uuid of a record, or that of a handover
-	copyTime     rawjson.Value // the time of that entry, nil if it is the record's
-	lines        []int64       // those of all records of a prompt; the last is its own
-	follows      bool          // it names no parent, as in files of other programs: it hangs on the record before it
-}
-
-// id returns the id of a record's first entry. A copy in a fork has the original's id.
-func (r *record) id() string {
-	if r.uuid != "" {
-		if r.copyOf != "" {
-			return r.copyOf
-		}
-		return r.uuid
-	}
-	return "l" + strconv.FormatInt(r.line, 10)
-}
-
-// time returns the time of a record's entries.
-func (r *record) time() rawjson.Value {
-	if r.copyTime.IsString() {
-		return r.copyTime
-	}
-	return r.Member("timestamp")
-}
-
 // pass lets the children of a record without an entry hang on its parent.
 func (c *converter) pass(r *record) {
-	c.at(r, c.parentOf(r), r.parent)
+	c.setPlace(r, c.parentOf(r), r.parent)
 }
 
-// user makes entries of a record with content: messages, the client's texts and tool results.
-func (c *converter) user(r *record, content rawjson.Value, by string) {
-	parts, results := c.split(content)
+// addContent makes entries of a record with content: messages of a speaker, and tool results.
+func (c *converter) addContent(r *record, content rawjson.Value, speaker string) {
+	parts := c.split(content)
 	if len(parts) == 0 {
 		c.pass(r)
 		return
 	}
-	if results < len(parts) {
-		c.send()
+	if countResults(parts) < len(parts) {
+		c.send() // somebody speaks, behind the prompts that are sent with results
 	}
-	if a := c.Open(); a != nil && c.Side && bytes.Contains(content, []byte(`"<fork-boilerplate>`)) {
-		a.Uncount() // the fork's copy of its caller's answer
+	answer := c.Open()
+	if answer != nil && c.Side && bytes.Contains(content, []byte(`"<fork-boilerplate>`)) {
+		answer.Uncount() // the fork's copy of its caller's answer
 	}
-	c.say(r, parts, results, by, c.parentOf(r))
+	c.addParts(r, parts, speaker, c.parentOf(r))
 }
 
-// say makes entries of the parts of a record's content.
-func (c *converter) say(r *record, parts []contentPart, results int, by string, at *branchPoint) {
+// addParts makes entries of the parts of a record's content. The first one hangs on a place, each other one on
+// the entry before it or, as a result, on its call.
+func (c *converter) addParts(r *record, parts []contentPart, speaker string, on *branchPoint) {
+	isOnlyResult := countResults(parts) == 1
 	c.From(r.id(), r.time(), r.lines...)
 	for i := range parts {
-		if p := &parts[i]; p.isResult() {
-			at = c.result(r, p.result, results == 1, at)
-		} else {
-			c.hangOn(at)
-			c.text(p.content, by)
-			at = c.made(r, at)
+		p := &parts[i]
+		if p.isResult() {
+			on = c.result(r, p.result, isOnlyResult, on)
+			continue
 		}
+		c.hangOn(on)
+		c.addText(p.content, speaker)
+		on = c.newPlace(r, on)
 	}
-	c.at(r, at, r.id())
+	c.setPlace(r, on, r.id())
 }
 
-// text adds an entry of a speaker's words.
-func (c *converter) text(content agents.Blocks, by string) {
-	switch by {
+// addText adds an entry of a speaker's words.
+func (c *converter) addText(content agents.Blocks, speaker string) {
+	switch speaker {
 	case person:
 		c.User(content)
 	case program:
 		c.Context(content)
 	default:
-		c.Custom(by, content, by != meta)
+		isShown := speaker != meta
+		c.Custom(speaker, content, isShown)
 	}
 }
 
-// add adds an entry that hangs on a record's parent. If no record can hang on it, the parent's do.
-func (c *converter) add(r *record, add func()) {
+// addAside adds the entry that addEntry makes of a client's record. It hangs on the record's parent. If no record can
+// hang on it, those that hang on the parent do.
+func (c *converter) addAside(r *record, addEntry func()) {
 	c.setParent(r)
 	c.send()
 	on := c.parentOf(r)
 	c.From(r.id(), r.time())
 	c.hangOn(on)
-	add()
-	c.at(r, c.made(r, on), r.id())
+	addEntry()
+	c.setPlace(r, c.newPlace(r, on), r.id())
 	if r.uuid == "" {
 		on.id = c.Last()
 	}
 }
 
-// hangOn makes the next entry hang on a place.
+// hangOn makes the next entry, which is no result, hang on a place.
 func (c *converter) hangOn(on *branchPoint) {
 	c.HangOn(on.id, 0)
 	on.extended = true
 }
 
-// made returns the place of the entry made last, which hangs on another one.
-func (c *converter) made(r *record, on *branchPoint) *branchPoint {
-	at := &branchPoint{id: c.Last(), first: r.id(), up: on}
-	c.note(r.time(), on.id, at)
-	return at
+// newPlace returns the place of the entry made last, of a record, which hangs on another place.
+func (c *converter) newPlace(r *record, on *branchPoint) *branchPoint {
+	made := &branchPoint{id: c.Last(), first: r.id(), up: on}
+	c.noteLast(r.time(), on.id, made)
+	return made
 }
 
-// note notes the place of the entry made last. Any pin of the leaf ends. The entry is the newest by
-// its time, or if it hangs on the newest.
-func (c *converter) note(time rawjson.Value, parent string, at *branchPoint) {
-	c.end = at
+// noteLast notes the place of the entry made last, with its time and its parent. Any pin of the leaf ends. The
+// entry is the newest by its time, or if it hangs on the newest.
+func (c *converter) noteLast(time rawjson.Value, parent string, made *branchPoint) {
+	c.end = made
 	c.leaf.pinned = false
 	c.leaf.cleared = false
 	if c.Bills() {
 		return // a bill has no leaf
 	}
-	ms, _, ok := rawjson.ReadTimestamp(time)
-	if ok && ms >= c.latest || parent == c.newest {
+	ms, _, isTimed := rawjson.ReadTimestamp(time)
+	isLater := isTimed && ms >= c.latest
+	if isLater || parent == c.newest {
 		c.newest = c.Last()
 		c.latest = max(ms, c.latest)
 	}
 }
 
-// result makes the entry of a result, and returns its place. The record's details belong to its only
-// result. A text that the client sends instead is the result; the content of its own follows it.
-func (c *converter) result(r *record, result agents.Object, only bool, at *branchPoint) *branchPoint {
-	at = c.resultPlace(r, result, only, at)
-	content := result.Member("content")
-	replacement := c.replacement(result)
-	e := agents.ToolResult{Call: result.Member("tool_use_id"), IsError: result.Member("is_error").IsTrue()}
-	e.Session = c.subagent(r, result)
-	if only {
-		e.Details = r.Member("toolUseResult")
-	}
-	sent := content
-	if replacement != nil {
-		sent = replacement
-	}
-	e.Content = c.blocksOf(sent)
-	c.HangOn(at.id, 0)
-	c.Result(e)
-	c.note(r.time(), at.id, at)
-	at.id = c.Last()
-	if replacement != nil && (content.IsString() || content.IsArray()) {
-		c.Full(output, c.blocksOf(content))
-		c.note(r.time(), at.id, at)
-		at.id = c.Last()
-	}
-	return at
-}
-
-// resultPlace returns the place of a result: after the answer with its call and the results so far.
-// If the conversation has continued, it is the end of that. A record with only the result of a
-// removed call is removed, too.
-func (c *converter) resultPlace(r *record, result agents.Object, only bool, at *branchPoint) *branchPoint {
-	id, _ := result.Member("tool_use_id").Text()
-	known, ok := c.calls[id]
-	if known.removed && only {
-		c.remove(r.uuid, r.line)
-	}
-	switch {
-	case !ok:
-		at.extended = true
-		return &branchPoint{id: at.id, first: at.first, up: at}
-	case known.place.extended:
-		return c.end
-	}
-	if c.Open() != nil && c.answer.place == known.place {
-		c.answer.answered = true
-	}
-	return known.place
-}
-
-// pending adds the prompts that send will make entries of, and moves the leaf if needed.
+// pending implements Builder.Pending: it adds the prompts that send will make entries of, and moves the leaf if
+// needed. It changes the Builder alone, which forgets that.
 func (c *converter) pending() {
-	leaf := c.current()
-	last := c.Last()
+	leaf := c.currentEntry()
+	isAtEnd := leaf == c.Last()
 	c.HangOn(c.end.id, 0)
-	for i := range c.queue.sent {
-		if p := &c.queue.sent[i]; c.isBegun {
-			c.From("", p.time, p.lines...)
-			parts, _ := c.split(p.content)
-			for n := range parts {
-				c.text(parts[n].content, p.by)
-			}
-		}
+	if c.isBegun {
+		c.addSent()
 	}
-	if leaf == last {
+	if isAtEnd {
 		leaf = c.Last()
 	}
 	c.HangOn(leaf, c.leaf.line)
+}
+
+// addSent adds entries of the prompts sent with the last results.
+func (c *converter) addSent() {
+	for i := range c.queue.sent {
+		p := &c.queue.sent[i]
+		c.From("", p.time, p.lines...)
+		parts := c.split(p.content)
+		for n := range parts {
+			c.addText(parts[n].content, p.by)
+		}
+	}
 }

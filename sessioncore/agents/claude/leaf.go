@@ -2,7 +2,7 @@ package claude
 
 // current returns the entry at which the conversation stands, "" before the first. A retracted
 // entry gives way to the one before it.
-func (c *converter) current() string {
+func (c *converter) currentEntry() string {
 	at := c.recordedLeaf()
 	for range maxLate {
 		parent, ok := c.passed[at]

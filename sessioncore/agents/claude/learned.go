@@ -1,6 +1,7 @@
 package claude
 
-// learned has facts about records that stand in the file before them. They require another reading.
+// learned has facts about records that stand in the file before the records that tell them. A new fact requires
+// another reading, which finds it here from the start.
 type learned struct {
 	counts   map[string]int64  // the last line of a repeated record, which counts
 	late     map[string]string // of a record after its children: another one on which they can hang
@@ -8,38 +9,63 @@ type learned struct {
 	replaced map[string]string // the sent JSON text of a replaced result, by its call
 	queued   map[int64]bool    // lines of prompts that came as messages of their own, not with a result
 	last     map[string]int64  // the first line of the part that counts of an answer that another one interrupts
-	moved    bool              // records moved, so that late and last must be found anew
+	moved    bool              // counts or removed changed in this reading, so that late and last must be found anew
 	whole    bool              // lines without a charge are needed, too
+}
+
+func newLearned() *learned {
+	return &learned{
+		counts:   map[string]int64{},
+		late:     map[string]string{},
+		removed:  map[string]int64{},
+		replaced: map[string]string{},
+		queued:   map[int64]bool{},
+		last:     map[string]int64{},
+	}
+}
+
+// beginReading drops the facts that depend on the others, if those have changed since the last reading.
+func (l *learned) beginReading() {
+	if l.moved {
+		clear(l.late)
+		clear(l.last)
+		l.moved = false
+	}
 }
 
 // maxLate bounds the records without an entry in a row after their child.
 const maxLate = 100
 
-// learn sets a fact, and reports whether it is new.
-func learn[K, V comparable](c *converter, m map[K]V, key K, value V) bool {
-	if old, ok := m[key]; ok && old == value {
+// learn sets a fact, and reports whether it is new. Then the file is read again.
+func learn[K, V comparable](c *converter, facts map[K]V, key K, value V) bool {
+	old, isKnown := facts[key]
+	if isKnown && old == value {
 		return false
 	}
-	m[key] = value
+	facts[key] = value
 	c.Reread()
 	return true
 }
 
-// isOutdated reports whether the record is repeated later. It learns of repetitions.
+// isOutdated reports whether a record is to be left out, as it is repeated later. It learns of repetitions.
 func (c *converter) isOutdated(r *record) bool {
 	if r.uuid == "" {
 		return false
 	}
-	counts, known := c.learned.counts[r.uuid]
-	if known && r.line < counts {
+	countedLine, isRepeated := c.learned.counts[r.uuid]
+	if isRepeated && r.line < countedLine {
 		return true
 	}
-	_, isPlaced := c.places[r.uuid]
-	if c.compacted[r.uuid] && (isBoundary(r) || isSummary(r)) {
+	isCompaction := isBoundary(r) || isSummary(r)
+	if isCompaction && c.compacted[r.uuid] {
 		return true // a compaction that comes again cuts nothing
 	}
-	if isPlaced || known {
-		c.learned.moved = learn(c, c.learned.counts, r.uuid, r.line) || c.learned.moved
+	_, isPlaced := c.places[r.uuid]
+	if !isPlaced && !isRepeated {
+		return false
+	}
+	if learn(c, c.learned.counts, r.uuid, r.line) {
+		c.learned.moved = true
 	}
 	return false
 }
@@ -47,14 +73,15 @@ func (c *converter) isOutdated(r *record) bool {
 // sharedSize is the part of a uuid that all blocks of a retracted answer share.
 const sharedSize = 24
 
-// retract removes the records that a record retracts.
+// retract removes the records that a record retracts. isTalk tells that the record is of a person or the model.
 func (c *converter) retract(r *record, isTalk bool) {
 	if isTalk || r.Member("subtype").Is("model_refusal_fallback") {
 		for v := range r.Member("retractedMessageUuids").EachElement {
 			uuid, _ := v.Text()
 			c.remove(uuid, r.line)
-			if c.places[uuid] == nil && len(uuid) > sharedSize {
-				c.remove(uuid[:sharedSize], r.line) // the file has another one of the same answer
+			isMissing := c.places[uuid] == nil
+			if isMissing && len(uuid) > sharedSize { // the file has other blocks of the answer
+				c.remove(uuid[:sharedSize], r.line)
 			}
 		}
 	}
@@ -64,38 +91,53 @@ func (c *converter) retract(r *record, isTalk bool) {
 	}
 }
 
-// remove removes the record of a uuid, or answers before a line with its shared part.
+// remove removes the record of a uuid or, if uuid is the shared part of one, the answers before a line that have
+// it. It does nothing for "". The last line that removes them counts.
 func (c *converter) remove(uuid string, line int64) {
-	if removed := c.learned.removed; uuid != "" {
-		c.learned.moved = learn(c, removed, uuid, max(line, removed[uuid])) || c.learned.moved
+	if uuid == "" {
+		return
+	}
+	removed := c.learned.removed
+	last := max(line, removed[uuid])
+	if learn(c, removed, uuid, last) {
+		c.learned.moved = true
 	}
 }
 
 // isRemoved reports whether a record is not sent any more.
 func (c *converter) isRemoved(r *record) bool {
 	removed := c.learned.removed
-	return removed[r.uuid] > 0 ||
-		len(r.uuid) > sharedSize && r.typ.Is("assistant") && r.line < removed[r.uuid[:sharedSize]]
+	if removed[r.uuid] > 0 {
+		return true
+	}
+	if len(r.uuid) <= sharedSize || !r.typ.Is("assistant") {
+		return false
+	}
+	shared := r.uuid[:sharedSize]
+	return r.line < removed[shared]
 }
 
-// parentID returns the record on which one hangs: not a removed one, unless it is removed itself.
+// parentID returns the record on which one hangs: its parent or, if that is removed, the record above that is not.
+// A removed record stays on its parent, and is noted for its children.
 func (c *converter) parentID(r *record) string {
-	parent, ok := c.passed[r.parent]
-	if !ok {
-		parent = r.parent
+	sentParent, isPassed := c.passed[r.parent]
+	if !isPassed {
+		sentParent = r.parent
 	}
 	if !c.isRemoved(r) {
-		return parent
+		return sentParent
 	}
-	c.passed[r.uuid] = parent
+	c.passed[r.uuid] = sentParent
 	return r.parent
 }
 
-// placeOf returns the place of a record's children. A missing record leaves its name, so that the
-// entry shows as one without its parent.
+// placeOf returns the place of the children of a record, never nil; that of the record "" is before the first
+// entry. A missing record leaves its name as the place's id, so that the entry shows as one without its parent, and
+// is noted in c.missed in case it comes later.
 func (c *converter) placeOf(uuid string) *branchPoint {
 	for range maxLate {
-		if p := c.places[uuid]; p != nil {
+		p := c.places[uuid]
+		if p != nil {
 			return p
 		}
 		if uuid == "" {
@@ -111,9 +153,9 @@ func (c *converter) placeOf(uuid string) *branchPoint {
 	return &branchPoint{} // a cycle, most likely
 }
 
-// at sets the place of a record's children, and the record other on which they hang without an
-// entry of its id.
-func (c *converter) at(r *record, p *branchPoint, other string) {
+// setPlace sets the place of a record's children. other is the record on which they can hang where no entry has the
+// id of r; it is used if they stand in the file before r.
+func (c *converter) setPlace(r *record, p *branchPoint, other string) {
 	if r.uuid == "" {
 		return
 	}
@@ -121,7 +163,8 @@ func (c *converter) at(r *record, p *branchPoint, other string) {
 	if c.behind != nil {
 		c.behind[r.uuid] = true
 	}
-	if c.missed[r.uuid] && other != r.uuid {
+	isAfterChildren := c.missed[r.uuid]
+	if isAfterChildren && other != r.uuid {
 		learn(c, c.learned.late, r.uuid, other)
 	}
 }
