@@ -1,15 +1,12 @@
 package claude
 
 import (
-	"bytes"
 	"context"
 	"path"
-	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/internal/jsonl"
-	"sessionfs/sessioncore/internal/rawjson"
 	"sessionfs/sessioncore/storage"
 )
 
@@ -32,7 +29,11 @@ var _ agents.CalledFormat = Format{}
 // IsSession implements agents.Format.
 func (Format) IsSession(name string) bool {
 	base := path.Base(name)
-	return strings.HasSuffix(base, ending) && (strings.Count(name, "/") == 1 || isSubagent(base))
+	if !strings.HasSuffix(base, ending) {
+		return false
+	}
+	isInProject := strings.Count(name, "/") == 1
+	return isInProject || isSubagent(base)
 }
 
 // isSubagent reports whether a file is the session of a subagent, by its name.
@@ -45,10 +46,11 @@ func (a Format) Converter(about agents.About, _ storage.Object) *agents.Builder 
 	return newConverter(about, a.Projects, "").Builder
 }
 
-// About implements agents.Format.
+// About implements agents.Format. The parent of a session whose records name none is looked for by its first record.
 func (a Format) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
 	about, first, err := a.fromEnds(name, obj, size, listed)
-	if !about.Side && about.Parent == "" && first != "" && a.Projects != nil {
+	mayBeCopy := about.Parent == "" && first != ""
+	if mayBeCopy && a.Projects != nil {
 		about.Parent = a.Projects.parentOf(name, first, listed)
 	}
 	return about, err
@@ -60,68 +62,8 @@ func (a Format) Named(name string, obj storage.Object, size int64) (agents.About
 	return about, err
 }
 
-// fromEnds returns About as far as the session's own file tells it, and the uuid of its first record.
-// The records copied into a fork name their session in a member of their own or in one of two
-// spellings of the same, or they are exact copies.
-func (a Format) fromEnds(name string, obj storage.Object, size int64, listed bool) (about agents.About, first string, err error) {
-	about = a.FactsAbout(name)
-	if about.Side {
-		return about, "", nil
-	}
-	var titles titles
-	var at whereabouts
-	origin := "" // of a handover
-	want := func(line []byte) bool {
-		titles.read += len(line)
-		isNeeded := first == "" || listed && !titles.done
-		return isNeeded && bytes.Contains(line, []byte(`"uuid"`)) || namesParent(line)
-	}
-	err = agents.Ends(obj, size, want, func(v rawjson.Value, isHead bool) {
-		r := agents.Read(v)
-		if isHead {
-			titles.add(r)
-		} else {
-			titles.named(r)
-		}
-		if first != "" && !namesParent(v) {
-			return
-		}
-		if first == "" {
-			first, _ = r.Member("uuid").Text()
-		}
-		at.add(r)
-		if origin == "" {
-			origin = agents.OriginIn(r, about.ID)
-		}
-		forked := r.Member("forkedFrom").Member("sessionId")
-		for _, from := range []rawjson.Value{forked, r.Member("session_id"), r.Member("sessionId")} {
-			if id, _ := from.Text(); id != "" && id != about.ID && about.Parent == "" {
-				about.Parent = id
-			}
-		}
-	})
-	about.Moved = at.cwd()
-	if about.Parent == "" && at.branchOf != about.ID {
-		about.Parent = at.branchOf
-	}
-	if about.Parent == "" {
-		about.Parent = origin
-	}
-	if !listed || err != nil {
-		return about, first, err
-	}
-	if titles.given() == "" && !titles.done {
-		err = agents.Beyond(obj, size, want, func(v rawjson.Value) bool {
-			titles.add(agents.Read(v))
-			return !titles.done
-		})
-	}
-	about.Title = titles.title()
-	return about, first, err
-}
-
-// InCaller implements agents.CalledFormat. The subagent that makes a summary gets a part of the talk,
-// whose records hang on records that it does not get.
+// InCaller implements agents.CalledFormat: the subagent that makes a summary gets a part of the talk, and the records
+// of that hang on records that it does not get. It returns none if the caller's file is gone.
 func (a Format) InCaller(ctx context.Context, name string, ids map[string]bool) (found map[string]bool, err error) {
 	shown := parsePath(name)
 	if a.Projects == nil || !shown.isBelowSubagents() {
@@ -140,34 +82,38 @@ func (a Format) InCaller(ctx context.Context, name string, ids map[string]bool) 
 		return nil, err
 	}
 	found = map[string]bool{}
-	_, err = jsonl.Records{}.Load(ctx, obj, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
+	find := func(u *jsonl.Unit) error {
 		uuid, _ := agents.Object(u.Members).Member("uuid").Text()
 		if ids[uuid] {
 			found[uuid] = true
 		}
 		return nil
-	})
+	}
+	_, err = jsonl.Records{}.Load(ctx, obj, jsonl.Position{}, st.Size, find)
 	return found, err
 }
 
 // FactsAbout implements agents.FactsFormat.
 func (Format) FactsAbout(name string) agents.About {
-	about := agents.About{ID: strings.TrimSuffix(path.Base(name), ending)}
-	about.Side = isSubagent(about.ID)
-	if about.Side {
-		about.Chain, _ = strings.CutPrefix(about.ID, chainPrefix)
-		if about.Chain == about.ID {
-			about.Chain = ""
-			about.Before, _, _ = strings.Cut(name, "/") // the project, to find its parent's talk
-		}
-		if strings.Count(name, "/") == 1 { // its session is gone: people know the id
-			about.ID = strings.TrimPrefix(about.ID, agentPrefix)
-		}
+	id := strings.TrimSuffix(path.Base(name), ending)
+	about := agents.About{ID: id, Side: isSubagent(id)}
+	if !about.Side {
+		return about
+	}
+	chain, isChain := strings.CutPrefix(id, chainPrefix)
+	if isChain {
+		about.Chain = chain
+	} else {
+		about.Before, _, _ = strings.Cut(name, "/") // the project, to find its parent's talk
+	}
+	isAlone := strings.Count(name, "/") == 1 // its session is gone
+	if isAlone {
+		about.ID = strings.TrimPrefix(id, agentPrefix) // the id that people know
 	}
 	return about
 }
 
-// Part implements agents.Sharer.
+// Part implements agents.Sharer: the conversation of a subagent is a part of its session's file.
 func (a Format) Part(name string, obj storage.Object) storage.Object {
 	about := a.FactsAbout(name)
 	shown := parsePath(name)
@@ -175,76 +121,4 @@ func (a Format) Part(name string, obj storage.Object) storage.Object {
 		return obj
 	}
 	return a.Projects.inside.Part(shown.sessionFile(), about.Chain, obj)
-}
-
-// Words of records with facts for About, beside the conversation.
-var (
-	// parentWords name the original session of a copied record.
-	parentWords = []agents.Word{agents.NewWord(`"forkedFrom"`, 'F'), agents.NewWord(`"session_id"`, '_')}
-	// asideWords stand in the client's own records.
-	asideWords = []string{`-title"`, `"summary"`, `"derived-from"`}
-	// moveWords stand in records with another working directory.
-	moveWords = []string{`"relocated"`, `"worktree-state"`}
-)
-
-// isTalk reports whether a line begins as most records of a conversation do. Such a record has no
-// title and no directory.
-func isTalk(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"parentUuid":`)) }
-
-// namesParent reports whether a line may have more for About than a record of the conversation.
-func namesParent(line []byte) bool {
-	isIn := func(w agents.Word) bool { return w.IsIn(line) }
-	return slices.ContainsFunc(parentWords, isIn) ||
-		!isTalk(line) && (agents.HasAny(line, asideWords...) || agents.HasAny(line, moveWords...))
-}
-
-// MayMove implements agents.Starter. Behind the first record, About reads no directory in a record of
-// the conversation.
-func (Format) MayMove(head, tail []byte) bool {
-	hasFirst := false
-	isIn := func(text []byte) bool {
-		for line := range bytes.Lines(text) {
-			if !(hasFirst && isTalk(line)) && agents.HasAny(line, moveWords...) {
-				return true
-			}
-			hasFirst = hasFirst || hasUUID(line)
-		}
-		return false
-	}
-	behindCut := tail[bytes.IndexByte(tail, '\n')+1:] // as About reads it
-	return isIn(head) || isIn(behindCut)
-}
-
-// hasUUID reports whether a line is a record of a conversation.
-func hasUUID(line []byte) bool {
-	v := agents.ObjectIn(line)
-	uuid, _ := v.Member("uuid").Text()
-	return uuid != ""
-}
-
-// whereabouts has the directory to which a session moved, and the session from which it branched.
-type whereabouts struct{ relocated, worktree, branchOf string }
-
-// add adds a record. The last one of several counts.
-func (w *whereabouts) add(r agents.Object) {
-	typ := r.Member("type")
-	switch {
-	case typ.Is("relocated"):
-		w.relocated, _ = r.Member("relocatedCwd").Text()
-	case typ.Is("worktree-state"): // null when the client has left the worktree
-		w.worktree, _ = r.Member("worktreeSession").Member("worktreePath").Text()
-	case typ.Is("derived-from"):
-		for v := range r.Member("sessions").EachElement {
-			if v.Member("via").Is("branch") {
-				w.branchOf, _ = v.Member("id").Text()
-			}
-		}
-	}
-}
-
-func (w *whereabouts) cwd() string {
-	if w.worktree != "" {
-		return w.worktree
-	}
-	return w.relocated
 }

@@ -19,18 +19,20 @@ const maxParents = 256
 type answer struct {
 	*agents.Answer
 	place   *branchPoint
-	key     string // the ids of message and request or, of several answers, of the record
+	key     string // the ids of message and request or, of several answers of one message id, of the record
 	removed bool   // it is not sent any more
 	usage   []byte // of the last record that has one
 	total   int64  // the tokens of its largest usage
 
-	id, request string   // of the message, and of the request that it answers
-	records     []string // the uuids of its records
-	answered    bool     // a call of it has a result
+	id       string   // of the message; "" if no record may be added
+	request  string   // the id of the request that it answers, or ""
+	records  []string // the uuids of its records
+	answered bool     // a call of it has a result
 }
 
-// isOver reports whether a record with the message's id is another answer. An id may serve several
-// answers in a row with other entries between them.
+// isOver reports whether a record with the id of the open answer's message begins another answer. An id may serve
+// several answers in a row with other entries between them. A bill that skips lines is read again with all lines if
+// it depends on these entries.
 func (c *converter) isOver(a *answer, r *record, request string) bool {
 	if !a.isOther(r, request) {
 		return false
@@ -48,30 +50,33 @@ func (a *answer) isOther(r *record, request string) bool {
 	if request != "" && a.request != "" {
 		return request != a.request
 	}
-	usage := r.message.Member("usage")
 	last := a.records[max(0, len(a.records)-maxParents):]
-	return (r.follows || !slices.Contains(last, r.parent)) &&
-		usage.IsObject() && promptOf(usage) != promptOf(a.usage)
+	hangsOnAnswer := !r.follows && slices.Contains(last, r.parent)
+	usage := r.message.Member("usage")
+	if hangsOnAnswer || !usage.IsObject() {
+		return false
+	}
+	return promptTokens(usage) != promptTokens(a.usage)
 }
 
-// promptOf returns the tokens of the prompt.
-func promptOf(usage rawjson.Value) int64 {
+// promptTokens returns the tokens of the prompt that a usage tells, 0 for no usage.
+func promptTokens(usage rawjson.Value) int64 {
 	u, _ := usageOf(usage)
 	return u.Input + u.CacheRead + u.CacheWrite
 }
 
-// assistant adds a record to its answer, or begins another one.
+// assistant adds a record to its answer, or begins another one. A record without content and tokens makes none.
 func (c *converter) assistant(r *record) {
 	id, _ := r.message.Member("id").Text()
 	request, _ := r.Member("requestId").Text()
-	a := &c.answer
 	key := id
-	if c.Open() != nil && id != "" && a.id == id && a.removed == c.isRemoved(r) && a.Size() < maxAnswer {
+	if c.isOfAnswer(r, id) {
+		a := &c.answer
 		if !c.isOver(a, r, request) {
 			c.extend(a, r)
 			return
 		}
-		if request == "" {
+		if request == "" { // the id alone is the key of the answer before
 			key += " " + r.id()
 		}
 	}
@@ -82,22 +87,43 @@ func (c *converter) assistant(r *record) {
 		c.pass(r)
 		return
 	}
+	c.beginAnswer(r, answer{
+		key:     key,
+		id:      id,
+		request: request,
+	})
+}
+
+// isOfAnswer reports whether a record has the message id of the open answer, and may be added to that.
+func (c *converter) isOfAnswer(r *record, id string) bool {
+	a := &c.answer
+	if c.Open() == nil || id == "" || a.id != id {
+		return false
+	}
+	return a.removed == c.isRemoved(r) && a.Size() < maxAnswer
+}
+
+// beginAnswer makes an answer the open one, with its first record.
+func (c *converter) beginAnswer(r *record, a answer) {
 	c.send()
 	c.Close()
 	parent := c.parentOf(r)
 	c.hangOn(parent)
-	*a = answer{
-		place: &branchPoint{id: r.id(), first: r.id(), up: parent}, key: key, removed: c.isRemoved(r),
-		id: id, request: request, records: a.records[:0], usage: a.usage[:0],
-	}
-	c.extend(a, r)
-	a.Answer.Cost(c.cost)
+	a.place = &branchPoint{id: r.id(), first: r.id(), up: parent}
+	a.removed = c.isRemoved(r)
+	a.records = c.answer.records[:0]
+	a.usage = c.answer.usage[:0]
+	c.answer = a
+	c.extend(&c.answer, r)
+	c.answer.Answer.Cost(c.cost)
 	c.cost = c.cost[:0]
 	c.noteLast(r.time(), parent.id, a.place)
 }
 
-// extend adds a record to an answer.
+// extend adds a record to the open answer.
 func (c *converter) extend(a *answer, r *record) {
+	content := r.message.Member("content")
+	model := r.message.Member("model")
 	c.From(r.id(), r.time())
 	a.Answer = c.Answer(a.key)
 	c.setPlace(r, a.place, a.ID)
@@ -105,33 +131,44 @@ func (c *converter) extend(a *answer, r *record) {
 	c.leaf.cleared = false
 	a.records = append(a.records, r.uuid)
 	if c.Skips() {
-		c.checkCalls(r.message.Member("content"))
+		c.checkCalls(content)
 	} else {
-		c.addBlocks(a, r.message.Member("content"))
+		c.addBlocks(a, content)
 	}
-	a.Model(r.message.Member("model"))
+	a.Model(model)
 	a.Stop(stopReason(r.message.Member("stop_reason")))
-	if text := r.Member("error"); text.IsString() {
-		a.Error(text)
-	} else if r.Member("isApiErrorMessage").IsTrue() || !text.Missing() {
-		a.Error(rawjson.AppendQuoted(nil, agents.ChatText(r.message.Member("content"))))
-	}
+	a.addError(r)
 	status := r.Member("apiErrorStatus")
 	if !status.IsNumber() {
 		status = nil
 	}
 	a.Response(r.message.Member("id"), status, r.time())
-	c.count(a, r.message.Member("usage"), r.message.Member("model"))
+	c.count(a, r.message.Member("usage"), model)
+}
+
+// addError ends the answer with the error of a record, if it has one: its text is the member error, else the content.
+func (a *answer) addError(r *record) {
+	failure := r.Member("error")
+	switch {
+	case failure.IsString():
+		a.Error(failure)
+	case r.Member("isApiErrorMessage").IsTrue() || !failure.Missing():
+		text := agents.ChatText(r.message.Member("content"))
+		a.Error(rawjson.AppendQuoted(nil, text))
+	}
 }
 
 // hasContent reports whether a record has a non-empty block, or tokens.
 func (c *converter) hasContent(message agents.Object) (has bool) {
 	content := message.Member("content")
+	if content.IsString() && !content.Is("") {
+		return true
+	}
 	content.EachObject(c.ofBlock, func(block rawjson.Value, members []rawjson.Member) bool {
 		has = block.IsObject() && !isEmptyText(members)
 		return !has
 	})
-	if has || content.IsString() && !content.Is("") {
+	if has {
 		return true
 	}
 	u, _ := usageOf(message.Member("usage"))
@@ -143,33 +180,45 @@ func (c *converter) addBlocks(a *answer, content rawjson.Value) {
 	if content.IsString() {
 		a.Text(content)
 	}
-	if c.Facts && !bytes.Contains(content, []byte("tool_use")) {
+	if c.Facts && !bytes.Contains(content, []byte("tool_use")) { // of the blocks, a bill needs calls alone
 		return
 	}
 	content.EachObject(c.ofBlock, func(block rawjson.Value, of []rawjson.Member) bool {
 		members := agents.Object(of)
-		typ := members.Member("type")
-		switch {
-		case isEmptyText(members):
-		case typ.Is("tool_use"), typ.Is("server_tool_use"):
-			id, _ := members.Member("id").Text()
-			c.calls[id] = answerCall{c.prompt(members), a.place, a.removed}
-			a.Call(members.Member("id"), members.Member("name"), members.Member("input"))
-		case typ.Is("thinking"):
-			a.Thinking(members.Member("thinking"), members.Member("signature"))
-		case typ.Is("redacted_thinking"):
-			redacted := agents.AppendMember([]byte(`{"type":"redactedThinking"`), "data", members.Member("data"))
-			a.Other(append(redacted, '}'))
-		case !c.Facts:
-			var blocks agents.Blocks
-			addBlock(&blocks, block, members)
-			a.Add(blocks)
+		if !isEmptyText(members) {
+			c.addAnswerBlock(a, block, members)
 		}
 		return true
 	})
 }
 
-// stopReason returns the reason for an answer's end in a session's words, "" for the usual one.
+// addAnswerBlock adds a block, with its members, to an answer.
+func (c *converter) addAnswerBlock(a *answer, block rawjson.Value, members agents.Object) {
+	typ := members.Member("type")
+	switch {
+	case typ.Is("tool_use"), typ.Is("server_tool_use"):
+		id, _ := members.Member("id").Text()
+		c.calls[id] = answerCall{
+			prompt:  c.promptHash(members),
+			place:   a.place,
+			removed: a.removed,
+		}
+		a.Call(members.Member("id"), members.Member("name"), members.Member("input"))
+	case typ.Is("thinking"):
+		a.Thinking(members.Member("thinking"), members.Member("signature"))
+	case typ.Is("redacted_thinking"):
+		redacted := []byte(`{"type":"redactedThinking"`)
+		redacted = agents.AppendMember(redacted, "data", members.Member("data"))
+		a.Other(append(redacted, '}'))
+	case !c.Facts:
+		var blocks agents.Blocks
+		addBlock(&blocks, block, members)
+		a.Add(blocks)
+	}
+}
+
+// stopReason returns the reason for an answer's end in a session's words, "" if the record names none. A reason that
+// is not known is an error.
 func stopReason(v rawjson.Value) string {
 	switch {
 	case v.Missing():

@@ -23,28 +23,25 @@ const (
 	program = "claude/program"
 )
 
-// sayers are the tags with which the client begins its texts in records of a person.
+// sayers has the speakers of texts in records of a person, by the tag with which the client begins them.
 var sayers = map[string]string{
-	"local-command-caveat": meta, "task-notification": meta,
-	"local-command-stdout": output, "local-command-stderr": output, "bash-stdout": output, "bash-stderr": output,
+	"local-command-caveat": meta,
+	"task-notification":    meta,
+	"local-command-stdout": output,
+	"local-command-stderr": output,
+	"bash-stdout":          output,
+	"bash-stderr":          output,
 }
+
+// maxSayer bounds the search for the end of a tag, in bytes; no tag in sayers is longer.
+const maxSayer = 64
 
 // sayerOf returns the speaker of content in a person's record. isMeta is the record's isMeta.
 func sayerOf(content rawjson.Value, isMeta bool) string {
-	text := content
-	if content.IsArray() && bytes.Contains(content, []byte(`"<`)) { // a text of it begins with a tag
-		for block := range content.EachElement {
-			text = block.Member("text")
-			break
-		}
-	}
-	if tag, ok := bytes.CutPrefix(text, []byte(`"<`)); ok {
-		tag, _, _ = bytes.Cut(tag[:min(len(tag), 64)], []byte(">"))
-		if by, ok := sayers[string(tag)]; ok {
-			return by
-		}
-	}
+	speaker, isTagged := sayerOfTag(firstText(content))
 	switch {
+	case isTagged:
+		return speaker
 	case isMeta:
 		return meta
 	case isPutInWhole(content):
@@ -53,70 +50,100 @@ func sayerOf(content rawjson.Value, isMeta bool) string {
 	return person
 }
 
-// aside adds the entry of a client's record with words outside the talk, if it is one.
+// firstText returns content that is a text, or the text of its first block if a text in it may begin with a tag. It
+// returns another value if there is none.
+func firstText(content rawjson.Value) rawjson.Value {
+	if !content.IsArray() || !bytes.Contains(content, []byte(`"<`)) {
+		return content
+	}
+	for block := range content.EachElement {
+		return block.Member("text")
+	}
+	return content
+}
+
+// sayerOfTag returns the speaker of a text that begins with a tag of sayers. ok is false for other texts.
+func sayerOfTag(text rawjson.Value) (speaker string, ok bool) {
+	inner, isTag := bytes.CutPrefix(text, []byte(`"<`))
+	if !isTag {
+		return "", false
+	}
+	inner = inner[:min(len(inner), maxSayer)]
+	name, _, _ := bytes.Cut(inner, []byte(">"))
+	speaker, ok = sayers[string(name)]
+	return speaker, ok
+}
+
+// aside adds the entry of a client's record with words outside the talk. It returns false for other records.
 func (c *converter) aside(r *record) bool {
 	if r.typ.Is("attachment") {
 		return c.mention(r)
 	}
-	if args := unknownArgs(r.Object); args != nil {
-		c.addAside(r, func() { c.Asked("claude", args) })
+	args := unknownArgs(r.Object)
+	if args != nil {
+		c.addAside(r, func() { c.Asked(Name, args) })
 		return true
 	}
 	content := r.Member("content")
-	by := recap
-	subtype := r.Member("subtype")
-	switch {
-	case !r.typ.Is("system") || !content.IsString() || content.Is(""):
-		return false
-	case subtype.Is("local_command"):
-		by = output
-	case !subtype.Is("away_summary"):
+	if !r.typ.Is("system") || !content.IsString() || content.Is("") {
 		return false
 	}
-	c.addAside(r, func() { c.NotSent(by, agents.Blocks(content)) })
+	speaker := ""
+	subtype := r.Member("subtype")
+	switch {
+	case subtype.Is("local_command"):
+		speaker = output
+	case subtype.Is("away_summary"):
+		speaker = recap
+	default:
+		return false
+	}
+	c.addAside(r, func() { c.NotSent(speaker, agents.Blocks(content)) })
 	return true
 }
 
-// mention adds the entry of an attachment with a file or directory from a prompt, if it is one.
+// mention adds the entry of an attachment with a file or directory from a prompt. It returns false for others.
 func (c *converter) mention(r *record) bool {
 	attachment := agents.Read(r.Member("attachment"))
 	kind := attachment.Member("type")
+	if !kind.Is("file") && !kind.Is("directory") {
+		return false
+	}
 	content := attachment.Member("content")
-	name := attachment.AnyOf("filename", "path")
 	file := content.Member("file")
+	name := attachment.AnyOf("filename", "path")
 	if !name.IsString() {
 		name = file.Member("filePath")
 	}
-	if !name.IsString() || !kind.Is("file") && !kind.Is("directory") {
+	if !name.IsString() {
 		return false
 	}
 	var image agents.Blocks
 	text := file.Member("content")
 	switch {
 	case content.IsString():
+		text = content
 	case text.IsString():
-		content = text
-	default:
-		if content.Member("type").Is("image") {
-			image.Image(file.Member("type"), file.Member("base64"))
-		}
-		content = nil
-		if image == nil {
-			return false
-		}
+	case content.Member("type").Is("image"):
+		image.Image(file.Member("type"), file.Member("base64"))
+		text = nil
 	}
-	c.addAside(r, func() { c.Mention(name, content, image) })
+	if !text.IsString() && image == nil {
+		return false
+	}
+	c.addAside(r, func() { c.Mention(name, text, image) })
 	return true
 }
 
-// replace notes the results that the client sends in another form when it resumes the session.
+// replace learns of the results that the client sends in another form when it resumes the session.
 func (c *converter) replace(r *record) {
 	if !c.Side && !r.Member("agentId").Missing() {
 		return // they are in a subagent's file
 	}
 	for v := range r.Member("replacements").EachElement {
 		id, _ := v.Member("toolUseId").Text()
-		if text := v.Member("replacement"); id != "" && text.IsString() {
+		text := v.Member("replacement")
+		if id != "" && text.IsString() {
 			learn(c, c.learned.replaced, id, string(text))
 		}
 	}
@@ -128,8 +155,9 @@ func (c *converter) replacement(result agents.Object) rawjson.Value {
 		return nil
 	}
 	id, _ := result.Member("tool_use_id").Text()
-	text, ok := c.learned.replaced[id]
-	if !ok || string(result.Member("content")) == text {
+	text, isReplaced := c.learned.replaced[id]
+	isSame := string(result.Member("content")) == text
+	if !isReplaced || isSame {
 		return nil
 	}
 	return rawjson.Value(text)

@@ -27,14 +27,15 @@ var (
 )
 
 // chargeless returns Builder.Chargeless for a session, which may be a subagent's. A skipped line is a person's
-// message or has the results of tools, and neither ends, removes nor replaces an answer. What else it says of
-// answers, isOver asks for.
+// message or has the results of tools, and neither ends, removes nor replaces an answer. It may still stand between
+// two answers: where that matters, isOver has all lines read.
 func chargeless(isSubagents bool) func(line []byte) bool {
 	return func(line []byte) bool {
-		if !isTalk(line) || !userStart.IsIn(line[:min(len(line), maxStart)]) {
+		start := line[:min(len(line), maxStart)]
+		if !isTalk(line) || !userStart.IsIn(start) {
 			return false
 		}
-		if isSubagents && forkedWord.IsIn(line) {
+		if isSubagents && forkedWord.IsIn(line) { // it tells that the answer before is a copy
 			return false
 		}
 		return !summaryWord.IsIn(line) && !retractedWord.IsIn(line) && !removedWord.IsIn(line)
@@ -48,7 +49,7 @@ func (c *converter) checkCalls(content rawjson.Value) {
 	}
 }
 
-// needWhole has the file read again with all lines.
+// needWhole has the file read again with all lines, once.
 func (c *converter) needWhole() {
 	if !c.learned.whole {
 		c.learned.whole = true

@@ -144,7 +144,7 @@ func (c *converter) record(of *agents.Record) {
 
 // addRecord makes the entries of a record of the conversation, by its kind.
 func (c *converter) addRecord(r *record) {
-	voice, isVoice := voiceTalk(r.Object)
+	spoken, isVoice := voiceTalk(r.Object)
 	switch {
 	case isSummary(r): // before the other records in the person's name
 		c.compaction(r)
@@ -155,12 +155,12 @@ func (c *converter) addRecord(r *record) {
 		c.matchAttachment(content)
 		c.addContent(r, content, sayerOf(content, isMeta))
 	case isVoice:
-		if voice.isQueued {
-			c.matchAttachment(voice.content)
+		if spoken.isQueued {
+			c.matchAttachment(spoken.content)
 		} else {
-			c.matchMessage(voice.content)
+			c.matchMessage(spoken.content)
 		}
-		c.addContent(r, voice.content, sayerOf(voice.content, voice.isMeta))
+		c.addContent(r, spoken.content, sayerOf(spoken.content, spoken.isMeta))
 	case r.typ.Is("assistant"):
 		c.assistant(r)
 	case isBoundary(r):

@@ -28,7 +28,7 @@ type keptMessages struct {
 	uuids  []string
 }
 
-// Fork implements agents.Forker.
+// Fork implements agents.Forker. It refuses to fork a subagent's session.
 func (a Format) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
 	project, base := path.Split(request.Name)
 	place := agents.ForkPlace{Dir: projectsDir, File: project + request.ID + ending}
@@ -49,18 +49,21 @@ func (a Format) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPla
 		return place, err
 	}
 	w := forkWriter{
-		file: file, out: out, id: request.ID,
+		file:   file,
+		out:    out,
+		id:     request.ID,
 		origin: strings.TrimSuffix(base, ending),
 	}
 	for _, at := range file.moveKept(chosen) {
-		if err := w.write(at); err != nil {
+		err := w.write(at)
+		if err != nil {
 			return place, err
 		}
 	}
 	return place, w.writeTitle(request.Title)
 }
 
-// readForkFile indexes the records with a uuid.
+// readForkFile indexes the records with a uuid of an open file, which must stay open.
 func readForkFile(obj storage.Object) (*forkFile, error) {
 	file := &forkFile{boundaries: map[int]keptMessages{}}
 	tree, err := agents.ReadRecordTree(obj, file.add)
@@ -94,11 +97,13 @@ func readKept(members agents.Object) (kept keptMessages) {
 	return kept
 }
 
-// above returns the record on which one hangs. In a fork, the messages that a compaction kept stand
-// behind its summary, so a boundary that names one of them hangs on the record before it.
+// above returns the record on which the record at an index hangs. ok is false if it hangs on none. In a fork, the
+// messages that a compaction kept stand behind its summary, so a boundary that names one of them hangs on the record
+// before it.
 func (f *forkFile) above(at int) (above int, ok bool) {
 	above, ok = f.ByParent(at)
-	if ok && f.isBoundary(at) && above > at {
+	hangsOnLater := ok && above > at
+	if hangsOnLater && f.isBoundary(at) {
 		return at - 1, at > 0
 	}
 	return above, ok
@@ -111,55 +116,62 @@ func (f *forkFile) isBoundary(at int) bool {
 }
 
 // moveKept moves the messages that the last compaction kept behind its summary, where the client
-// expects them: with the summary as the last record it would send nothing of the conversation.
+// expects them: with the summary as the last record it would send nothing of the conversation. chosen has the indexes
+// of records in the order of the fork, and stays as it is. It is returned if there is nothing to move.
 func (f *forkFile) moveKept(chosen []int) []int {
-	before := len(chosen) - 1
-	for before >= 0 && !f.isBoundary(chosen[before]) {
-		before--
+	boundary := len(chosen) - 1
+	for boundary >= 0 && !f.isBoundary(chosen[boundary]) {
+		boundary--
 	}
-	if before < 0 {
+	if boundary < 0 {
 		return chosen
 	}
-	last := f.boundaries[chosen[before]]
+	last := f.boundaries[chosen[boundary]]
 	isAnchor := func(at int) bool { return f.Records[at].UUID == last.anchor }
 	anchor := slices.IndexFunc(chosen, isAnchor)
-	if anchor < before {
+	if anchor < boundary { // the summary is not in the fork
 		return chosen
 	}
-	isKept := map[string]bool{}
-	for _, uuid := range last.uuids {
-		isKept[uuid] = true
+	kept, others := f.splitByUUID(chosen[:boundary], last.uuids)
+	compaction := chosen[boundary : anchor+1]
+	return slices.Concat(others, compaction, kept, chosen[anchor+1:])
+}
+
+// splitByUUID returns those of some records that have one of the uuids, and the others, each in their order.
+func (f *forkFile) splitByUUID(records []int, uuids []string) (with, others []int) {
+	isNamed := map[string]bool{}
+	for _, uuid := range uuids {
+		isNamed[uuid] = true
 	}
-	var kept, rest []int
-	for _, at := range chosen[:before] {
-		if isKept[f.Records[at].UUID] {
-			kept = append(kept, at)
+	for _, at := range records {
+		if isNamed[f.Records[at].UUID] {
+			with = append(with, at)
 		} else {
-			rest = append(rest, at)
+			others = append(others, at)
 		}
 	}
-	return slices.Concat(rest, chosen[before:anchor+1], kept, chosen[anchor+1:])
+	return with, others
 }
 
 // forkWriter writes the records of a fork, each of which hangs on the one before it.
 type forkWriter struct {
 	file   *forkFile
 	out    io.Writer
-	id     string // of the fork
-	origin string // id of the forked session
-	before string // uuid of the record written last
-	record agents.Record
-	made   []byte // the record that was written last
+	id     string        // of the fork
+	origin string        // id of the forked session
+	before string        // uuid of the record written last
+	record agents.Record // memory for the record that is read
+	line   []byte        // memory for the line that is written
 }
 
-// write writes a record. It changes only the members that name the session and the record before it.
+// write writes the record at an index. It changes only the members that name the session and the record before it.
 func (w *forkWriter) write(at int) error {
 	err := w.file.Read(at, &w.record)
 	if err != nil {
 		return err
 	}
 	parent := "null"
-	if w.before != "" && !w.file.isBoundary(at) {
+	if w.before != "" && !w.file.isBoundary(at) { // a boundary names the record before it as logicalParentUuid
 		parent = rawjson.Quote(w.before)
 	}
 	fields := []rawjson.Field{
@@ -171,8 +183,9 @@ func (w *forkWriter) write(at int) error {
 		fields = append(fields, rawjson.Field{Key: "entrypoint", JSON: `"cli"`})
 	}
 	w.before = w.file.Records[at].UUID
-	w.made = append(rawjson.AppendMembers(w.made[:0], w.record.Value, w.record.Object, fields), '\n')
-	_, err = w.out.Write(w.made)
+	w.line = rawjson.AppendMembers(w.line[:0], w.record.Value, w.record.Object, fields)
+	w.line = append(w.line, '\n')
+	_, err = w.out.Write(w.line)
 	return err
 }
 
@@ -181,7 +194,8 @@ func (w *forkWriter) writeTitle(title string) error {
 	if title == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w.out, `{"type":"custom-title","customTitle":%s,"sessionId":%s}`+"\n", rawjson.Quote(title), rawjson.Quote(w.id))
+	const record = `{"type":"custom-title","customTitle":%s,"sessionId":%s}` + "\n"
+	_, err := fmt.Fprintf(w.out, record, rawjson.Quote(title), rawjson.Quote(w.id))
 	return err
 }
 

@@ -213,7 +213,7 @@ func (p *Projects) first(name, member string) string {
 			return "", err
 		}
 		defer obj.Close()
-		text := firstText(obj, min(st.Size, firstSize), member)
+		text := textIn(obj, min(st.Size, firstSize), member)
 		if !isName(text) {
 			return "", errUnknown
 		}
@@ -222,8 +222,8 @@ func (p *Projects) first(name, member string) string {
 	return text
 }
 
-// firstText is first for the beginning of an open file, of size bytes.
-func firstText(obj storage.Object, size int64, member string) (text string) {
+// textIn is first for the first size bytes of an open file, without the check of the text.
+func textIn(obj storage.Object, size int64, member string) (text string) {
 	_ = jsonl.LoadFirst(context.Background(), obj, size, func(u *jsonl.Unit) error {
 		record := rawjson.Value(u.Text)             // nil for text that is no object
 		if record.Member("forkedFrom").IsObject() { // a fork that names its original is compared with none

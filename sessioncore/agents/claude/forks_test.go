@@ -12,7 +12,8 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// TestForks: a fork whose records do not name the original has it for its parent all the same, and never the other way round.
+// TestForks: a fork whose records do not name the original has it for its parent all the same, and never the other
+// way round.
 func TestForks(t *testing.T) {
 	say := func(uuid, parent string, second int) string {
 		return strings.Replace(user(uuid, parent, "go"), `"timestamp":"2026-03-30T07:13:41.000Z"`,

@@ -1,41 +1,46 @@
 package claude
 
-// current returns the entry at which the conversation stands, "" before the first. A retracted
+// currentEntry returns the entry at which the conversation stands, "" before the first. A retracted
 // entry gives way to the one before it.
 func (c *converter) currentEntry() string {
-	at := c.recordedLeaf()
+	id := c.recordedLeaf()
 	for range maxLate {
-		parent, ok := c.passed[at]
-		if !ok {
+		parent, isRemoved := c.passed[id]
+		if !isRemoved {
 			break
 		}
-		at = c.placeOf(parent).id
+		id = c.placeOf(parent).id
 	}
-	return at
+	return id
 }
 
+// recordedLeaf returns the entry of the recorded leaf, which may be a retracted one. If none counts, it is the newest
+// entry by time; for a leaf without a pin that the conversation has continued, it is the last one in the file.
 func (c *converter) recordedLeaf() string {
 	l := &c.leaf
 	p := c.places[l.id]
-	isBefore := c.behind != nil && p != nil && !c.behind[l.id] // a boundary, so the client does not read it
+	isMissing := p == nil
+	isBeforeBoundary := !isMissing && c.behind != nil && !c.behind[l.id] // the client reads nothing there
 	switch {
 	case l.cleared:
 		return ""
-	case l.id == "" || p == nil && l.pinned || isBefore:
+	case l.id == "" || isBeforeBoundary || isMissing && l.pinned:
 		if c.newest != "" {
 			return c.newest
 		}
 		return c.Last()
-	case p == nil || !l.pinned && c.descendsFrom(p):
+	case isMissing:
+		return c.Last()
+	case !l.pinned && c.descendsFrom(p):
 		return c.Last()
 	}
 	return p.id
 }
 
-// descendsFrom reports whether the last entry descends from a place, as a leaf without a pin does.
+// descendsFrom reports whether the last entry descends from a place, or is there.
 func (c *converter) descendsFrom(p *branchPoint) bool {
 	at := c.end
-	for range len(c.places) + maxQueued {
+	for range len(c.places) + maxQueued { // a path has no more places; a cycle ends here
 		if at == p || at.id == p.id {
 			return true
 		}
@@ -63,9 +68,9 @@ type leaf struct {
 // empties the conversation; another one with another leaf removes the pin.
 func (l *leaf) set(r *record) {
 	id, _ := r.Member("leafUuid").Text()
-	explicit := r.Member("explicit").IsTrue()
+	isExplicit := r.Member("explicit").IsTrue()
 	switch {
-	case explicit:
+	case isExplicit:
 		*l = leaf{id: id, pinned: id != "", cleared: id == "", line: r.line}
 	case id != "" && id != l.id:
 		*l = leaf{id: id, line: r.line}

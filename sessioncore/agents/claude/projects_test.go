@@ -17,8 +17,8 @@ func task(id, prompt string) string {
 	return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"Task","input":{"prompt":%q}}`, id, prompt)
 }
 
-// TestSidechains: the subagents whose records older clients wrote into the session's file are sessions of their own, to which the
-// results of the calls lead.
+// TestSidechains: the subagents whose records older clients wrote into the session's file are sessions of their own,
+// to which the results of the calls lead.
 func TestSidechains(t *testing.T) {
 	p := newProjects(t)
 	p.put(session,
@@ -48,7 +48,8 @@ func TestSidechains(t *testing.T) {
 	require.Equal(t, []string{"sidechain-x1.jsonl"}, p.Names("-w/old/subagents"))
 }
 
-// TestSubagents: subagents' files are shown with their session, wherever the client put them; one without its session stays.
+// TestSubagents: subagents' files are shown with their session, wherever the client put them; one without its session
+// stays.
 func TestSubagents(t *testing.T) {
 	p := newProjects(t)
 	agent := side(user("x1", "", "look"))
@@ -82,8 +83,8 @@ func TestSubagents(t *testing.T) {
 	require.Equal(t, []string{"agent-lost.jsonl"}, p.Names("-w/gone/subagents"))
 }
 
-// TestLost: subagents whose session is gone are sessions of their own, wherever they lie below its directory. They can be opened
-// by the old path, and go back to it with the session.
+// TestLost: subagents whose session is gone are sessions of their own, wherever they lie below its directory. They
+// can be opened by the old path, and go back to it with the session.
 func TestLost(t *testing.T) {
 	const gone, other = "11111111-2222-4333-8444-555555555555", "22222222-2222-4333-8444-555555555555"
 	p := newProjects(t)

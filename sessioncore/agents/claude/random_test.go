@@ -164,8 +164,8 @@ func randomConversation(rnd *rand.Rand) (lines []string, records []said) {
 	return lines, records
 }
 
-// checkLeaf: the conversation stands at the entry of the recorded leaf or at a result of its calls, unless the last entry comes
-// from that or nothing is recorded.
+// checkLeaf: the conversation stands at the entry of the recorded leaf or at a result of its calls, unless the last
+// entry comes from that or nothing is recorded.
 func checkLeaf(t *testing.T, records []said, last map[string]int, outline []string) {
 	parents, at, ends := map[string]string{}, map[string]string{}, map[string]string{} // at: the entry of a line
 	end, leaf := "", ""

@@ -19,7 +19,10 @@ import (
 // directory alone.
 const maxProject = 200
 
-// Receive implements agents.Receiver.
+// maxUnit is the largest character that is one unit of UTF-16.
+const maxUnit = 0xFFFF
+
+// Receive implements agents.Receiver. It refuses a working directory without a directory of its own for its sessions.
 func (Format) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
 	project := projectOf(h.CWD)
 	place := agents.ForkPlace{Dir: projectsDir, File: path.Join(project, h.ID+ending)}
@@ -34,8 +37,8 @@ func (Format) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, erro
 	if err != nil {
 		return place, err
 	}
-	titled := forkWriter{out: out, id: h.ID}
-	return place, titled.writeTitle(h.Title)
+	title := forkWriter{out: out, id: h.ID}
+	return place, title.writeTitle(h.Title)
 }
 
 // projectOf returns the name of the directory of a working directory's sessions. Each unit of UTF-16 that
@@ -43,11 +46,12 @@ func (Format) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, erro
 func projectOf(cwd string) string {
 	var name strings.Builder
 	for _, r := range cwd {
-		isKept := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		isLetter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		isDigit := r >= '0' && r <= '9'
 		switch {
-		case isKept:
+		case isLetter || isDigit:
 			name.WriteRune(r)
-		case r > 0xFFFF:
+		case r > maxUnit: // two units
 			name.WriteString("--")
 		default:
 			name.WriteByte('-')
@@ -127,17 +131,28 @@ func (w *receiver) turn(t *agents.Turn) error {
 	case agents.ByModel:
 		return w.answer(t)
 	case agents.ByTool:
-		result := receivedBlock{Type: "tool_result", ToolUseID: t.Call, Content: contentOf(t.Blocks)}
-		result.IsError = t.IsError && !slices.ContainsFunc(t.Blocks, isImage) // of an error, only texts are sent
-		return w.user(t, []receivedBlock{result})
+		return w.result(t)
 	default:
 		return w.user(t, contentOf(t.Blocks))
 	}
 }
 
+// result writes the record of a tool's result. One with an image is no error, as the client sends only the texts of an
+// error.
+func (w *receiver) result(t *agents.Turn) error {
+	hasImage := slices.ContainsFunc(t.Blocks, isImage)
+	result := receivedBlock{
+		Type:      "tool_result",
+		ToolUseID: t.Call,
+		Content:   contentOf(t.Blocks),
+		IsError:   t.IsError && !hasImage,
+	}
+	return w.user(t, []receivedBlock{result})
+}
+
 func isImage(b agents.TurnBlock) bool { return b.Data != "" }
 
-// summary writes the records of a compaction.
+// summary writes the records of a compaction: its boundary, and the text.
 func (w *receiver) summary(t *agents.Turn) error {
 	boundary := w.record(t, "system")
 	boundary.Subtype = "compact_boundary"
@@ -154,7 +169,8 @@ func (w *receiver) summary(t *agents.Turn) error {
 	return w.write(summary)
 }
 
-// user writes a record in the person's name. The client sends and does not show those of a program.
+// user writes a record in the person's name, with the content of a message or a list of blocks. The client sends and does
+// not show those of a program.
 func (w *receiver) user(t *agents.Turn, content any) error {
 	r := w.record(t, "user")
 	r.IsMeta = t.By == agents.ByProgram
@@ -165,20 +181,15 @@ func (w *receiver) user(t *agents.Turn, content any) error {
 
 // answer writes a record for each block of an answer, as the client does.
 func (w *receiver) answer(t *agents.Turn) error {
-	id := "msg_" + strings.ReplaceAll(agents.NewUUID(), "-", "")
-	reason := "end_turn"
-	for i := range t.Blocks {
-		if t.Blocks[i].Call != "" {
-			reason = "tool_use"
-		}
-	}
+	id := "msg_" + strings.ReplaceAll(agents.NewUUID(), "-", "") // as the provider's ids look
 	model := t.Model
 	if model == "" {
 		model = provider.Model
 	}
 	for i, block := range blocksFor(t.Blocks) {
 		r := w.record(t, "assistant")
-		if i == 0 {
+		isFirst := i == 0
+		if isFirst { // an answer is one entry, and has its id once
 			r.Entry = t.Entry
 		}
 		r.Message = &receivedMessage{
@@ -187,7 +198,7 @@ func (w *receiver) answer(t *agents.Turn) error {
 			Role:       "assistant",
 			Model:      model,
 			Content:    []receivedBlock{block},
-			StopReason: reason,
+			StopReason: stopReasonOf(t.Blocks),
 		}
 		err := w.write(r)
 		if err != nil {
@@ -197,7 +208,16 @@ func (w *receiver) answer(t *agents.Turn) error {
 	return nil
 }
 
-// contentOf returns the content of a message: its only text, or its blocks.
+// stopReasonOf returns the reason for the end of an answer in the client's words.
+func stopReasonOf(blocks []agents.TurnBlock) string {
+	isCall := func(b agents.TurnBlock) bool { return b.Call != "" }
+	if slices.ContainsFunc(blocks, isCall) {
+		return "tool_use"
+	}
+	return "end_turn"
+}
+
+// contentOf returns the content of a message: its only text, or its blocks. It is "" without blocks.
 func contentOf(blocks []agents.TurnBlock) any {
 	if len(blocks) == 0 {
 		return ""
@@ -214,7 +234,12 @@ func blocksFor(blocks []agents.TurnBlock) []receivedBlock {
 	for _, b := range blocks {
 		switch {
 		case b.Call != "":
-			all = append(all, receivedBlock{Type: "tool_use", ID: b.Call, Name: b.Tool, Input: json.RawMessage(b.Arguments)})
+			all = append(all, receivedBlock{
+				Type:  "tool_use",
+				ID:    b.Call,
+				Name:  b.Tool,
+				Input: json.RawMessage(b.Arguments),
+			})
 		case b.Data != "":
 			source := &imageSource{Type: "base64", MediaType: b.MediaType, Data: b.Data}
 			all = append(all, receivedBlock{Type: "image", Source: source})
@@ -225,7 +250,8 @@ func blocksFor(blocks []agents.TurnBlock) []receivedBlock {
 	return all
 }
 
-// record returns a record behind the one written last.
+// record returns a record of a turn, without its content. It hangs on the record written last; the first one names the
+// session that is handed over instead.
 func (w *receiver) record(t *agents.Turn, typ string) *received {
 	r := &received{
 		UserType:   "external",
@@ -239,13 +265,13 @@ func (w *receiver) record(t *agents.Turn, typ string) *received {
 	if w.before == "" {
 		r.Origin = &w.handover.Origin
 	} else {
-		before := w.before
-		r.ParentUUID = &before
+		parent := w.before // a copy, as write sets w.before
+		r.ParentUUID = &parent
 	}
 	return r
 }
 
-// write writes a record.
+// write writes a record, and makes it the one on which the next one hangs.
 func (w *receiver) write(r *received) error {
 	w.before = r.UUID
 	line, err := agents.HandoverLine(r)

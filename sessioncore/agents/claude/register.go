@@ -18,24 +18,22 @@ const projectsDir = "projects"
 
 func init() {
 	agents.Register(agents.Agent{
-		Name:      "claude", // by omp's own import too
-		Title:     "Claude Code",
-		Homes:     []string{"$CLAUDE_CONFIG_DIR", "~/.claude"},
-		Dirs:      []string{projectsDir},
-		Keeps:     true,
-		Deletes:   30 * 24 * time.Hour,
-		DeletesBy: "cleanupPeriodDays",
-		Detect:    detect,
-		Open:      open,
-		NameOf:    func(_, below string) string { return below },
-		Prompts:   func(files storage.Files) history.History { return history.Lines(files) },
-		Typed:     typed,
-		Wrote:     wrote,
-		Alone:     func(storage.Files, rawjson.Value) (agents.Format, error) { return Format{}, nil },
-		IsPart: func(file string) bool { // a subagent's file belongs to the session that called it
-			return strings.Contains("/"+file, "/"+projectsDir+"/") && strings.HasPrefix(path.Base(file), agentPrefix)
-		},
-		Lone:        func(base string, _ rawjson.Value) (dir, below string) { return projectsDir, path.Join("-file", base) },
+		Name:        Name,
+		Title:       "Claude Code",
+		Homes:       []string{"$CLAUDE_CONFIG_DIR", "~/.claude"},
+		Dirs:        []string{projectsDir},
+		Keeps:       true,
+		Deletes:     30 * 24 * time.Hour,
+		DeletesBy:   "cleanupPeriodDays",
+		Detect:      detect,
+		Open:        open,
+		NameOf:      func(_, below string) string { return below },
+		Prompts:     func(files storage.Files) history.History { return history.Lines(files) },
+		Typed:       typed,
+		Wrote:       wrote,
+		Alone:       alone,
+		IsPart:      isPart,
+		Lone:        lone,
 		NamesAreIDs: true,
 		Linked:      true,
 
@@ -47,37 +45,71 @@ func init() {
 	})
 }
 
-// detect reports whether a directory is of Claude Code. Its directory projects, unlike others, has
-// names of absolute paths, also of Windows (C--).
-func detect(dir string) bool {
-	projects := filepath.Join(dir, projectsDir)
-	_, hasPrompts := os.Stat(filepath.Join(dir, history.LinesName))
-	return agents.HasDir(projects, "-*") || agents.HasDir(projects, "[A-Za-z]--*") ||
-		agents.HasDir(projects) && (filepath.Base(dir) == ".claude" || hasPrompts == nil)
+// alone implements agents.Agent.Alone.
+func alone(storage.Files, rawjson.Value) (agents.Format, error) { return Format{}, nil }
+
+// isPart implements agents.Agent.IsPart: a subagent's file belongs to the session that called it.
+func isPart(file string) bool {
+	isBelowProjects := strings.Contains("/"+file, "/"+projectsDir+"/")
+	return isBelowProjects && strings.HasPrefix(path.Base(file), agentPrefix)
 }
 
-// wrote reports whether a record is of Claude Code. Titles and snapshots of old clients name no
-// session.
+// lone implements agents.Agent.Lone: a file by itself is shown as a session of the project -file.
+func lone(base string, _ rawjson.Value) (dir, below string) {
+	return projectsDir, path.Join("-file", base)
+}
+
+// detect implements agents.Agent.Detect. The directory projects of Claude Code, unlike others', has names of absolute
+// paths, also of Windows (C--).
+func detect(dir string) bool {
+	projects := filepath.Join(dir, projectsDir)
+	if agents.HasDir(projects, "-*") || agents.HasDir(projects, "[A-Za-z]--*") {
+		return true
+	}
+	if !agents.HasDir(projects) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, history.LinesName)) // a home without a session yet may have prompts
+	return err == nil || filepath.Base(dir) == ".claude"
+}
+
+// wrote implements agents.Agent.Wrote: most records name their session. Turns of other programs, and titles and snapshots
+// of old clients, name none.
 func wrote(v rawjson.Value) bool {
 	typ := v.Member("type")
 	message := v.Member("message")
-	isOther := isOfOther(message.Member("parts"), v.Member("systemPayload"))
-	isTurn := (typ.Is("user") || typ.Is("assistant")) && message.Member("role").IsString()
-	isTitle := typ.Is("summary") && v.Member("leafUuid").IsString()
-	isSnapshot := typ.Is("file-history-snapshot") && v.Member("messageId").IsString()
-	return !isOther && (typ.IsString() && v.Member("sessionId").IsString() || isTurn || isTitle || isSnapshot)
+	if isOfOther(message.Member("parts"), v.Member("systemPayload")) {
+		return false
+	}
+	isSpeech := typ.Is("user") || typ.Is("assistant")
+	switch {
+	case typ.IsString() && v.Member("sessionId").IsString():
+		return true
+	case isSpeech:
+		return message.Member("role").IsString()
+	case typ.Is("summary"):
+		return v.Member("leafUuid").IsString()
+	case typ.Is("file-history-snapshot"):
+		return v.Member("messageId").IsString()
+	}
+	return false
 }
 
 // isOfOther reports whether a record is of Qwen Code, by the parts of its message or its payload.
 // Qwen Code has the same envelope around messages of Gemini CLI.
 func isOfOther(parts, payload rawjson.Value) bool { return parts.IsArray() || payload.IsObject() }
 
-// open returns the sessions below a directory of Claude Code.
+// open implements agents.Agent.Open.
 func open(source agents.Source) (agents.Store, error) {
 	files, at, err := source.Sub(projectsDir)
 	if err != nil {
 		return agents.Store{}, err
 	}
 	projects := NewProjects(files)
-	return agents.Store{Files: projects, Format: Format{Projects: projects}, Path: at, Root: at}, nil
+	return agents.Store{
+		Files:  projects,
+		Format: Format{Projects: projects},
+		Path:   at,
+		Root:   at,
+	}, nil
 }

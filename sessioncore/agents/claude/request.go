@@ -12,14 +12,14 @@ import (
 // This file finds the words of a person in records that are no plain messages, and the client's words
 // in plain messages (docs/format-claude.md).
 
-// unknownCommands begin the client's answer to a slash command that it does not know, and argsBegin
-// the record with the arguments.
+// unknownCommands begin the client's answer to a slash command that it does not know.
 var unknownCommands = []string{"Unknown skill: ", "Unknown command: "}
 
+// argsBegin begins the record with the arguments of such a command.
 const argsBegin = "Args from unknown skill: "
 
 // unknownArgs returns a person's words behind an unknown slash command, as a JSON text, or nil for
-// another record.
+// another record and for no words.
 func unknownArgs(r agents.Object) agents.Blocks {
 	if !r.Member("type").Is("system") || !r.Member("subtype").Is("informational") {
 		return nil
@@ -35,8 +35,10 @@ func unknownArgs(r agents.Object) agents.Blocks {
 // isUnknownCommand reports whether a text is the client's answer to an unknown slash command, if the
 // client said before that no person wrote it.
 func isUnknownCommand(text string) bool {
-	isOf := func(begin string) bool { return strings.HasPrefix(text, begin) }
-	return slices.ContainsFunc(unknownCommands, isOf) && !strings.Contains(text, "\n")
+	isOneLine := !strings.Contains(text, "\n")
+	return isOneLine && slices.ContainsFunc(unknownCommands, func(begin string) bool {
+		return strings.HasPrefix(text, begin)
+	})
 }
 
 // isCaveat reports whether a record's content says that local commands follow.
@@ -44,28 +46,29 @@ func isCaveat(content rawjson.Value) bool {
 	return bytes.Contains(content, []byte(`"<local-command-caveat>`))
 }
 
-// talk is a person's speech in a voice call.
-type talk struct {
-	content  rawjson.Value
-	isMeta   bool
-	isQueued bool // while the client worked
+// voice is a person's speech in a voice call.
+type voice struct {
+	content  rawjson.Value // a text or blocks
+	isMeta   bool          // the client itself put it in
+	isQueued bool          // it was said while the client worked
 }
 
 // voiceTalk returns the words of a record of a voice call. ok is false for other records.
-func voiceTalk(r agents.Object) (said talk, ok bool) {
+func voiceTalk(r agents.Object) (spoken voice, ok bool) {
 	isTalk := r.Member("type").Is("system") && r.Member("subtype").Is("voice_call_talk")
 	if !isTalk || !r.Member("origin").Member("kind").Is("voice-call") {
-		return talk{}, false
+		return voice{}, false
 	}
-	said.content = r.Member("blocks")
-	if !said.content.IsArray() {
-		said.content = r.Member("content")
+	spoken.content = r.Member("blocks")
+	if !spoken.content.IsArray() {
+		spoken.content = r.Member("content")
 	}
-	if command := r.Member("fold").Member("command"); command.IsObject() {
-		said.isQueued = true
-		said.isMeta = isClientsCommand(agents.Read(command))
+	command := r.Member("fold").Member("command")
+	if command.IsObject() {
+		spoken.isQueued = true
+		spoken.isMeta = isClientsCommand(agents.Read(command))
 	}
-	return said, true
+	return spoken, true
 }
 
 // interrupted begins the client's note that a person interrupted it.
@@ -78,9 +81,10 @@ var putIn = []string{
 }
 
 // isPutInWhole reports whether all texts of a person's record are the client's, and nothing but
-// results of tools stands beside them.
+// results of tools stands beside them. It returns false for content without a text.
 func isPutInWhole(content rawjson.Value) bool {
-	if !bytes.Contains(content, []byte(`"<`)) && !bytes.Contains(content, []byte(interrupted)) {
+	mayBePutIn := bytes.Contains(content, []byte(`"<`)) || bytes.Contains(content, []byte(interrupted))
+	if !mayBePutIn { // as most content
 		return false
 	}
 	if content.IsString() {
@@ -88,9 +92,10 @@ func isPutInWhole(content rawjson.Value) bool {
 	}
 	texts := 0
 	for block := range content.EachElement {
+		typ := block.Member("type")
 		switch {
-		case block.Member("type").Is("tool_result"):
-		case block.Member("type").Is("text") && isPutInText(block.Member("text")):
+		case typ.Is("tool_result"):
+		case typ.Is("text") && isPutInText(block.Member("text")):
 			texts++
 		default:
 			return false
@@ -106,9 +111,12 @@ func isPutInText(v rawjson.Value) bool {
 	return isWrapped && words == ""
 }
 
-// withoutPutIn cuts the client's texts off the beginning of a text without white space around it.
+// withoutPutIn cuts the client's texts off the beginning of a trimmed text, and reports whether there was one. words
+// is trimmed, and "" if the whole text is the client's.
 func withoutPutIn(text string) (words string, isWrapped bool) {
-	if strings.HasPrefix(text, interrupted) && strings.HasSuffix(text, "]") && !strings.Contains(text, "\n") {
+	isOneLine := !strings.Contains(text, "\n")
+	isInterruption := strings.HasPrefix(text, interrupted) && strings.HasSuffix(text, "]")
+	if isInterruption && isOneLine {
 		return "", true
 	}
 	for {
@@ -121,18 +129,19 @@ func withoutPutIn(text string) (words string, isWrapped bool) {
 	}
 }
 
-// cutPutIn cuts one of the client's tags with its text off the beginning of a text.
+// cutPutIn cuts one of the client's tags with its text off the beginning of a text. isCut is false for a text without
+// them at its beginning, and for a tag without its end.
 func cutPutIn(text string) (rest string, isCut bool) {
 	inner, isTag := strings.CutPrefix(text, "<")
-	end := strings.IndexByte(inner, '>')
-	if !isTag || end < 0 || !slices.Contains(putIn, inner[:end]) {
+	name, inside, isNamed := strings.Cut(inner, ">")
+	if !isTag || !isNamed || !slices.Contains(putIn, name) {
 		return "", false
 	}
-	_, rest, isCut = strings.Cut(inner, "</"+inner[:end]+">")
+	_, rest, isCut = strings.Cut(inside, "</"+name+">")
 	return rest, isCut
 }
 
-// typed implements agents.Agent.Typed: a slash command, a command of the shell, or the words behind
+// typed implements agents.Agent.Typed: it returns a slash command, a command of the shell, or the words behind
 // the client's texts.
 func typed(text string) (words string, isWrapped bool) {
 	text = rawjson.TrimSpace(text)
@@ -140,7 +149,8 @@ func typed(text string) (words string, isWrapped bool) {
 		name, isCommand := tagged(text, "command-name")
 		args, _ := tagged(text, "command-args")
 		if isCommand {
-			return rawjson.TrimSpace("/" + strings.TrimPrefix(name, "/") + " " + args), true
+			command := "/" + strings.TrimPrefix(name, "/")
+			return rawjson.TrimSpace(command + " " + args), true
 		}
 	}
 	if strings.HasPrefix(text, "<bash-input>") {

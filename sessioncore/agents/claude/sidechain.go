@@ -9,20 +9,27 @@ import (
 // shownIn is the directory of subagents below a session's directory.
 const shownIn = "artifacts/" + subagents + "/"
 
+// seed is that of all hashes of prompts and uuids.
 var seed = maphash.MakeSeed()
 
 // chains are the conversations of subagents in a session's file by an older client.
 type chains struct {
-	first map[string]string   // the first record of the conversation of a record
-	asked map[uint64][]string // first records, by the hash of their prompts
+	first map[string]string   // by the uuid of a record: the first record of its conversation
+	asked map[uint64][]string // first records without a result yet, by the hash of their prompts
 }
 
-func newChains() chains { return chains{first: map[string]string{}, asked: map[uint64][]string{}} }
+func newChains() chains {
+	return chains{
+		first: map[string]string{},
+		asked: map[uint64][]string{},
+	}
+}
 
-// add adds a record of a subagent, and returns the first one of its conversation.
+// add adds a record of a subagent, and returns the uuid of the first one of its conversation, which is the record
+// itself if its parent is no subagent's.
 func (c *chains) add(uuid, parent string) string {
-	first, ok := c.first[parent]
-	if !ok || parent == "" {
+	first, isKnown := c.first[parent]
+	if !isKnown || parent == "" {
 		first = uuid
 	}
 	if uuid != "" {
@@ -31,7 +38,8 @@ func (c *chains) add(uuid, parent string) string {
 	return first
 }
 
-// isMine reports whether a record is one of the session's. It collects subagents, too.
+// isMine reports whether a record is one of the session's. It adds the records of subagents in the session's file to
+// c.side, too.
 func (c *converter) isMine(r *record, isUser bool) bool {
 	if c.Side && c.Chain == "" {
 		return true // a subagent's file
@@ -41,8 +49,11 @@ func (c *converter) isMine(r *record, isUser bool) bool {
 	}
 	parent, _ := r.Member("parentUuid").Text()
 	first := c.side.add(r.uuid, parent)
-	if !c.Side && isUser && first == r.uuid {
-		if hash := hashOf(agents.ChatText(r.Member("message").Member("content"))); hash != 0 {
+	isPrompt := isUser && first == r.uuid
+	if !c.Side && isPrompt {
+		text := agents.ChatText(r.Member("message").Member("content"))
+		hash := hashOf(text)
+		if hash != 0 {
 			c.side.asked[hash] = append(c.side.asked[hash], first)
 		}
 	}
@@ -57,26 +68,30 @@ func hashOf(text string) uint64 {
 	return max(1, maphash.String(seed, text))
 }
 
-// prompt returns the hash of a call's prompt for a subagent, 0 for other calls.
-func (c *converter) prompt(call agents.Object) uint64 {
-	if name := call.Member("name"); c.Facts || !name.Is("Task") && !name.Is("Agent") {
+// promptHash returns the hash of a call's prompt for a subagent, 0 for other calls and in a bill.
+func (c *converter) promptHash(call agents.Object) uint64 {
+	name := call.Member("name")
+	isForSubagent := name.Is("Task") || name.Is("Agent")
+	if c.Facts || !isForSubagent {
 		return 0
 	}
 	text, _ := call.Member("input").Member("prompt").Text()
 	return hashOf(text)
 }
 
-// subagent returns the path of the session of a result, from the session's directory, or "". Newer
-// clients name it; else the prompts match.
+// subagent returns the path of the session of a result, from the session's directory, "" if there is none and in a
+// bill. Newer clients name it; else it is the first one with the prompt of the result's call, which no other result
+// has then.
 func (c *converter) subagent(r *record, result agents.Object) string {
 	if c.Facts {
 		return ""
 	}
-	if id, _ := r.Member("toolUseResult").Member("agentId").Text(); isName(id) {
-		return shownIn + agentPrefix + id
+	agent, _ := r.Member("toolUseResult").Member("agentId").Text()
+	if isName(agent) {
+		return shownIn + agentPrefix + agent
 	}
-	id, _ := result.Member("tool_use_id").Text()
-	hash := c.calls[id].prompt
+	call, _ := result.Member("tool_use_id").Text()
+	hash := c.calls[call].prompt
 	asked := c.side.asked[hash]
 	if hash == 0 || len(asked) == 0 {
 		return ""

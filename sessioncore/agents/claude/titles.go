@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -13,12 +12,15 @@ import (
 // summary. For a session that does not begin with a prompt it is the prompt that the client shows;
 // else none, as a list finds the first message.
 type titles struct {
-	custom, generated, summary string
-	prompt                     string
-	waiting                    string // a command; the next record decides whether it is a prompt
-	local                      string // the first local command, for a session with nothing else
-	read, before               int    // bytes of records; of messages not by the person
-	// isAnswering says that the next message may be the client\'s answer to a slash command.
+	custom    string // a title that a person gave
+	generated string // one that the client made
+	summary   string
+	prompt    string
+	waiting   string // a command; the next record decides whether it is a prompt
+	local     string // the first local command, for a session with nothing else
+	read      int    // bytes of records
+	before    int    // bytes of the messages that are not the person's
+	// isAnswering says that the next message may be the client's answer to a slash command.
 	isAnswering bool
 	pastList    bool // a list does not find messages from here on
 	done        bool // the first prompt was found
@@ -28,37 +30,67 @@ type titles struct {
 const maxBefore = 2 << 10
 
 // given returns the title that a record gives, or "".
-func (t *titles) given() string { return cmp.Or(t.custom, t.generated, t.summary) }
+func (t *titles) given() string {
+	switch {
+	case t.custom != "":
+		return t.custom
+	case t.generated != "":
+		return t.generated
+	}
+	return t.summary
+}
 
-// title returns the title, or "".
-func (t *titles) title() string { return cmp.Or(t.given(), t.prompt, t.waiting, t.local) }
+// title returns the title as far as records were added, or "".
+func (t *titles) title() string {
+	given := t.given()
+	switch {
+	case given != "":
+		return given
+	case t.prompt != "":
+		return t.prompt
+	case t.waiting != "":
+		return t.waiting
+	}
+	return t.local
+}
 
-// add adds a record. Callers add its size to t.read.
+// add adds a record. Callers add its size to t.read before.
 func (t *titles) add(r agents.Object) {
-	t.named(r)
-	t.pastList = t.pastList || t.read > agents.HeadSize
+	t.addGiven(r)
+	if t.read > agents.HeadSize {
+		t.pastList = true
+	}
+	if t.done || r.Member("isSidechain").IsTrue() {
+		return
+	}
 	typ := r.Member("type")
-	said, isVoice := voiceTalk(r)
+	message := r.Member("message")
+	spoken, isVoice := voiceTalk(r)
 	args := unknownArgs(r)
 	switch {
-	case t.done || r.Member("isSidechain").IsTrue():
-	case typ.Is("assistant") && !r.Member("message").Member("model").Is("<synthetic>"):
-		t.goOn(r)
-	case typ.Is("user") && (r.Member("isMeta").IsTrue() || r.Member("isCompactSummary").IsTrue()):
-		t.isAnswering = isCaveat(r.Member("message").Member("content"))
-		t.goOn(r) // the expansion of a command that is a prompt
-	case isVoice && !said.isMeta:
-		t.say(said.content)
+	case typ.Is("assistant") && !message.Member("model").Is("<synthetic>"): // those are the client's notes
+		t.addAnswer(message)
+	case typ.Is("user") && isClientsTalk(r):
+		t.isAnswering = isCaveat(message.Member("content"))
+		t.addAnswer(message) // the expansion of a command that is a prompt
+	case isVoice && !spoken.isMeta:
+		t.addTalk(spoken.content)
 	case args != nil:
-		t.settle(agents.ChatText(rawjson.Value(args)))
+		text := agents.ChatText(rawjson.Value(args))
+		t.settle(text)
 	case typ.Is("user"):
-		t.say(r.Member("message").Member("content"))
+		t.addTalk(message.Member("content"))
 		t.isAnswering = false
 	}
 }
 
-// named sets a title.
-func (t *titles) named(r agents.Object) {
+// isClientsTalk reports whether a record in the person's name is the client's text for the model.
+func isClientsTalk(r agents.Object) bool {
+	return r.Member("isMeta").IsTrue() || r.Member("isCompactSummary").IsTrue()
+}
+
+// addGiven adds a record that may give a title. The last one of its type counts.
+func (t *titles) addGiven(r agents.Object) {
 	typ := r.Member("type")
 	switch {
 	case typ.Is("custom-title"):
@@ -73,43 +105,50 @@ func (t *titles) named(r agents.Object) {
 	}
 }
 
-// goOn handles an answer to the typed text. A list still finds a first message behind a short one.
-func (t *titles) goOn(r agents.Object) {
-	t.before += len(r.Member("message"))
-	t.pastList = t.pastList || t.before > maxBefore
+// addAnswer adds a message that is not the person's: a command before it was a prompt. A list still finds a first
+// message of the person behind short ones.
+func (t *titles) addAnswer(message rawjson.Value) {
+	t.before += len(message)
+	if t.before > maxBefore {
+		t.pastList = true
+	}
 	if t.waiting != "" {
 		t.settle(t.waiting)
 	}
 }
 
-// settle sets the first prompt.
+// settle sets the first prompt. Later records change no title but a given one.
 func (t *titles) settle(prompt string) {
 	t.prompt = agents.FirstLine(prompt)
 	t.waiting = ""
 	t.done = true
 }
 
-// say adds the texts of a person's record.
-func (t *titles) say(content rawjson.Value) {
+// addTalk adds the texts of a person's record. A list finds only the first such record.
+func (t *titles) addTalk(content rawjson.Value) {
 	text, _ := content.Text()
-	t.text(text)
+	t.addText(text)
 	for block := range content.EachElement {
 		if block.Member("type").Is("text") {
 			text, _ := block.Member("text").Text()
-			t.text(text)
+			t.addText(text)
 		}
 	}
 	t.pastList = true
 }
 
-// text adds a text, by the client's rules for the first prompt.
-func (t *titles) text(text string) {
+// addText adds a text of a person's record, by the client's rules for the first prompt. For a plain one that a list
+// finds itself, no title is set.
+func (t *titles) addText(text string) {
 	text = rawjson.TrimSpace(text)
+	if t.done || text == "" {
+		return
+	}
 	name, isCommand := tagged(text, "command-name")
-	typed, isShell := tagged(text, "bash-input")
+	shellCommand, isShell := tagged(text, "bash-input")
+	isOutput := sayerOf(agents.Quoted(text), false) == output
 	switch {
-	case t.done || text == "":
-	case sayerOf(agents.Quoted(text), false) == output:
+	case isOutput: // so a command before it is a local one
 		if t.local == "" {
 			t.local = t.waiting
 		}
@@ -118,17 +157,10 @@ func (t *titles) text(text string) {
 	case t.waiting != "":
 		t.settle(t.waiting)
 	case isCommand:
-		name = "/" + strings.TrimPrefix(name, "/")
 		args, _ := tagged(text, "command-args")
-		t.pastList = true
-		switch {
-		case !slices.Contains(localCommands, name):
-			t.waiting = agents.FirstLine(name + " " + args)
-		case t.local == "":
-			t.local = agents.Name(name)
-		}
+		t.addCommand("/"+strings.TrimPrefix(name, "/"), args)
 	case isShell:
-		t.settle("! " + typed)
+		t.settle("! " + shellCommand)
 	case isPutIn(text), t.isAnswering && isUnknownCommand(text):
 		t.pastList = true
 	case t.pastList:
@@ -138,22 +170,45 @@ func (t *titles) text(text string) {
 	}
 }
 
-// tagged returns the text between the first tags of a name.
-func tagged(text, name string) (inside string, ok bool) {
-	_, text, ok = strings.Cut(text, "<"+name+">")
-	inside, _, closed := strings.Cut(text, "</"+name+">")
-	return rawjson.TrimSpace(inside), ok && closed
+// addCommand adds a slash command with its arguments. One that is not known to be local waits for the next record.
+func (t *titles) addCommand(name, args string) {
+	t.pastList = true
+	isLocal := slices.Contains(localCommands, name)
+	switch {
+	case !isLocal:
+		t.waiting = agents.FirstLine(name + " " + args)
+	case t.local == "":
+		t.local = agents.Name(name)
+	}
 }
 
-// isPutIn reports whether a text in the person's name is the client's.
+// tagged returns the trimmed text between the first tags of a name. ok is false without both tags.
+func tagged(text, name string) (inside string, ok bool) {
+	_, rest, isOpened := strings.Cut(text, "<"+name+">")
+	inside, _, isClosed := strings.Cut(rest, "</"+name+">")
+	return rawjson.TrimSpace(inside), isOpened && isClosed
+}
+
+const (
+	lowerCase = "abcdefghijklmnopqrstuvwxyz"
+	// tagRunes are the characters of a tag's name.
+	tagRunes = lowerCase + "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+)
+
+// isPutIn reports whether a trimmed text in the person's name is the client's, as its first prompt never is: a note
+// of an interruption, or a text that begins with any tag.
 func isPutIn(text string) bool {
 	if strings.HasPrefix(text, interrupted) {
 		return true
 	}
-	isEnd := func(c rune) bool { return c == '>' || c == ' ' || c == '\n' || c == '\t' || c == '\r' }
-	end := strings.IndexFunc(text, isEnd)
-	return end > 1 && text[0] == '<' && text[1] >= 'a' && text[1] <= 'z' &&
-		strings.Trim(text[1:end], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+	tag, isTag := strings.CutPrefix(text, "<")
+	end := strings.IndexAny(tag, "> \n\t\r")
+	if !isTag || end < 1 {
+		return false
+	}
+	name := tag[:end]
+	begin := strings.IndexByte(lowerCase, name[0])
+	return begin >= 0 && strings.Trim(name, tagRunes) == ""
 }
 
 // localCommands are the commands that the client runs itself.

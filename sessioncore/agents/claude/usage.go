@@ -10,20 +10,25 @@ import (
 // This file converts the client's usage and its costs (docs/format.md, Cost).
 
 // counted is a part of an answer that another answer interrupts.
-type counted struct{ line, total int64 } // its first line, and the tokens of its largest usage
+type counted struct {
+	line  int64 // its first one
+	total int64 // the tokens of its largest usage
+}
 
 // count sets the usage of an answer by the record with the largest one, the last of equal ones. An
-// answer that another one interrupts is counted with the part that has this record.
+// answer that another one interrupts is counted with the part that has this record. usage and model are those of a
+// record; a usage that is no object changes nothing.
 func (c *converter) count(a *answer, usage, model rawjson.Value) {
 	if !usage.IsObject() || string(usage) == string(a.usage) {
 		return
 	}
-	a.usage = append(a.usage[:0], usage...)
-	if c.Words {
+	a.usage = append(a.usage[:0], usage...) // also for isOther
+	isOfOtherSession := c.Path != ""
+	if c.Words || isOfOtherSession {
 		return
 	}
 	u, iterations := usageOf(usage)
-	if u.Total < a.total || c.Path != "" {
+	if u.Total < a.total {
 		return
 	}
 	a.total = u.Total
@@ -32,8 +37,8 @@ func (c *converter) count(a *answer, usage, model rawjson.Value) {
 	}
 }
 
-// isLargest reports whether no other part of an answer has a larger usage. It learns of the parts
-// that have a larger one than those before.
+// isLargest reports whether no other part of an answer has a larger usage, as far as this and earlier readings tell. It
+// notes the part in c.counted, and learns of a part that has a larger usage than those before, as those must not count.
 func (c *converter) isLargest(a *answer) bool {
 	if a.key == "" {
 		return true
@@ -52,16 +57,19 @@ func (c *converter) isLargest(a *answer) bool {
 	return line >= c.learned.last[a.key]
 }
 
-// callsIn returns the usage of other models' calls, as JSON objects with commas between them.
+// callsIn returns the usage of other models' calls, as JSON objects with commas between them. model is the answer's,
+// which makes a compaction that names none.
 func callsIn(iterations, model rawjson.Value) (calls []byte) {
 	for call := range iterations.EachElement {
-		by := call.Member("model")
 		typ := call.Member("type")
-		switch {
-		case !typ.Is("advisor_message") && !typ.Is("compaction"):
+		isCompaction := typ.Is("compaction")
+		if !isCompaction && !typ.Is("advisor_message") { // other calls are in the answer's own numbers
 			continue
+		}
+		by := call.Member("model")
+		switch {
 		case by.IsString():
-		case typ.Is("compaction") && model.IsString():
+		case isCompaction && model.IsString():
 			by = model
 		default:
 			by = rawjson.Value(`"unknown"`)
@@ -69,16 +77,19 @@ func callsIn(iterations, model rawjson.Value) (calls []byte) {
 		if len(calls) > 0 {
 			calls = append(calls, ',')
 		}
+		calls = append(calls, `{"model":`...)
+		calls = append(calls, by...)
+		calls = append(calls, ',')
 		u, _ := usageOf(call)
-		calls = append(append(append(calls, `{"model":`...), by...), ',')
-		calls = append(u.AppendMembers(calls), '}')
+		calls = u.AppendMembers(calls)
+		calls = append(calls, '}')
 	}
 	return calls
 }
 
-// usageOf returns the tokens of an answer, and its list of calls of models.
+// usageOf returns the tokens that a usage tells, and its list of calls of models, which may be missing.
 func usageOf(v rawjson.Value) (u agents.Usage, iterations rawjson.Value) {
-	var cached rawjson.Value
+	var written rawjson.Value
 	for m := range v.EachMember {
 		switch string(m.Key) {
 		case `"input_tokens"`:
@@ -90,48 +101,60 @@ func usageOf(v rawjson.Value) (u agents.Usage, iterations rawjson.Value) {
 		case `"cache_creation_input_tokens"`:
 			u.CacheWrite = agents.Count(m.Value)
 		case `"cache_creation"`:
-			cached = m.Value
+			written = m.Value
 		case `"speed"`:
 			u.Fast = m.Value.Is("fast")
 		case `"iterations"`:
 			iterations = m.Value
 		}
 	}
-	if cached.IsObject() {
-		short := int64(0)
-		for m := range cached.EachMember {
-			switch string(m.Key) {
-			case `"ephemeral_1h_input_tokens"`:
-				u.CacheWrite1h = agents.Count(m.Value)
-			case `"ephemeral_5m_input_tokens"`:
-				short = agents.Count(m.Value)
-			}
-		}
-		u.CacheWrite = max(u.CacheWrite, u.CacheWrite1h+short)
+	if written.IsObject() {
+		addCacheWrites(&u, written)
 	}
 	u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
 	return u, iterations
 }
 
-// setCost sets the session's cost so far, by model, as recorded. It belongs to the last answer or,
-// if that is written, to the next one.
+// addCacheWrites sets the tokens of a cache's two lifetimes. Their sum counts if it is larger than the number of all.
+func addCacheWrites(u *agents.Usage, written rawjson.Value) {
+	forMinutes := int64(0)
+	for m := range written.EachMember {
+		switch string(m.Key) {
+		case `"ephemeral_1h_input_tokens"`:
+			u.CacheWrite1h = agents.Count(m.Value)
+		case `"ephemeral_5m_input_tokens"`:
+			forMinutes = agents.Count(m.Value)
+		}
+	}
+	u.CacheWrite = max(u.CacheWrite, u.CacheWrite1h+forMinutes)
+}
+
+// setCost sets the session's cost so far, by model, as recorded. It belongs to the open answer or, if there is none, to
+// the next one, until which c.cost has it.
 func (c *converter) setCost(r *record) {
 	total := r.Member("totalCostUSD")
 	if !isCost(total) {
 		return
 	}
-	dst := append(append(c.cost[:0], `"sessionCost":{"total":`...), total...)
+	dst := append(c.cost[:0], `"sessionCost":{"total":`...)
+	dst = append(dst, total...)
 	dst = append(dst, `,"models":{`...)
 	for m := range r.Member("modelUsage").EachMember {
-		if cost := m.Value.Member("costUSD"); isCost(cost) {
-			if dst[len(dst)-1] != '{' {
-				dst = append(dst, ',')
-			}
-			dst = append(append(append(dst, m.Key...), ':'), cost...)
+		cost := m.Value.Member("costUSD")
+		if !isCost(cost) {
+			continue
 		}
+		isFirst := dst[len(dst)-1] == '{'
+		if !isFirst {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, m.Key...)
+		dst = append(dst, ':')
+		dst = append(dst, cost...)
 	}
 	c.cost = append(dst, "}}"...)
-	if a := c.Open(); a != nil {
+	a := c.Open()
+	if a != nil {
 		a.Cost(c.cost)
 		c.cost = c.cost[:0]
 	}
