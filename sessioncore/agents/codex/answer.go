@@ -7,19 +7,23 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// hidden is unreadable reasoning.
-type hidden struct {
+// sealedReasoning is reasoning that only the provider can read.
+type sealedReasoning struct {
 	sealed rawjson.Value
 	at     agents.Origin
 }
 
 // isOpen reports whether the next item of the model belongs to the open answer.
-func (c *converter) isOpen() bool { return c.Open() != nil && !c.ended && c.Open().Size() < maxAnswer }
+func (c *converter) isOpen() bool {
+	open := c.Open()
+	return open != nil && !c.ended && open.Size() < maxAnswer
+}
 
 // maxAnswer bounds an answer that waits for its tokens, in bytes.
 const maxAnswer = 8 << 20
 
-// answer returns the open answer, or begins one: it has the items between two messages or results.
+// answer returns the open answer, or begins one: it has the items between two messages or results. The answer gets the
+// unreadable reasoning and the tokens that wait for it.
 func (c *converter) answer() *agents.Answer {
 	if !c.isOpen() {
 		c.Close()
@@ -49,7 +53,7 @@ func (c *converter) reasoning(item agents.Object) {
 	}
 	sealed := item.Member("encrypted_content")
 	switch {
-	case len(texts) > 0:
+	case len(texts) > 0: // the last one has the ciphertext of all
 		last := len(texts) - 1
 		for _, text := range texts[:last] {
 			c.answer().Thinking(text, nil)
@@ -59,12 +63,21 @@ func (c *converter) reasoning(item agents.Object) {
 	case c.isOpen():
 		c.answer().Thinking(nil, sealed)
 	default:
-		c.hidden = append(c.hidden, hidden{sealed: slices.Clone(sealed), at: c.Here()})
+		c.hidden = append(c.hidden, sealedReasoning{
+			sealed: slices.Clone(sealed),
+			at:     c.Here(),
+		})
 	}
 }
 
 // tokens are a session's totals.
-type tokens struct{ input, cached, written, output, total int64 }
+type tokens struct {
+	input   int64 // with the two parts below
+	cached  int64 // read from the cache
+	written int64 // to the cache
+	output  int64
+	total   int64
+}
 
 // tokensOf reads a count of tokens.
 func tokensOf(v rawjson.Value) tokens {
@@ -93,32 +106,39 @@ func (all tokens) since(earlier tokens) tokens {
 	}
 }
 
-// count adds the tokens of the answer before them. Repeated totals add nothing. The input includes
-// the tokens read from the cache and written to it.
+// count adds the tokens of the answer before them, or keeps them for the next one. Repeated totals add nothing.
 func (c *converter) count(info rawjson.Value) {
 	totals := info.Member("total_token_usage")
 	last := info.Member("last_token_usage")
 	all := tokensOf(totals)
+	if totals.IsObject() && all == c.totals {
+		return
+	}
 	used := tokensOf(last)
 	if totals.IsObject() {
-		if all == c.totals {
-			return
-		}
 		if !last.IsObject() {
 			used = all.since(c.totals)
 		}
 		c.totals = all
 	}
-	u := agents.Usage{
-		Input: max(0, used.input-used.cached-used.written), CacheRead: used.cached, CacheWrite: used.written,
-		Output: used.output, Total: used.total,
-	}
+	u := used.usage()
 	switch {
-	case c.isCounted():
+	case c.isCounted(): // the other session has them
 	case c.Open() != nil:
 		c.Open().CountHere(u)
 	default:
 		c.early = c.early.Plus(u)
 		c.earlyAt = c.Here()
+	}
+}
+
+// usage returns the tokens as a usage, whose input is without those of the cache.
+func (all tokens) usage() agents.Usage {
+	return agents.Usage{
+		Input:      max(0, all.input-all.cached-all.written),
+		CacheRead:  all.cached,
+		CacheWrite: all.written,
+		Output:     all.output,
+		Total:      all.total,
 	}
 }

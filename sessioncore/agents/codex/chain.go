@@ -29,12 +29,13 @@ type chain struct {
 
 // rolloutPart is the beginning of a rollout, without its first line, and the mark before it.
 type rolloutPart struct {
-	mark     string
-	name     string        // in Days
-	path     string        // of the file, absolute
-	object   storage.Token // the file when it was found
-	from, to int64         // its bytes
-	at       int64         // bytes of the chain before its mark
+	mark   string
+	name   string        // in Days
+	path   string        // of the file, absolute
+	object storage.Token // the file when it was found
+	from   int64         // offset of its first byte in the file
+	to     int64         // offset of its end
+	at     int64         // bytes of the chain before its mark
 }
 
 // A mark is the line before a part. It ends a line that the part before it cuts.
@@ -59,7 +60,7 @@ type base struct {
 const maxFirst = 8 << 20
 
 // beginningOf returns the facts in the first line of a rollout in the state st. obj is the file, nil
-// for one that is not open.
+// for one that is not open. A rollout without a whole first line is an error.
 func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (rolloutHead, error) {
 	return h.beginnings.Of(name, st, func() (b rolloutHead, err error) {
 		if obj == nil {
@@ -75,13 +76,16 @@ func (h *Home) beginningOf(name string, st storage.Stat, obj storage.Object) (ro
 		if err == io.EOF {
 			err = errors.New("it has no whole first line")
 		}
+		if err != nil {
+			return b, err
+		}
 		b.size = int64(len(line))
 		b.base = baseIn(bytes.TrimSpace(line))
-		return b, err
+		return b, nil
 	})
 }
 
-// baseIn returns the place that a rollout with this first line continues.
+// baseIn returns the place that a rollout with this first line continues, the zero value if it continues none.
 func baseIn(line rawjson.Value) (b base) {
 	hasBase := bytes.Contains(line, []byte(`"history_base"`))
 	isMeta := hasBase && rawjson.IsValidObject(line) && line.Member("type").Is("session_meta")
@@ -97,54 +101,77 @@ func baseIn(line rawjson.Value) (b base) {
 	return b
 }
 
-// chainOf follows a rollout back to its beginning. A cycle ends it.
-func (h *Home) chainOf(name string, base base) *chain {
+// chainOf follows a rollout, which goes on from a place, back to its beginning. A rollout that is missing, or was in the
+// chain before, ends it.
+func (h *Home) chainOf(name string, from base) *chain {
 	c := &chain{}
 	visited := map[string]bool{name: true}
-	for child := name; base.thread != ""; {
-		problem := func(reason string) {
-			c.problems = append(c.problems,
-				fmt.Sprintf("%s goes on from byte %d of %s, %s", idOf(child), base.size, base.thread, reason))
-		}
-		at, st, ok := h.find(base.thread)
+	child := name
+	for from.thread != "" {
+		origin, st, ok := h.find(from.thread)
 		if !ok {
-			problem("which is not there: it is left out")
+			c.addProblem(child, from, "which is not there: it is left out")
 			break
 		}
-		if visited[at] {
-			problem("which goes on from this one: the circle is cut here")
+		if visited[origin] {
+			c.addProblem(child, from, "which goes on from this one: the circle is cut here")
 			c.isCircle = true
 			break
 		}
-		first, err := h.beginningOf(at, st, nil)
+		head, err := h.beginningOf(origin, st, nil)
 		if err != nil {
-			problem("which cannot be read and is left out: " + err.Error())
+			c.addProblem(child, from, "which cannot be read and is left out: "+err.Error())
 			break
 		}
-		if st.Size < base.size {
-			problem(fmt.Sprintf("which has whole lines up to byte %d: these are shown", st.Size))
+		if st.Size < from.size {
+			reason := fmt.Sprintf("which has whole lines up to byte %d: these are shown", st.Size)
+			c.addProblem(child, from, reason)
 		}
-		if to := min(base.size, st.Size); to > first.size {
-			file, _, _ := inHome(at)
-			p := rolloutPart{name: at, path: filepath.Join(h.root, file), object: st.Token, from: first.size, to: to}
-			c.parts = append(c.parts, p)
+		end := min(from.size, st.Size)
+		if end > head.size {
+			c.parts = append(c.parts, h.partOf(origin, st, head.size, end))
 		}
-		visited[at] = true
-		base = first.base
-		child = at
+		visited[origin] = true
+		from = head.base
+		child = origin
 	}
+	c.layOut()
+	return c
+}
+
+// addProblem adds the reason why the place from which a rollout goes on is not shown.
+func (c *chain) addProblem(child string, from base, reason string) {
+	problem := fmt.Sprintf("%s goes on from byte %d of %s, %s", idOf(child), from.size, from.thread, reason)
+	c.problems = append(c.problems, problem)
+}
+
+// partOf returns the part of a rollout in the state st from one byte to another, without its mark.
+func (h *Home) partOf(name string, st storage.Stat, from, to int64) rolloutPart {
+	file, _, _ := inHome(name)
+	return rolloutPart{
+		name:   name,
+		path:   filepath.Join(h.root, file),
+		object: st.Token,
+		from:   from,
+		to:     to,
+	}
+}
+
+// layOut sets the places of the parts, which are the last one first, and adds the rest behind them. It does nothing for
+// a chain without parts.
+func (c *chain) layOut() {
 	if len(c.parts) == 0 {
-		return c
+		return
 	}
 	slices.Reverse(c.parts)
-	c.parts = append(c.parts, rolloutPart{})
+	rest := rolloutPart{}
+	c.parts = append(c.parts, rest)
 	for i := range c.parts {
 		p := &c.parts[i]
 		p.at = c.size
 		p.mark = fmt.Sprintf("\n%s%d}\n", markPrefix, i+1)
 		c.size += int64(len(p.mark)) + p.to - p.from
 	}
-	return c
 }
 
 // identity returns a text that differs for chains with different lines.
@@ -159,8 +186,8 @@ func (c *chain) identity() string {
 
 // joined is a rollout with its chain.
 type joined struct {
-	storage.Object // the rollout
-	first          int64
+	storage.Object       // the rollout
+	first          int64 // bytes of its first line
 	*chain
 	files storage.Files
 
@@ -169,7 +196,8 @@ type joined struct {
 	at   *rolloutPart
 }
 
-// Join implements agents.Joiner. If the chain cannot be shown, it says why.
+// Join implements agents.Joiner. It returns obj where the rollout goes on from none, or cannot be read; the parts of a
+// chain that cannot be shown are in its problems.
 func (h *Home) Join(name string, obj storage.Object) storage.Object {
 	st, err := obj.Stat()
 	if err != nil {
@@ -199,7 +227,8 @@ func (j *joined) ReadAt(text []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// readSome reads up to the end of a part or of its mark. The text is, with the bytes of the rollout in [ ]:
+// readSome reads up to the end of a part or of its mark: n is at most len(text), and can be less without an error. The text
+// is, with the bytes of the rollout in [ ]:
 //
 //	[first line] mark part mark part … [rest]
 //	             ^ j.first              ^ j.first + j.size
@@ -234,29 +263,39 @@ func (j *joined) readPart(p *rolloutPart, text []byte, off int64) (err error) {
 	defer j.mu.Unlock()
 	if j.at != p {
 		j.closePart()
-		obj, err := j.files.Open(p.name)
+		err := j.openPart(p)
 		if err != nil {
 			return err
 		}
-		st, err := obj.Stat()
-		if err == nil && !st.SameObject(p.object) {
-			err = fmt.Errorf("%w: %s was replaced", storage.ErrStale, p.name)
-		}
-		if err != nil {
-			_ = obj.Close()
-			return err
-		}
-		j.open = obj
-		j.at = p
 	}
 	err = storage.ReadFull(j.open, text, off)
-	if err != nil || off+int64(len(text)) == p.to {
+	isAtEnd := off+int64(len(text)) == p.to
+	if err != nil || isAtEnd {
 		j.closePart()
 	}
 	return err
 }
 
-// closePart closes the open part. Callers must hold j.mu if others have j.
+// openPart opens the file of a part. Callers must hold j.mu, and have no other part open.
+func (j *joined) openPart(p *rolloutPart) error {
+	obj, err := j.files.Open(p.name)
+	if err != nil {
+		return err
+	}
+	st, err := obj.Stat()
+	if err == nil && !st.SameObject(p.object) {
+		err = fmt.Errorf("%w: %s was replaced", storage.ErrStale, p.name)
+	}
+	if err != nil {
+		_ = obj.Close()
+		return err
+	}
+	j.open = obj
+	j.at = p
+	return nil
+}
+
+// closePart closes the open part, if there is one. Callers must hold j.mu if others have j.
 func (j *joined) closePart() {
 	if j.at != nil {
 		_ = j.open.Close()

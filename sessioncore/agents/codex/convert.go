@@ -24,7 +24,7 @@ type converter struct {
 	isPrompted bool                 // the person's last message has no answer yet
 	replay     bool                 // the current items are repetitions after a compaction
 	ended      bool                 // the next item begins another answer
-	hidden     []hidden             // unreadable reasoning before a readable item
+	hidden     []sealedReasoning    // before a readable item
 	calls      map[string]callState // by id
 	script     string               // the last call of a tool that may call others
 	itemTexts  map[uint64]int       // numbers of a turn's texts of items without an event, by hash
@@ -41,8 +41,9 @@ type converter struct {
 	earlyAt    agents.Origin        // their last record
 }
 
-// newConverter returns a converter for a file of home, obj if it is joined with a chain. parent opens
-// the rollout that it may have copies of, or is nil.
+// newConverter returns the Builder and the converter for a file of home. obj is the file, which may be joined with a
+// chain. parent opens the rollout that it may have copies of, or is nil. Each further reading of the file
+// (Builder.Restart) empties the converter and gives it another Builder.
 func newConverter(home *Home, about agents.About, obj storage.Object, parent func() *lineReader) (*agents.Builder, *converter) {
 	c := &converter{}
 	before := &chain{}
@@ -106,7 +107,7 @@ func (c *converter) record(r *agents.Record) {
 		c.compacted(payload)
 	case typ.Is("inter_agent_communication"):
 		c.release(byPerson)
-		c.message(payload, true, false)
+		c.message(payload, messageFacts{isAgents: true})
 	case typ.Is("realtime_item"):
 		c.speech(payload)
 	}
@@ -124,18 +125,21 @@ func (c *converter) item(item agents.Object) {
 	}
 	isPart := typ == "reasoning" || isCall // of an answer
 	beginsAnswer := isPart && !c.isOpen()
-	if isAnswer || beginsAnswer {
+	if isAnswer || beginsAnswer { // no items with results of earlier calls follow
 		c.finish()
 	}
 	switch {
 	case isAnswer:
 		c.addTexts(assistant, content)
-		if blocks := contentBlocks(content); len(blocks) > 0 {
+		blocks := contentBlocks(content)
+		if len(blocks) > 0 {
 			c.answer().Add(blocks)
 		}
 	case typ == "message", typ == "agent_message":
-		hasEvent := role.Is("user") && c.addTexts(person, content)
-		c.message(item, typ == "agent_message", hasEvent)
+		c.message(item, messageFacts{
+			isAgents: typ == "agent_message",
+			hasEvent: role.Is("user") && c.addTexts(person, content),
+		})
 	case typ == "reasoning":
 		c.addTexts(thought, item.Member("summary"), content)
 		c.reasoning(item)
@@ -146,9 +150,14 @@ func (c *converter) item(item agents.Object) {
 	}
 }
 
-// message makes an entry of a message of the person, the program or another agent. hasEvent says that
-// an event has its words.
-func (c *converter) message(item agents.Object, isAgent, hasEvent bool) {
+// messageFacts are facts about a message beside its item.
+type messageFacts struct {
+	isAgents bool // it is another agent's
+	hasEvent bool // an event has its words
+}
+
+// message makes an entry of a message of the person, the program or another agent. An empty one makes none.
+func (c *converter) message(item agents.Object, facts messageFacts) {
 	role := item.Member("role")
 	content := item.Member("content")
 	blocks := contentBlocks(content)
@@ -158,15 +167,15 @@ func (c *converter) message(item agents.Object, isAgent, hasEvent bool) {
 		c.ended = true
 		c.Context(blocks)
 	case role.Is("user"):
-		c.userMessage(item, hasEvent)
-	case isAgent:
+		c.userMessage(item, facts.hasEvent)
+	case facts.isAgents:
 		c.settle()
 		c.beginTurn()
-		c.custom("agent_message", item, blocks, true)
-	case len(c.undecided.messages) > 0:
-		c.hold(item, false)
+		c.custom("agent_message", item, blocks, isShown)
+	case len(c.undecided.messages) > 0: // it must not come before these
+		c.hold(item, byProgram)
 	default:
-		c.custom("message", item, blocks, false)
+		c.custom("message", item, blocks, isForModel)
 	}
 }
 
@@ -174,28 +183,33 @@ func (c *converter) message(item agents.Object, isAgent, hasEvent bool) {
 // hasEvent says that an event has its words.
 func (c *converter) userMessage(item agents.Object, hasEvent bool) {
 	by := c.authorIn(item, hasEvent)
+	isBehindUndecided := len(c.undecided.messages) > 0
 	switch {
-	case by == byEither:
-		c.hold(item, true)
-	case by == byProgram && len(c.undecided.messages) > 0:
-		c.hold(item, false)
+	case by == byEither, by == byProgram && isBehindUndecided:
+		c.hold(item, by)
 	case by == byProgram:
 		c.say(item, by)
-	default:
+	default: // the person speaks, so nobody spoke in the messages before
 		c.release(byProgram)
 		c.say(item, by)
 	}
 }
 
-// custom makes an entry of a text for the model that is not the person's.
+// Whether a text for the model is shown to people, too.
+const (
+	isShown    = true
+	isForModel = false
+)
+
+// custom makes an entry of a text for the model that is not the person's. item names its author.
 func (c *converter) custom(kind string, item agents.Object, blocks agents.Blocks, display bool) {
 	c.ended = true
-	c.Custom("codex/"+kind, blocks, display,
-		rawjson.Member{Key: rawjson.Value(`"role"`), Value: item.Member("role")},
-		rawjson.Member{Key: rawjson.Value(`"author"`), Value: item.Member("author")})
+	role := rawjson.Member{Key: rawjson.Value(`"role"`), Value: item.Member("role")}
+	author := rawjson.Member{Key: rawjson.Value(`"author"`), Value: item.Member("author")}
+	c.Custom("codex/"+kind, blocks, display, role, author)
 }
 
-// beginTurn begins a turn, which a rollback may take back.
+// beginTurn begins a turn with the next entry. A rollback may take it back.
 func (c *converter) beginTurn() {
 	c.turns = append(c.turns, c.At())
 	c.isPrompted = true
@@ -209,31 +223,37 @@ func (c *converter) compacted(payload agents.Object) {
 	c.Close()
 	c.Compaction(payload.Member("message"), "", 0)
 	c.replay = true
-	for item := range payload.Member("replacement_history").EachElement {
-		c.item(agents.Read(item))
+	for v := range payload.Member("replacement_history").EachElement {
+		item := agents.Read(v)
+		c.item(item)
 	}
 	c.replay = false
 	c.hidden = nil
 }
 
-// settle makes entries of everything that only events have, as no item follows any more.
+// settle makes entries of everything that only events have, as no item follows any more. Messages with an undecided
+// author are the person's then.
 func (c *converter) settle() {
 	c.release(byPerson)
 	c.finish()
 	c.flushEvents(len(c.events))
 }
 
-// pending is settle for the end of the file. It works on a copy, as more records may follow.
+// pending implements Builder.Pending: it is settle for the end of the file. More records may follow, so that a copy of
+// the converter is settled, while the Builder forgets the entries by itself. The copy shares no memory that settle
+// changes: lists are cut at their beginning or appended to behind the converter's own end, and of the maps only calls
+// changes.
 func (c *converter) pending() {
-	none := agents.Usage{}
+	hasEarly := c.early != agents.Usage{}
 	isUnsettled := len(c.events) > 0 || len(c.undecided.messages) > 0 || len(c.waiting) > 0
-	if !isUnsettled && c.early == none {
+	if !isUnsettled && !hasEarly {
 		return
 	}
 	last := *c
 	last.calls = maps.Clone(c.calls)
 	last.settle()
-	if last.early != none {
+	isStillEarly := last.early != agents.Usage{}
+	if isStillEarly { // no answer follows that has these tokens
 		last.Of(&last.earlyAt, func() { last.answer() })
 	}
 }

@@ -27,7 +27,7 @@ func newDays(home storage.Files) *Days {
 	return &Days{agents.Renamed{Raw: home, Real: inHome}}
 }
 
-// inHome returns the name in ~/.codex of a directory of rollouts or of a file in it.
+// inHome returns the name in ~/.codex of a directory of rollouts or of a file in it. Other names are missing.
 func inHome(name string) (at string, kind storage.Kind, err error) {
 	dir, rest, isFile := strings.Cut(name, "/")
 	isDir := dir == archivedDir || dir == sessionsDir
@@ -75,49 +75,70 @@ func (d *Days) Stat(name string) (storage.Stat, error) {
 	return d.Renamed.Stat(name)
 }
 
-// scan returns the directories of rollouts, as far as they can be read, and the combined state of
-// those above them.
+// scan returns the directories of rollouts as Days names them, as far as they can be read, and the combined state of
+// those above them. With an error, names has the directories that could be read.
 func (d *Days) scan() (all storage.Stat, names []string, err error) {
 	all, err = d.Raw.Stat(sessionsDir)
 	if storage.IsMissing(err) {
-		all, err = d.Raw.Stat("")
+		all, err = d.Raw.Stat("") // which changes when that directory is made
 	}
 	if err != nil {
 		return all, nil, err
 	}
-	dirs := []string{sessionsDir}
-	for level, pattern := range levels {
-		above := dirs
-		dirs = nil
-		for _, dir := range above {
-			st, failed := d.Raw.Stat(dir)
-			if storage.IsMissing(failed) {
-				continue
-			}
-			all.Token = all.Token.With(st.Token)
-			items, unread := storage.List(d.Raw, dir)
-			if err == nil {
-				err = failed
-			}
-			if err == nil {
-				err = unread
-			}
-			for _, item := range items {
-				matches, _ := path.Match(pattern, item.Name)
-				switch {
-				case matches && item.Kind == storage.KindDir:
-					dirs = append(dirs, path.Join(dir, item.Name))
-				case level == 0 && names == nil && isRollout(item.Name) && item.Kind == storage.KindFile:
-					names = append(names, sessionsDir)
-				}
+	s := dayScan{raw: d.Raw, all: all}
+	days := []string{sessionsDir}
+	for _, pattern := range levels {
+		days = s.below(days, pattern)
+	}
+	if s.hasRollouts {
+		names = append(names, sessionsDir)
+	}
+	for _, day := range days {
+		date := strings.TrimPrefix(day, sessionsDir+"/")
+		names = append(names, strings.ReplaceAll(date, "/", "-"))
+	}
+	st, err := d.Raw.Stat(archivedDir)
+	if err == nil && st.Kind == storage.KindDir {
+		names = append(names, archivedDir)
+	}
+	return s.all, names, s.err
+}
+
+// dayScan looks for the directories of days.
+type dayScan struct {
+	raw         storage.Files
+	all         storage.Stat // the combined state of the directories above days
+	hasRollouts bool         // a rollout lies directly in sessions
+	err         error        // the first one
+}
+
+// below returns the directories in others whose names match a pattern. It adds the states of the others to s.all.
+func (s *dayScan) below(dirs []string, pattern string) (found []string) {
+	for _, dir := range dirs {
+		st, err := s.raw.Stat(dir)
+		if storage.IsMissing(err) {
+			continue
+		}
+		s.all.Token = s.all.Token.With(st.Token)
+		s.note(err)
+		items, err := storage.List(s.raw, dir)
+		s.note(err)
+		for _, item := range items {
+			matches, _ := path.Match(pattern, item.Name)
+			switch {
+			case item.Kind == storage.KindDir && matches:
+				found = append(found, path.Join(dir, item.Name))
+			case item.Kind == storage.KindFile && dir == sessionsDir && isRollout(item.Name):
+				s.hasRollouts = true
 			}
 		}
 	}
-	for _, dir := range dirs {
-		names = append(names, strings.ReplaceAll(strings.TrimPrefix(dir, sessionsDir+"/"), "/", "-"))
+	return found
+}
+
+// note keeps the first error.
+func (s *dayScan) note(err error) {
+	if s.err == nil {
+		s.err = err
 	}
-	if st, err := d.Raw.Stat(archivedDir); err == nil && st.Kind == storage.KindDir {
-		names = append(names, archivedDir)
-	}
-	return all, names, err
 }

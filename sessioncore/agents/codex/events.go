@@ -10,19 +10,22 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
+// speaker is the speaker of a text, a part of its hash.
+type speaker byte
+
 // The speakers of texts.
 const (
-	person    byte = 'p'
-	assistant byte = 'a'
-	thought   byte = 't' // of the assistant
-	plan      byte = 'n' // of the assistant
-	search    byte = 's' // the end of a web search
+	person    speaker = 'p'
+	assistant speaker = 'a'
+	thought   speaker = 't' // of the assistant
+	plan      speaker = 'n' // of the assistant
+	search    speaker = 's' // the end of a web search
 )
 
 // event is an event without an item yet. The program writes most texts twice: in an event for viewers,
 // and in an item for the model. Their order depends on its version.
 type event struct {
-	by      byte
+	speaker speaker
 	text    rawjson.Value // of a search, its action
 	hash    uint64
 	id      rawjson.Value // of a search
@@ -36,13 +39,13 @@ var seed = maphash.MakeSeed()
 const maxEvents = 256
 
 // hashOf returns a hash of a text, without white space around it, and of its speaker.
-func hashOf(by byte, text []byte) uint64 {
+func hashOf(by speaker, text []byte) uint64 {
 	return maphash.Bytes(seed, bytes.TrimSpace(text)) ^ uint64(by)
 }
 
 // addTexts matches the texts of an item with events: one by one, and all together. It makes entries
 // of earlier events that have no item, and reports whether an event has a text.
-func (c *converter) addTexts(by byte, contents ...rawjson.Value) (hasEvent bool) {
+func (c *converter) addTexts(by speaker, contents ...rawjson.Value) (hasEvent bool) {
 	if c.replay {
 		return false
 	}
@@ -81,7 +84,7 @@ var markup = [...]*regexp.Regexp{
 
 // matchPlans matches the plans in a text of an answer with items of the program, and returns the
 // first index as match does.
-func (c *converter) matchPlans(by byte, text []byte) int {
+func (c *converter) matchPlans(by speaker, text []byte) int {
 	first := len(c.events)
 	if by != assistant {
 		return first
@@ -94,7 +97,7 @@ func (c *converter) matchPlans(by byte, text []byte) int {
 
 // match removes the event with the text of an item, in one of its forms, and returns its index. If
 // there is none, one that follows is the item's.
-func (c *converter) match(by byte, text []byte) int {
+func (c *converter) match(by speaker, text []byte) int {
 	hashes := []uint64{hashOf(by, text)}
 	for _, part := range markup {
 		if part.Match(text) {
@@ -114,7 +117,7 @@ func (c *converter) match(by byte, text []byte) int {
 }
 
 // addEvent adds the text of an event, unless an item of the program with it was first.
-func (c *converter) addEvent(by byte, text rawjson.Value) {
+func (c *converter) addEvent(by speaker, text rawjson.Value) {
 	said, _ := text.Bytes()
 	hash := hashOf(by, said)
 	c.itemsAhead[hash]--
@@ -125,7 +128,7 @@ func (c *converter) addEvent(by byte, text rawjson.Value) {
 
 // addText adds a text of an event, unless an item of the model has it. Before a person's text it
 // settles earlier events.
-func (c *converter) addText(by byte, text rawjson.Value) {
+func (c *converter) addText(by speaker, text rawjson.Value) {
 	if by == person {
 		c.settle()
 	}
@@ -137,7 +140,7 @@ func (c *converter) addText(by byte, text rawjson.Value) {
 	items := c.itemTexts[hash]
 	c.itemTexts[hash] = max(0, items-1)
 	if items == 0 {
-		c.await(event{by: by, text: slices.Clone(text), hash: hash, at: c.Here()})
+		c.await(event{speaker: by, text: slices.Clone(text), hash: hash, at: c.Here()})
 	}
 }
 
@@ -153,7 +156,7 @@ func (c *converter) flushEvents(n int) {
 		e := c.events[0]
 		c.events = c.events[1:]
 		c.Of(&e.at, func() {
-			switch e.by {
+			switch e.speaker {
 			case person:
 				c.beginTurn()
 				c.User(textBlock(e.text))

@@ -53,7 +53,7 @@ func (c *converter) completed(item agents.Object, size int) {
 
 // addItemText adds the text of an item, unless an event with it was first: then events are ahead, and the item
 // only catches up.
-func (c *converter) addItemText(by byte, text rawjson.Value) {
+func (c *converter) addItemText(by speaker, text rawjson.Value) {
 	said, _ := text.Bytes()
 	hash := hashOf(by, said)
 	c.itemsAhead[hash]++

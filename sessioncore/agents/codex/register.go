@@ -16,7 +16,7 @@ import (
 
 func init() {
 	agents.Register(agents.Agent{
-		Name:    "codex", // by omp's own import too
+		Name:    Name,
 		Title:   "Codex",
 		Homes:   []string{"$CODEX_HOME", "~/.codex"},
 		Dirs:    []string{sessionsDir, archivedDir},
@@ -50,28 +50,35 @@ func init() {
 	})
 }
 
-// detect reports whether a directory is of Codex.
+// detect implements agents.Agent.Detect, by the directories of months and by rollouts.
 func detect(dir string) bool {
 	sessions := filepath.Join(dir, sessionsDir)
-	return agents.HasDir(sessions, levels[:2]...) ||
-		agents.HasDir(sessions) && filepath.Base(dir) == ".codex" ||
-		agents.HasDir(filepath.Join(dir, archivedDir)) || agents.HasFile(sessions, prefix)
-}
-
-// lone returns the place of a rollout from anywhere. Its name gets the id in the first record.
-func lone(base string, record rawjson.Value) (dir, below string) {
-	if !isRollout(base) {
-		payload := record.Member("payload")
-		id, _ := payload.Member("id").Text()
-		if !agents.IsUUID(id) {
-			id = strings.TrimSuffix(base, ending)
-		}
-		base = prefix + "2000-01-01T00-00-00-" + id + ending
+	archived := filepath.Join(dir, archivedDir)
+	switch {
+	case agents.HasDir(sessions, levels[:2]...), agents.HasDir(archived):
+		return true
+	case filepath.Base(dir) == ".codex" && agents.HasDir(sessions): // without a rollout yet
+		return true
 	}
-	return sessionsDir, path.Join("2000/01/01", base)
+	return agents.HasFile(sessions, prefix)
 }
 
-// wrote reports whether a record is of Codex: a record in an envelope, or the header of a rollout of
+// lone implements agents.Agent.Lone: a file with another name than a rollout's gets one, with the id in its first record,
+// else its own name, and with a time, as the real one is not needed.
+func lone(base string, record rawjson.Value) (dir, below string) {
+	const day = "2000/01/01"
+	if isRollout(base) {
+		return sessionsDir, path.Join(day, base)
+	}
+	id, _ := record.Member("payload").Member("id").Text()
+	if !agents.IsUUID(id) {
+		id = strings.TrimSuffix(base, ending)
+	}
+	rollout := prefix + "2000-01-01T00-00-00-" + id + ending
+	return sessionsDir, path.Join(day, rollout)
+}
+
+// wrote implements agents.Agent.Wrote: a record in an envelope, or the header of a rollout of
 // mid-2025 (bare.go).
 func wrote(v rawjson.Value) bool {
 	if v.Member("type") != nil {
@@ -81,24 +88,31 @@ func wrote(v rawjson.Value) bool {
 	return hasInstructions && v.Member("id").IsString() && v.Member("timestamp").IsString()
 }
 
-// open returns the rollouts below a directory of Codex.
+// open implements agents.Agent.Open.
 func open(source agents.Source) (agents.Store, error) {
-	home := New(gzip.NewZstd(source.Files, source.Memory, source.Temporary), source.Path)
-	return agents.Store{Files: home, Format: home, Path: filepath.Join(source.Path, sessionsDir), Root: source.Path}, nil
+	files := gzip.NewZstd(source.Files, source.Memory, source.Temporary) // the client compresses old rollouts
+	home := New(files, source.Path)
+	return agents.Store{
+		Files:  home,
+		Format: home,
+		Path:   filepath.Join(source.Path, sessionsDir),
+		Root:   source.Path,
+	}, nil
 }
 
-// nameOf returns the name of a file or directory as Days shows it.
+// nameOf implements agents.Agent.NameOf: it returns the name of a file or directory as Days shows it.
 func nameOf(dir, below string) string {
+	isInDay := strings.Count(below, "/") > 1
 	switch {
-	case dir == sessionsDir && strings.Count(below, "/") > 1:
-		return strings.Replace(below, "/", "-", 2)
+	case dir == sessionsDir && isInDay:
+		return strings.Replace(below, "/", "-", 2) // YYYY/MM/DD is YYYY-MM-DD
 	case dir == sessionsDir && !strings.HasPrefix(below, prefix):
 		return below
 	}
 	return path.Join(dir, below)
 }
 
-// alone returns the converter of a rollout anywhere.
+// alone implements agents.Agent.Alone. It refuses a rollout that goes on from another one, which it could not find.
 func alone(files storage.Files, meta rawjson.Value) (agents.Format, error) {
 	if meta.Member("payload").Member("history_base").IsObject() {
 		return nil, errors.New("it goes on from another rollout: name it where it lies, in ~/.codex")

@@ -40,7 +40,9 @@ func isContext(content rawjson.Value) bool {
 // authorOf returns the author of a message, by its texts. Words behind a tag of the program are the
 // person's.
 func authorOf(content rawjson.Value) author {
-	var known, tags, others int
+	known := 0  // texts of the program
+	tags := 0   // texts that may be
+	others := 0 // other parts, which are the person's
 	for block := range content.EachElement {
 		text, isText := block.Member("text").Bytes()
 		text = bytes.TrimSpace(text)
@@ -70,9 +72,14 @@ func authorOf(content rawjson.Value) author {
 // isContextText reports whether a text is a known one of the program, from the first to the last
 // character.
 func isContextText(text []byte) bool {
-	begin := contextOf(string(text[:min(len(text), mostBegin)]))
+	head := text[:min(len(text), mostBegin)]
+	begin := contextOf(string(head))
+	if begin == "" {
+		return false
+	}
 	end := []byte("</" + strings.Trim(begin, "<> ") + ">")
-	return begin != "" && (bytes.HasSuffix(text, end) || !bytes.Contains(text, end))
+	hasWordsBehind := bytes.Contains(text, end) && !bytes.HasSuffix(text, end)
+	return !hasWordsBehind
 }
 
 // mostBegin is the length of the longest one of contexts.
@@ -97,15 +104,18 @@ func isImageTag(text []byte) bool {
 // openTag matches a tag at the beginning of a text, and its name.
 var openTag = regexp.MustCompile(`^<([a-z][a-z0-9_-]*)( [^<>]*)?>`)
 
-// isOneTag reports whether a text is one tag with its content.
+// isOneTag reports whether a text is one tag with its content, from the first to the last character.
 func isOneTag(text []byte) bool {
 	found := openTag.FindSubmatch(text)
 	if found == nil {
 		return false
 	}
-	for _, name := range [...]string{string(found[1]), string(found[1]) + string(found[2])} {
-		end := []byte("</" + name + ">")
-		if bytes.Index(text, end) == len(text)-len(end) {
+	name := string(found[1])
+	attributes := string(found[2]) // the program repeats those of some tags at the end
+	for _, closed := range [...]string{name, name + attributes} {
+		end := []byte("</" + closed + ">")
+		firstEnd := bytes.Index(text, end)
+		if firstEnd == len(text)-len(end) {
 			return true
 		}
 	}
@@ -130,15 +140,24 @@ func (c *converter) authorIn(item agents.Object, hasEvent bool) author {
 		return by
 	case hasEvent:
 		return byPerson
-	case slices.ContainsFunc(c.events, func(e event) bool { return e.by == person }):
+	case c.hasPersonsEvent():
 		return byProgram // the event names other words
 	}
 	return byEither
 }
 
-// authorNoted returns the author by the kinds of the parts of a content, if they tell.
+// hasPersonsEvent reports whether an event with words of the person has no item yet.
+func (c *converter) hasPersonsEvent() bool {
+	return slices.ContainsFunc(c.events, func(e event) bool {
+		return e.speaker == person
+	})
+}
+
+// authorNoted returns the author by the kinds of the parts of a content. isNoted is false if there are none, or one
+// does not tell.
 func authorNoted(kinds rawjson.Value) (by author, isNoted bool) {
-	var persons, all int
+	persons := 0 // parts of the person
+	all := 0
 	for v := range kinds.EachElement {
 		kind, _ := v.Text()
 		if kind == "" || kind == "unknown" {
@@ -166,9 +185,9 @@ type undecided struct {
 }
 
 type undecidedMessage struct {
-	item     rawjson.Value
-	isEither bool // it is the person's or the program's
-	at       agents.Origin
+	item rawjson.Value // with the members that decide needs
+	by   author        // byEither or, for one behind these, byProgram
+	at   agents.Origin
 }
 
 const (
@@ -177,8 +196,9 @@ const (
 	maxUndecidedBytes = 1 << 20
 )
 
-// hold keeps a message until later records tell its author.
-func (c *converter) hold(item agents.Object, isEither bool) {
+// hold keeps a message that is by an author, byEither or byProgram, until later records tell the author of those that
+// are by either. Too many are the person's.
+func (c *converter) hold(item agents.Object, by author) {
 	isFull := len(c.undecided.messages) == maxUndecided || c.undecided.size > maxUndecidedBytes
 	if isFull {
 		c.release(byPerson)
@@ -190,9 +210,9 @@ func (c *converter) hold(item agents.Object, isEither bool) {
 	text = append(text, '}')
 	c.undecided.size += len(text)
 	c.undecided.messages = append(c.undecided.messages, undecidedMessage{
-		item:     text,
-		isEither: isEither,
-		at:       c.Here(),
+		item: text,
+		by:   by,
+		at:   c.Here(),
 	})
 }
 
@@ -203,7 +223,7 @@ func (c *converter) takeUndecided() []undecidedMessage {
 	return messages
 }
 
-// release makes entries of the undecided messages, which are by an author.
+// release makes entries of the undecided messages. Those that are by either are by an author.
 func (c *converter) release(by author) {
 	for _, m := range c.takeUndecided() {
 		c.decide(&m, by)
@@ -215,12 +235,13 @@ func (c *converter) decide(m *undecidedMessage, by author) {
 	c.Of(&m.at, func() {
 		item := agents.Read(m.item)
 		switch {
-		case m.isEither:
+		case m.by == byEither:
 			c.say(item, by)
 		case item.Member("role").Is("user"):
 			c.say(item, byProgram)
 		default:
-			c.custom("message", item, contentBlocks(item.Member("content")), false)
+			blocks := contentBlocks(item.Member("content"))
+			c.custom("message", item, blocks, isForModel)
 		}
 	})
 }
@@ -231,7 +252,8 @@ func (c *converter) named(words rawjson.Value) {
 	text := strings.TrimSpace(agents.ChatText(words))
 	for _, m := range c.takeUndecided() {
 		by := byProgram
-		if strings.TrimSpace(agents.ChatText(m.item.Member("content"))) == text {
+		held := agents.ChatText(m.item.Member("content"))
+		if strings.TrimSpace(held) == text {
 			by = byPerson
 		}
 		c.decide(&m, by)
@@ -270,7 +292,7 @@ type goal struct {
 // maxGoalCall bounds the arguments that are kept to find a goal of the model in them.
 const maxGoalCall = 64 << 10
 
-// noteCall keeps the arguments of a call that may set a goal of the model itself.
+// noteCall keeps the arguments of a call that may set a goal of the model itself: such a goal is not the person's.
 func (c *converter) noteCall(name, args rawjson.Value) {
 	if len(args) > maxGoalCall {
 		return
@@ -292,7 +314,7 @@ var (
 	goalTags   = []string{"objective", "untrusted_objective"}
 )
 
-// noteGoal finds the goal in a message of the program.
+// noteGoal sets the goal in a message of the program, if it has one.
 func (c *converter) noteGoal(text string) {
 	text = strings.TrimSpace(text)
 	isBegin := func(begin string) bool {
@@ -322,12 +344,15 @@ func (c *converter) setGoal(objective, created string) {
 	if objective == "" {
 		return
 	}
-	isSame := objective == c.goal.objective && (created == "" || c.goal.created == "" || created == c.goal.created)
+	isTimeKnown := created != "" && c.goal.created != ""
+	isOtherTime := isTimeKnown && created != c.goal.created
+	isSame := objective == c.goal.objective && !isOtherTime
 	c.goal.objective = objective
 	if created != "" {
 		c.goal.created = created
 	}
-	if isSame || c.goal.isModels() || c.prompted == hashOf(person, []byte(objective)) {
+	isPrompt := c.prompted == hashOf(person, []byte(objective)) // the person's last message has it
+	if isSame || isPrompt || c.goal.isModels() {
 		return
 	}
 	c.release(byProgram)
@@ -338,8 +363,12 @@ func (c *converter) setGoal(objective, created string) {
 
 // isModels reports whether the model itself set the goal, by a call.
 func (g *goal) isModels() bool {
+	if strings.Contains(g.call, g.objective) {
+		return true
+	}
 	quoted := string(agents.Quoted(g.objective))
-	return strings.Contains(g.call, g.objective) || strings.Contains(g.call, quoted[1:len(quoted)-1])
+	escaped := quoted[1 : len(quoted)-1] // as in JSON
+	return strings.Contains(g.call, escaped)
 }
 
 // speech makes an entry of words that were spoken: they are not sent to the thread's model.
@@ -384,7 +413,7 @@ var (
 	views    = []string{"# Context from my IDE setup", "# Files mentioned by the user", "<in-app-browser-context"}
 )
 
-// requestIn returns the person's request in a message of an editor.
+// requestIn returns the trimmed request of the person in a message of an editor. isFound is false for other messages.
 func requestIn(text string) (words string, isFound bool) {
 	isView := func(begin string) bool {
 		return strings.HasPrefix(text, begin)

@@ -34,7 +34,7 @@ func (c *converter) searchCall(item agents.Object, id rawjson.Value) {
 // searchEvent returns the index of the event of a search, of any one for a missing id, or -1.
 func (c *converter) searchEvent(id rawjson.Value) int {
 	return slices.IndexFunc(c.events, func(e event) bool {
-		return e.by == search && (!id.IsString() || string(id) == string(e.id))
+		return e.speaker == search && (!id.IsString() || string(id) == string(e.id))
 	})
 }
 
@@ -51,7 +51,7 @@ func (c *converter) searchResult(id rawjson.Value, p agents.Object, size int) {
 		c.wait(text, &outcome{at: c.Here(), blocks: results}, size)
 	case hasID:
 		c.await(event{
-			by:      search,
+			speaker: search,
 			id:      slices.Clone(id),
 			text:    slices.Clone(p.AnyOf("action", "query")),
 			results: results,

@@ -19,39 +19,42 @@ type titleFacts struct {
 // meta handles a session_meta.
 func (c *converter) meta(p agents.Object) {
 	id, _ := p.Member("id").Text()
-	switch c.allMetas++; c.allMetas {
+	c.allMetas++
+	switch c.allMetas {
 	case 1:
 		c.parent, c.side = parentOf(p, c.ID)
 		c.titled(id) // a reverted thread continues in another file
-	case 2:
+	case 2: // that of the rollout whose records follow as copies
 		if id != c.ID && c.parent == "" {
 			c.parent = id
 		}
 	}
 }
 
-// parentOf returns the parent thread of a fork or subagent, and whether it is a subagent.
+// parentOf returns the parent thread of a fork or subagent, "" for none, and whether it is a subagent. own is the
+// thread's own id. The first one named counts, else the session that was handed over.
 func parentOf(meta agents.Object, own string) (parent string, side bool) {
 	kind := subagentOf(meta)
-	ids := []rawjson.Value{
-		meta.Member("history_base").Member("thread_id"), meta.Member("forked_from_id"), meta.Member("parent_thread_id"),
+	side = len(kind) > 0
+	named := []rawjson.Value{
+		meta.Member("history_base").Member("thread_id"),
+		meta.Member("forked_from_id"),
+		meta.Member("parent_thread_id"),
 		kind.Member("parent_thread_id"),
 	}
 	for m := range kind.EachMember { // thread_spawn and others
-		ids = append(ids, m.Value.Member("parent_thread_id"))
+		named = append(named, m.Value.Member("parent_thread_id"))
 	}
-	for _, v := range ids {
-		if id, ok := v.Text(); ok && id != own && parent == "" {
-			parent = id
+	for _, v := range named {
+		id, _ := v.Text()
+		if id != "" && id != own {
+			return id, side
 		}
 	}
-	if parent == "" {
-		parent = agents.OriginIn(meta, own)
-	}
-	return parent, len(kind) > 0
+	return agents.OriginIn(meta, own), side
 }
 
-// subagentOf returns the subagent or reviewer that owns a session_meta.
+// subagentOf returns the kind of the subagent or reviewer that owns a session_meta, nil for a person's thread.
 func subagentOf(meta agents.Object) rawjson.Value {
 	source := meta.Member("source")
 	kind := agents.Read(source).AnyOf("subagent", "internal")
@@ -76,16 +79,18 @@ func (c *converter) titled(thread string) {
 // goalCommand begins the person's words where the person sets a goal.
 const goalCommand = "/goal "
 
-// promptedBy adds the person's words in a message as a prompt.
+// promptedBy adds the person's words in a message as a prompt, and keeps their hash to find a goal that they set.
 func (c *converter) promptedBy(content rawjson.Value) {
 	text := personsText(content)
-	c.prompted = hashOf(person, []byte(strings.TrimPrefix(strings.TrimSpace(text), goalCommand)))
+	words := strings.TrimPrefix(strings.TrimSpace(text), goalCommand)
+	c.prompted = hashOf(person, []byte(words))
 	c.Prompted(text)
 }
 
 // personsText returns the texts of a message without the program's, nor an editor's before a request.
 func personsText(content rawjson.Value) string {
-	request, isFound := requestIn(imageTag.ReplaceAllString(agents.ChatText(content), ""))
+	whole := imageTag.ReplaceAllString(agents.ChatText(content), "")
+	request, isFound := requestIn(whole)
 	if isFound {
 		return request
 	}
@@ -105,9 +110,12 @@ func personsText(content rawjson.Value) string {
 	return imageTag.ReplaceAllString(all.String(), "")
 }
 
+// maxFactStart is the part of a line that has the types of its record, in bytes.
+const maxFactStart = 400
+
 // hasFacts reports whether a line may have facts for a list.
 func hasFacts(line []byte) bool {
-	line = line[:min(len(line), 400)]
-	return agents.HasAny(line, `"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`, `"UserMessage"`,
+	start := line[:min(len(line), maxFactStart)]
+	return agents.HasAny(start, `"session_meta"`, `"user_message"`, `"user"`, `"thread_name_updated"`, `"UserMessage"`,
 		`"thread_goal_updated"`, `"task_started"`)
 }

@@ -32,23 +32,33 @@ func (c *converter) toolCall(item agents.Object, kind string) {
 	if !name.IsString() {
 		name = agents.Quoted(kind)
 	}
-	// The event of a search may precede its call.
-	var found *outcome
-	if i := c.searchEvent(id); i >= 0 && id.IsString() {
-		found = &outcome{at: c.events[i].at, blocks: c.events[i].results}
-		c.events = slices.Delete(c.events, i, i+1)
-	}
+	found := c.takeSearchEvent(id)
 	c.flushEvents(len(c.events))
 	args := item.AnyOf("arguments", "input", "action", "revised_prompt")
 	c.noteCall(name, args)
 	c.call(id, name, args)
 	text, _ := id.Text()
-	if kind == "custom_tool" {
+	if kind == "custom_tool" { // a script, which may call other tools
 		c.script = text
 	}
 	if found != nil {
 		c.wait(text, found, 0)
 	}
+}
+
+// takeSearchEvent removes the event of the search with an id, which may precede its call, and returns its outcome. It
+// returns nil if there is none.
+func (c *converter) takeSearchEvent(id rawjson.Value) *outcome {
+	if !id.IsString() {
+		return nil
+	}
+	i := c.searchEvent(id)
+	if i < 0 {
+		return nil
+	}
+	e := c.events[i]
+	c.events = slices.Delete(c.events, i, i+1)
+	return &outcome{at: e.at, blocks: e.results}
 }
 
 // ownNamespace is the namespace of the program's own tools in newer rollouts.
@@ -63,7 +73,8 @@ func qualified(namespace, name rawjson.Value) rawjson.Value {
 		return name
 	}
 	joint := "__"
-	isQualified := strings.HasPrefix(tool, strings.TrimSuffix(space, joint)+joint)
+	withJoint := strings.TrimSuffix(space, joint) + joint
+	isQualified := strings.HasPrefix(tool, withJoint)
 	if isQualified {
 		return name
 	}
@@ -74,7 +85,7 @@ func qualified(namespace, name rawjson.Value) rawjson.Value {
 	return agents.Quoted(space + joint + tool)
 }
 
-// call adds a call to the answer.
+// call adds a call to the answer. One without an id gets the record's. A result that events have stays known.
 func (c *converter) call(id, name, args rawjson.Value) {
 	if !id.IsString() {
 		id = agents.Quoted(c.id)
@@ -102,7 +113,7 @@ func (c *converter) output(item agents.Object) {
 		if !ok {
 			kind = "output"
 		}
-		c.custom(kind, item, blocks, true)
+		c.custom(kind, item, blocks, isShown)
 	}
 }
 
@@ -127,8 +138,8 @@ func saysFailure(output rawjson.Value) bool {
 	return hasMetadata && failedMetadata.Match(end)
 }
 
-// result makes an entry of the result of a call, with the files in its events, if any. name is for a
-// call that has no record.
+// result makes an entry of the result of a call, with the files in its events, if any. It makes none without an id. name
+// is the tool's, for a call that has no record.
 func (c *converter) result(id, name rawjson.Value, o *outcome) {
 	text, ok := id.Text()
 	if !ok {
