@@ -227,8 +227,8 @@ func (j *joined) ReadAt(text []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// readSome reads up to the end of a part or of its mark: n is at most len(text), and can be less without an error. The text
-// is, with the bytes of the rollout in [ ]:
+// readSome reads up to the end of a part or of its mark: n is at most len(text), and can be less without an error.
+// The text is, with the bytes of the rollout in [ ]:
 //
 //	[first line] mark part mark part … [rest]
 //	             ^ j.first              ^ j.first + j.size

@@ -16,9 +16,9 @@ func contentBlocks(content rawjson.Value) (blocks agents.Blocks) {
 	for block := range content.EachElement {
 		typ := block.Member("type")
 		text := block.Member("text")
+		isText := typ.Is("input_text") || typ.Is("output_text") || typ.Is("text") || typ.Is("inputText")
 		switch {
-		case text.IsString() &&
-			(typ.Is("input_text") || typ.Is("output_text") || typ.Is("text") || typ.Is("inputText")):
+		case isText && text.IsString():
 			blocks.Text(text)
 		case isSealed(block):
 		case typ.Is("input_image") && blocks.ImageURL(block.Member("image_url")):
@@ -38,23 +38,30 @@ func textBlock(text rawjson.Value) (blocks agents.Blocks) {
 	return blocks
 }
 
-// outputBlocks returns the output of a tool: a text, blocks, or an object with one.
+// outputBlocks returns the output of a tool: a text, blocks, or an object with one. Other values become their JSON text,
+// a missing one nothing.
 func outputBlocks(output rawjson.Value) agents.Blocks {
+	content := output.Member("content")
 	switch {
-	case output.IsString():
-		return textBlock(output)
-	case output.IsArray():
-		for block := range output.EachElement {
-			if block.Member("text").IsString() || block.Member("type").Is("input_image") || isSealed(block) {
-				return contentBlocks(output)
-			}
-		}
-	case output.IsObject():
-		if content := output.Member("content"); content.IsString() || content.IsArray() {
-			return contentBlocks(content)
-		}
 	case output.Missing():
 		return nil
+	case output.IsString():
+		return textBlock(output)
+	case hasContentBlock(output):
+		return contentBlocks(output)
+	case content.IsString() || content.IsArray():
+		return contentBlocks(content)
 	}
 	return textBlock(agents.Quoted(string(output)))
+}
+
+// hasContentBlock reports whether an output is a list with a block of content in it.
+func hasContentBlock(output rawjson.Value) bool {
+	for block := range output.EachElement {
+		isImage := block.Member("type").Is("input_image")
+		if isImage || block.Member("text").IsString() || isSealed(block) {
+			return true
+		}
+	}
+	return false
 }

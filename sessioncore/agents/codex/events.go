@@ -40,30 +40,34 @@ const maxEvents = 256
 
 // hashOf returns a hash of a text, without white space around it, and of its speaker.
 func hashOf(by speaker, text []byte) uint64 {
-	return maphash.Bytes(seed, bytes.TrimSpace(text)) ^ uint64(by)
+	trimmed := bytes.TrimSpace(text)
+	return maphash.Bytes(seed, trimmed) ^ uint64(by)
 }
 
 // addTexts matches the texts of an item with events: one by one, and all together. It makes entries
-// of earlier events that have no item, and reports whether an event has a text.
+// of earlier events that have no item, but not before a person's, and reports whether an event has a text. Repetitions
+// after a compaction have no events.
 func (c *converter) addTexts(by speaker, contents ...rawjson.Value) (hasEvent bool) {
 	if c.replay {
 		return false
 	}
 	before := len(c.events)
+	passed := before // events before this index have no item
 	var all []byte
 	parts := 0
-	passed := len(c.events)
 	for _, content := range contents {
 		all = append(all, agents.ChatText(content)...)
 		for block := range content.EachElement {
-			if text, _ := block.Member("text").Bytes(); len(text) > 0 {
+			text, _ := block.Member("text").Bytes()
+			if len(text) > 0 {
 				passed = min(passed, c.match(by, text), c.matchPlans(by, text))
 				parts++
 			}
 		}
 	}
-	if len(all) > 0 && parts != 1 {
-		passed = min(passed, c.match(by, imageTag.ReplaceAll(all, nil)))
+	if len(all) > 0 && parts != 1 { // else the only part is all
+		withoutTags := imageTag.ReplaceAll(all, nil)
+		passed = min(passed, c.match(by, withoutTags))
 	}
 	hasEvent = len(c.events) < before
 	if len(all) > 0 && by != person {
@@ -83,7 +87,7 @@ var markup = [...]*regexp.Regexp{
 }
 
 // matchPlans matches the plans in a text of an answer with items of the program, and returns the
-// first index as match does.
+// smallest index as match does. Other speakers have no plans.
 func (c *converter) matchPlans(by speaker, text []byte) int {
 	first := len(c.events)
 	if by != assistant {
@@ -96,7 +100,7 @@ func (c *converter) matchPlans(by speaker, text []byte) int {
 }
 
 // match removes the event with the text of an item, in one of its forms, and returns its index. If
-// there is none, one that follows is the item's.
+// there is none, it returns the number of events, and an event that follows is the item's.
 func (c *converter) match(by speaker, text []byte) int {
 	hashes := []uint64{hashOf(by, text)}
 	for _, part := range markup {
@@ -105,7 +109,9 @@ func (c *converter) match(by speaker, text []byte) int {
 			hashes = append(hashes, hashOf(by, text))
 		}
 	}
-	i := slices.IndexFunc(c.events, func(e event) bool { return slices.Contains(hashes, e.hash) })
+	i := slices.IndexFunc(c.events, func(e event) bool {
+		return slices.Contains(hashes, e.hash)
+	})
 	if i >= 0 {
 		c.events = slices.Delete(c.events, i, i+1)
 		return i
@@ -126,8 +132,8 @@ func (c *converter) addEvent(by speaker, text rawjson.Value) {
 	}
 }
 
-// addText adds a text of an event, unless an item of the model has it. Before a person's text it
-// settles earlier events.
+// addText adds a text of an event, unless it is empty or an item of the model has it: it waits for its item. Before a
+// person's text it settles earlier events.
 func (c *converter) addText(by speaker, text rawjson.Value) {
 	if by == person {
 		c.settle()
@@ -144,35 +150,38 @@ func (c *converter) addText(by speaker, text rawjson.Value) {
 	}
 }
 
-// await lets an event wait for its item.
+// await lets an event wait for its item. If too many wait, the first ones become entries.
 func (c *converter) await(e event) {
 	c.events = append(c.events, e)
 	c.flushEvents(len(c.events) - maxEvents)
 }
 
-// flushEvents makes entries of the first n events without an item.
+// flushEvents makes entries of the first n events, as they have no item. It does nothing if n is not above 0.
 func (c *converter) flushEvents(n int) {
-	for ; n > 0; n-- {
+	for range n {
 		e := c.events[0]
 		c.events = c.events[1:]
-		c.Of(&e.at, func() {
-			switch e.speaker {
-			case person:
-				c.beginTurn()
-				c.User(textBlock(e.text))
-			case assistant, plan:
-				c.answer().Text(e.text)
-			case thought:
-				c.answer().Thinking(e.text, nil)
-			case search:
-				c.call(e.id, webSearch, e.text)
-				c.result(e.id, nil, &outcome{blocks: e.results})
-			}
-		})
+		c.Of(&e.at, func() { c.eventEntry(&e) })
 	}
 }
 
-// event handles an event of size bytes.
+// eventEntry makes the entry of an event without an item.
+func (c *converter) eventEntry(e *event) {
+	switch e.speaker {
+	case person:
+		c.beginTurn()
+		c.User(textBlock(e.text))
+	case assistant, plan:
+		c.answer().Text(e.text)
+	case thought:
+		c.answer().Thinking(e.text, nil)
+	case search:
+		c.call(e.id, webSearch, e.text)
+		c.result(e.id, nil, &outcome{blocks: e.results})
+	}
+}
+
+// event handles an event. size is that of its record, in bytes.
 func (c *converter) event(p agents.Object, size int) {
 	typ, _ := p.Member("type").Text()
 	switch typ {
@@ -197,19 +206,17 @@ func (c *converter) event(p agents.Object, size int) {
 		c.addEvent(thought, p.Member("text"))
 	case "turn_aborted":
 		c.settle()
-		if c.Open() != nil && !c.isPrompted {
-			c.Open().Abort()
+		answer := c.Open()
+		if answer != nil && !c.isPrompted { // else the open answer is of the turn before
+			answer.Abort()
 		}
-	case "task_complete", "turn_complete": // it repeats the last answer
-		last := p.Member("last_agent_message")
-		said, _ := last.Bytes()
-		if _, isRepeated := c.itemTexts[hashOf(assistant, said)]; !isRepeated {
-			c.addEvent(assistant, last)
-		}
+	case "task_complete", "turn_complete":
+		c.addLastAnswer(p.Member("last_agent_message"))
 		c.settle()
 	case "error":
 		c.settle()
-		if message := p.Member("message"); message.IsString() {
+		message := p.Member("message")
+		if message.IsString() {
 			c.answer().Error(message)
 		}
 	case "web_search_end":
@@ -225,23 +232,40 @@ func (c *converter) event(p agents.Object, size int) {
 	}
 }
 
-// threadEvent handles an event about the thread as a whole.
+// addLastAnswer adds the text of the last answer that the end of a turn repeats, unless an item has or had it.
+func (c *converter) addLastAnswer(text rawjson.Value) {
+	said, _ := text.Bytes()
+	_, isRepeated := c.itemTexts[hashOf(assistant, said)] // its number may be 0 again
+	if !isRepeated {
+		c.addEvent(assistant, text)
+	}
+}
+
+// threadEvent handles an event about the thread as a whole. Other types change nothing.
 func (c *converter) threadEvent(typ string, p agents.Object) {
 	switch typ {
 	case "thread_goal_updated":
 		c.goalUpdated(p.Member("goal"))
 	case "thread_name_updated":
-		if name, _ := p.Member("thread_name").Text(); !c.isTitled {
-			c.Named(name)
+		if c.isTitled { // the program's list counts
+			return
 		}
-	case "thread_rolled_back": // the last turns stay as a branch
-		c.settle()
-		c.Close()
-		all := int64(len(c.turns))
-		if n := max(0, all-agents.Count(p.Member("num_turns"))); n < all {
-			c.HangOn(c.turns[n], c.line)
-			c.turns = c.turns[:n]
-			c.hidden = nil
-		}
+		name, _ := p.Member("thread_name").Text()
+		c.Named(name)
+	case "thread_rolled_back":
+		c.rollBack(agents.Count(p.Member("num_turns")))
+	}
+}
+
+// rollBack makes the next entry hang on the parent of the first one of the last turns, which stay as a branch.
+func (c *converter) rollBack(turns int64) {
+	c.settle()
+	c.Close()
+	all := int64(len(c.turns))
+	left := max(0, all-turns)
+	if left < all {
+		c.HangOn(c.turns[left], c.line)
+		c.turns = c.turns[:left]
+		c.hidden = nil
 	}
 }

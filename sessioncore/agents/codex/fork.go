@@ -45,10 +45,14 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		isFirst = false
 		return forkMeta(record.Value, request)
 	})
-	if why := numbers.refusal(); err == nil && why != "" {
-		err = agents.NoFork("Codex would not resume it: %s", why)
+	if err != nil {
+		return place, err
 	}
-	return place, err
+	why := numbers.refusal()
+	if why != "" {
+		return place, agents.NoFork("Codex would not resume it: %s", why)
+	}
+	return place, nil
 }
 
 // newPlace returns the place of a new rollout.

@@ -53,7 +53,8 @@ func isRollout(base string) bool {
 	return strings.HasPrefix(base, prefix) && strings.HasSuffix(base, ending)
 }
 
-// idOf returns the id of a rollout, which may differ from its thread's.
+// idOf returns the id of a rollout, the UUID at the end of its name, which may differ from its thread's. Of a short
+// name it is all.
 func idOf(name string) string {
 	base := strings.TrimSuffix(path.Base(name), ending)
 	return base[max(0, len(base)-uuidSize):]
@@ -68,8 +69,8 @@ func (h *Home) Converter(about agents.About, obj storage.Object) *agents.Builder
 // maxForks bounds the depth of copies that are compared.
 const maxForks = 32
 
-// originalOf returns the lines of the rollout that obj, or the first rollout of its chain, may have copies of, or
-// nil.
+// originalOf returns the lines of the rollout that obj, or the first rollout of its chain, may have copies of. It returns
+// nil if there is none, for a list, and where depth, the number of rollouts that may follow, is 0.
 func (h *Home) originalOf(about agents.About, obj storage.Object, depth int) *lineReader {
 	if about.Listed || depth == 0 {
 		return nil
@@ -94,27 +95,28 @@ func (h *Home) originalOf(about agents.About, obj storage.Object, depth int) *li
 
 // About implements agents.Format. The title is from the program's list; for a list of sessions also
 // from the rollout (titles.go).
-func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
-	about := agents.About{ID: idOf(name)}
+func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (about agents.About, err error) {
+	about = agents.About{ID: idOf(name)}
 	j, isJoined := obj.(*joined)
 	if isJoined {
 		about.Before = j.identity()
 	}
 	b, c := newConverter(h, about, obj, nil)
-	var err error
-	add := func(v rawjson.Value) { b.Add(nil, v, 1) }
 	about.Title = b.Title()
-	if listed && about.Title == "" {
-		if !isJoined {
-			err = h.promptOf(name, obj, size, add)
+	add := func(v rawjson.Value) { b.Add(nil, v, 1) } // no fact depends on the line
+	isTitleNeeded := listed && about.Title == ""
+	switch {
+	case !isTitleNeeded:
+		err = agents.Head(obj, size, hasFacts, add)
+		if c.isTitled { // by the list's title for the thread that the records name
+			about.Title = b.Title()
 		}
+	case isJoined:
+		about.Title, err = b.FindTitle(obj, size, hasFacts)
+	default:
+		err = h.promptOf(name, obj, size, add)
 		if err == nil {
 			about.Title, err = b.FindTitle(obj, size, hasFacts)
-		}
-	} else {
-		err = agents.Head(obj, size, hasFacts, add)
-		if c.isTitled {
-			about.Title = b.Title()
 		}
 	}
 	about.Parent = c.parent
@@ -122,7 +124,7 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 	return about, err
 }
 
-// FactsAbout implements agents.FactsFormat.
+// FactsAbout implements agents.FactsFormat. Of a rollout that cannot be read only the id is known.
 func (h *Home) FactsAbout(name string) agents.About {
 	about := agents.About{ID: idOf(name)}
 	obj, err := h.openJoined(name)
@@ -130,7 +132,8 @@ func (h *Home) FactsAbout(name string) agents.About {
 		return about
 	}
 	defer obj.Close()
-	if st, err := obj.Stat(); err == nil {
+	st, err := obj.Stat()
+	if err == nil {
 		about, _ = h.About(name, obj, st.Size, false)
 	}
 	return about
@@ -145,10 +148,11 @@ func (h *Home) openJoined(name string) (storage.Object, error) {
 	return obj, err
 }
 
-// promptOf calls add for the records with the first prompt of a rollout that continues others.
+// promptOf calls add for the records with the first prompt of a rollout that continues others. It does nothing for other
+// rollouts. obj, of size bytes, is the rollout itself.
 func (h *Home) promptOf(name string, obj storage.Object, size int64, add func(rawjson.Value)) error {
-	j, ok := h.Join(name, obj).(*joined)
-	if !ok || len(j.parts) == 0 {
+	j, isJoined := h.Join(name, obj).(*joined)
+	if !isJoined || len(j.parts) == 0 {
 		return nil
 	}
 	defer j.closePart() // obj remains open
@@ -196,21 +200,33 @@ func titlesIn(text string) map[string]string {
 // parents that were removed, and a search scans all days.
 const rescanAfter = 250 * time.Millisecond
 
-// find returns the name of a thread's rollout in Days, and its state.
+// find returns the name of a thread's rollout in Days, and its state. ok is false if there is none. It scans all days for
+// a rollout that it does not know, at most once in rescanAfter.
 func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	name, st, ok = h.locate(id)
-	if ok || id == "" || time.Since(h.scannedAt) < rescanAfter {
+	wasScanned := time.Since(h.scannedAt) < rescanAfter
+	if ok || id == "" || wasScanned {
 		return name, st, ok
 	}
-	days, err := storage.List(h, "")
+	err := h.scanPlaces()
 	if err != nil {
 		return "", st, false
 	}
+	return h.locate(id)
+}
+
+// scanPlaces sets the places of all rollouts, as far as days can be read. It changes nothing with an error. Callers must
+// hold h.mu.
+func (h *Home) scanPlaces() error {
+	days, err := storage.List(h, "")
+	if err != nil {
+		return err
+	}
 	h.places = map[string]string{}
 	for _, day := range days {
-		_ = h.List(day.Name, nil, func(item storage.Item) bool { // as far as it can be read
+		_ = h.List(day.Name, nil, func(item storage.Item) bool {
 			if item.Kind == storage.KindFile && isRollout(item.Name) {
 				h.places[idOf(item.Name)] = path.Join(day.Name, item.Name)
 			}
@@ -218,7 +234,7 @@ func (h *Home) find(id string) (name string, st storage.Stat, ok bool) {
 		})
 	}
 	h.scannedAt = time.Now()
-	return h.locate(id)
+	return nil
 }
 
 // locate is find without a scan. Callers must hold h.mu.

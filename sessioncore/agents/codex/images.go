@@ -24,12 +24,15 @@ var imageTypes = []struct{ begin, mimeType string }{
 // madeImage returns the image that the model made, or nil. No member has its type.
 func madeImage(call agents.Object) (blocks agents.Blocks) {
 	data := call.Member("result")
-	if !data.IsString() || data.Is("") || blocks.ImageURL(data) {
+	if !data.IsString() || data.Is("") {
+		return nil
+	}
+	if blocks.ImageURL(data) {
 		return blocks
 	}
-	mimeType := "image/png"
+	mimeType := "image/png" // the program's default
 	for _, t := range imageTypes {
-		if bytes.HasPrefix(data[1:], []byte(t.begin)) {
+		if bytes.HasPrefix(data[1:], []byte(t.begin)) { // behind the quote
 			mimeType = t.mimeType
 		}
 	}
@@ -45,11 +48,13 @@ func madeImageArguments(call agents.Object) rawjson.Value {
 	if !file.IsString() {
 		return prompt
 	}
-	args := append([]byte(`{"path":`), pathOf(file)...)
-	return append(agents.AppendText(args, "input", prompt), '}')
+	args := []byte(`{"path":`)
+	args = append(args, pathOf(file)...)
+	args = agents.AppendText(args, "input", prompt)
+	return append(args, '}')
 }
 
-// imageCall adds a call that made an image, and its result, unless an event did.
+// imageCall adds a call that made an image, and its result if the item has the image, unless an event did.
 func (c *converter) imageCall(item agents.Object, id rawjson.Value) {
 	text, _ := id.Text()
 	if c.calls[text].done {

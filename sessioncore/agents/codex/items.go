@@ -18,8 +18,8 @@ var toolEvents = map[string]string{
 	"McpToolCall":      mcpEvent,
 }
 
-// completed handles an item that is complete, in an event of size bytes. Newer clients write it in
-// place of the event of its kind, and some write both.
+// completed handles an item that is complete, in a record of size bytes. Newer clients write it in
+// place of the event of its kind, and some write both. Items of other types change nothing.
 func (c *converter) completed(item agents.Object, size int) {
 	typ, _ := item.Member("type").Text()
 	switch typ {
@@ -44,15 +44,16 @@ func (c *converter) completed(item agents.Object, size int) {
 		c.release(byPerson)
 		c.searchResult(item.Member("id"), item, size)
 	default:
-		if event := toolEvents[typ]; event != "" {
+		event := toolEvents[typ]
+		if event != "" {
 			c.release(byPerson)
 			c.itemResult(item, event, size)
 		}
 	}
 }
 
-// addItemText adds the text of an item, unless an event with it was first: then events are ahead, and the item
-// only catches up.
+// addItemText adds the text of an item of the program, unless an event with it was first: then events are ahead, and the
+// item only catches up. addEvent is the other side.
 func (c *converter) addItemText(by speaker, text rawjson.Value) {
 	said, _ := text.Bytes()
 	hash := hashOf(by, said)
@@ -102,7 +103,7 @@ func writeLines(to *strings.Builder, sign, text string) {
 	}
 }
 
-// pathOf returns a path, also of a URL of a file.
+// pathOf returns a path, also of a URL of a file. Other values and damaged URLs stay as they are.
 func pathOf(v rawjson.Value) rawjson.Value {
 	text, _ := v.Text()
 	place, isURL := strings.CutPrefix(text, "file://")
@@ -113,7 +114,8 @@ func pathOf(v rawjson.Value) rawjson.Value {
 	if err != nil {
 		return v
 	}
-	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // of Windows
+	isOfWindows := len(path) > 2 && path[0] == '/' && path[2] == ':' // as /C:/x
+	if isOfWindows {
 		path = path[1:]
 	}
 	return agents.Quoted(path)

@@ -39,7 +39,7 @@ type copies struct {
 // batchGap bounds the time between two lines that were copied at once, in ms. Answers take longer.
 const batchGap = 1000
 
-// isMark reports whether a record is the mark of the next part of the chain.
+// isMark reports whether a record is the mark of the next part of the chain. Then the part begins.
 func (c *converter) isMark(r *agents.Record) bool {
 	if c.part == len(c.parts) {
 		return false
@@ -63,7 +63,8 @@ func (c *converter) isMark(r *agents.Record) bool {
 // numberOf returns the number of the record of a line, without marks: its number in the original.
 func (c *copies) numberOf(line int64) int64 { return line + c.omitted - max(0, c.metas-1) }
 
-// place sets the origin of a record.
+// place sets the origin of a record: its id, file and line, for the Builder too. Copies have those of the original, but
+// for the line.
 func (c *converter) place(r *agents.Record) {
 	line := r.Line - markLines*int64(c.part)
 	time := r.Member("timestamp")
@@ -97,7 +98,8 @@ func (c *converter) place(r *agents.Record) {
 	c.From(c.id, time, c.line)
 }
 
-// timeOf returns the time of the record in a line: the original's time, if it is a copy. A rollout with copies is:
+// timeOf returns the time of the record in a line: the original's time, if it is a copy. c.copied says so then, and that
+// the next record may be one. A rollout with copies is:
 //
 //	1  session_meta, its own
 //	2  session_meta of the original
@@ -124,29 +126,37 @@ func (c *copies) timeOf(record agents.Object, line int64) rawjson.Value {
 	return time
 }
 
-// copyOf reports whether a record is another rollout's, and returns its time there. soon: the line
-// was written right after the previous one.
-func (c *copies) copyOf(record agents.Object, time rawjson.Value, line int64, soon bool) (rawjson.Value, bool) {
+// copyOf reports whether the record in a line is another rollout's, and returns its time there, else or if that is not
+// known its own. isSoon says that the line was written right after the previous one: then the original may have lines
+// without a copy, and where no original can be compared the record counts as a copy.
+func (c *copies) copyOf(record agents.Object, time rawjson.Value, line int64, isSoon bool) (rawjson.Value, bool) {
 	if c.open != nil {
 		c.original = c.open()
 		c.open = nil
 	}
 	for c.original != nil {
-		theirs, ok := c.original.next()
-		hasType := bytes.Equal(theirs.Member("type"), record.Member("type"))
-		if hasType && bytes.Equal(theirs.Member("payload"), record.Member("payload")) {
+		theirs, hasMore := c.original.next()
+		if isSameRecord(theirs, record) {
 			c.matches++
 			c.omitted += c.original.numberOf(c.original.read) - c.numberOf(line)
 			return c.original.time, true
 		}
-		if !ok || !soon {
-			c.original = nil
-			if c.matches > 1 {
-				return time, false
-			}
+		if hasMore && isSoon {
+			continue
+		}
+		c.original = nil
+		isOriginal := c.matches > 1 // more than its session_meta is the same
+		if isOriginal {
+			return time, false
 		}
 	}
-	return time, soon
+	return time, isSoon
+}
+
+// isSameRecord reports whether two records of two rollouts have one type and one payload.
+func isSameRecord(theirs, own agents.Object) bool {
+	isSameType := bytes.Equal(theirs.Member("type"), own.Member("type"))
+	return isSameType && bytes.Equal(theirs.Member("payload"), own.Member("payload"))
 }
 
 // isCounted reports whether another session has the tokens of a record: of a rollout that was not

@@ -17,7 +17,8 @@ type numbering struct {
 	start       int64 // of a subagent's own records, behind its parent's
 	last        int64 // the ordinal of the last record
 	hasLast     bool  // it has one
-	line, size  int64 // of the last record
+	line        int64 // of the last record, 0 before the first
+	size        int64 // of the last record, in bytes
 }
 
 // knownTypes are the types of the records that the client reads.
@@ -25,7 +26,7 @@ var knownTypes = []string{
 	"session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
 }
 
-// add notes a record, with its line and size.
+// add notes a record, with its line and size in bytes. Records that the client passes over change nothing.
 func (n *numbering) add(record, payload agents.Object, line, size int64) {
 	typ, _ := record.Member("type").Text()
 	if !n.isBegun {
@@ -33,8 +34,9 @@ func (n *numbering) add(record, payload agents.Object, line, size int64) {
 		n.isPaginated = typ == "session_meta" && payload.Member("history_mode").Is("paginated")
 		n.start = agents.Count(payload.Member("subagent_history_start_ordinal"))
 	}
-	isRecord := slices.Contains(knownTypes, typ) && record.Member("timestamp").IsString() && len(payload) > 0
-	if !n.isPaginated || !isRecord {
+	isWhole := record.Member("timestamp").IsString() && len(payload) > 0
+	isRead := isWhole && slices.Contains(knownTypes, typ)
+	if !n.isPaginated || !isRead {
 		return
 	}
 	ordinal := record.Member("ordinal")
@@ -63,5 +65,9 @@ func (n *numbering) unresumed() *jsonl.LineProblem {
 	if why == "" {
 		return nil
 	}
-	return &jsonl.LineProblem{Line: n.line, Size: n.size, Why: jsonl.ReasonNoResume + ": " + why}
+	return &jsonl.LineProblem{
+		Line: n.line,
+		Size: n.size,
+		Why:  jsonl.ReasonNoResume + ": " + why,
+	}
 }

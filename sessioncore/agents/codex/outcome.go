@@ -32,8 +32,8 @@ const (
 	patchEvent   = "patch_apply_end"
 )
 
-// toolResult handles the result of a call in an event of size bytes. Calls of a script (`exec`) have
-// no items of the model.
+// toolResult handles the result of a call in an event of a type, in a record of size bytes. Calls of a script (`exec`)
+// have no items of the model: a patch in one belongs to the script's own result.
 func (c *converter) toolResult(p agents.Object, typ string, size int) {
 	id := p.AnyOf("call_id", "callId")
 	text, ok := id.Text()
@@ -53,7 +53,8 @@ func (c *converter) toolResult(p agents.Object, typ string, size int) {
 	c.settleCall(o, id, name, args, size)
 }
 
-// itemResult handles a call with its result in an item of the program, in an event of size bytes.
+// itemResult handles a call with its result in an item of the program, in a record of size bytes. typ is the type of the
+// event with the same members.
 func (c *converter) itemResult(item agents.Object, typ string, size int) {
 	if isOfPerson(item) {
 		return
@@ -64,7 +65,8 @@ func (c *converter) itemResult(item agents.Object, typ string, size int) {
 	}
 	o, name, args := outcomeOf(typ, item)
 	text, _ := id.Text()
-	if _, isKnown := c.calls[text]; !isKnown && o.patched {
+	_, isKnown := c.calls[text]
+	if !isKnown && o.patched { // the call that is made has the changes
 		o = &outcome{blocks: o.blocks, failed: o.failed}
 		args = patchOf(item.Member("changes"))
 	}
@@ -88,14 +90,15 @@ func (c *converter) settleCall(o *outcome, id, name, args rawjson.Value, size in
 	case isKnown:
 		c.wait(text, o, size)
 	default:
-		within := c.isOpen()
+		wasOpen := c.isOpen()
 		c.call(id, name, args)
 		c.result(id, name, o)
-		c.ended = !within // the script may call more, before its own result
+		c.ended = !wasOpen // the script may call more, before its own result
 	}
 }
 
-// wait keeps the outcome of a call until its item comes, or cannot come any more.
+// wait keeps the outcome of a call until its item comes, or cannot come any more. size is that of the outcome's record;
+// if too many bytes wait, all become entries.
 func (c *converter) wait(id string, o *outcome, size int) {
 	known := c.calls[id]
 	if known.events == nil {
@@ -117,15 +120,18 @@ func (c *converter) finish() {
 	c.waiting = nil
 	c.held = 0
 	for _, id := range waiting {
-		if o := c.calls[id].events; o != nil {
-			at := o.at
-			c.Of(&at, func() { c.result(rawjson.AppendQuoted(nil, id), nil, o) })
+		o := c.calls[id].events
+		if o == nil { // its item came
+			continue
 		}
+		call := rawjson.AppendQuoted(nil, id)
+		at := o.at // Of changes it, and the outcome is immutable
+		c.Of(&at, func() { c.result(call, nil, o) })
 	}
 }
 
 // outcomeOf returns the outcome in an event of a type, or in the item that newer clients write in its
-// place, and its call.
+// place, with the name and the arguments of its call. The arguments are missing where the event lacks them.
 func outcomeOf(typ string, p agents.Object) (o *outcome, name, args rawjson.Value) {
 	status := p.Member("status")
 	isRefused := string(p.Member("success")) == "false"
@@ -227,15 +233,16 @@ func (o *outcome) serverCall(p agents.Object) (name, args rawjson.Value) {
 // texts returns a block for each member that is a text and not empty.
 func texts(p agents.Object, keys ...string) (blocks agents.Blocks) {
 	for _, key := range keys {
-		if text := p.Member(key); len(text) > len(`""`) {
+		text := p.Member(key)
+		if len(text) > len(`""`) {
 			blocks.Text(text)
 		}
 	}
 	return blocks
 }
 
-// with returns the outcome of two patches in a script. Files of a failed patch count only if none
-// succeeded.
+// with returns the outcome of two patches in a script, o if one of both is of no patch. Files of a failed patch count
+// only if none succeeded. It appends to the lists of o, so that it may be called once for each o.
 func (o *outcome) with(next *outcome) *outcome {
 	if !o.patched || !next.patched {
 		return o
@@ -256,7 +263,7 @@ func (o *outcome) with(next *outcome) *outcome {
 	return &both
 }
 
-// details returns the files that a patch changed, or nil.
+// details returns the files that a patch changed as an object, each with its last change, or nil for no patch.
 func (o *outcome) details() rawjson.Value {
 	if !o.patched {
 		return nil

@@ -10,7 +10,7 @@ import (
 // This file writes a rollout with a conversation that another agent had (docs/format.md, Handovers to
 // another agent), in the form without ordinals.
 
-// Receive implements agents.Receiver.
+// Receive implements agents.Receiver. With an error, out has a part of the rollout.
 func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
 	place := newPlace(of.ID, of.Time)
 	w := rolloutWriter{handover: of, out: out}
@@ -117,7 +117,7 @@ type compactedRecord struct {
 	Message string `json:"message"`
 }
 
-// turn writes the records of a turn.
+// turn writes the records of a turn. A person's message is an item for the model and an event for the terminal.
 func (w *rolloutWriter) turn(t *agents.Turn) error {
 	w.entry = t.Entry
 	switch t.By {
@@ -168,12 +168,14 @@ func (w *rolloutWriter) answerBlock(t *agents.Turn, b *agents.TurnBlock) error {
 	return w.event(t, "agent_message", b.Text)
 }
 
-// partsOf returns blocks as parts of a message of the person, or of the output of a tool.
+// partsOf returns blocks, of texts and images, as parts of a message of the person, or of the output of a tool. textType is
+// the type of a part with a text.
 func partsOf(blocks []agents.TurnBlock, textType string) []itemPart {
 	var parts []itemPart
 	for _, b := range blocks {
 		if b.Data != "" {
-			parts = append(parts, itemPart{Type: "input_image", ImageURL: "data:" + b.MediaType + ";base64," + b.Data})
+			url := "data:" + b.MediaType + ";base64," + b.Data
+			parts = append(parts, itemPart{Type: "input_image", ImageURL: url})
 		} else {
 			parts = append(parts, itemPart{Type: textType, Text: b.Text})
 		}
@@ -205,7 +207,7 @@ func (w *rolloutWriter) event(t *agents.Turn, typ, words string) error {
 	return w.add(t, eventRecord, shownEvent{Type: typ, Message: words})
 }
 
-// add writes a record at the time of a turn.
+// add writes a record at the time of a turn. The first item of the turn names its entry.
 func (w *rolloutWriter) add(t *agents.Turn, typ string, payload any) error {
 	r := rolloutRecord{
 		Timestamp: t.Time.UTC().Format(rawjson.TimestampLayout),
