@@ -38,182 +38,319 @@ func TestRandom(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := agentstest.New(t, "claude")
 			h.Put("projects/"+session, lines...)
-			want, tokens := map[string]string{}, map[string]int{}
-			last := map[string]int{}
-			for i, r := range records {
-				if before, isAgain := last[r.key]; isAgain && r.isCompaction && records[before].isCompaction {
-					continue // it cuts nothing
-				}
-				last[r.key] = i
-			}
-			for i, r := range records {
-				if last[r.key] != i {
-					continue
-				}
-				if r.text != "" {
-					want[r.text] = fmt.Sprint(i + 1)
-				}
-				if r.answer != "" {
-					tokens[r.answer] = r.tokens
-				}
-			}
-			sum := 0
-			checkLeaf(t, records, last, h.Outline(h.Sessions("")[0])[1:])
-			for _, name := range h.Sessions("") {
+			last := lastOf(records)
+			sessions := h.Sessions("")
+			checkLeaf(t, records, last, h.Outline(sessions[0])[1:])
+			var entries []string
+			for _, name := range sessions {
 				for _, entry := range h.Outline(name)[1:] {
-					if strings.HasPrefix(entry, "leaf ") {
-						continue
+					if !strings.HasPrefix(entry, "leaf ") {
+						entries = append(entries, entry)
 					}
-					origin, words := linesOf.FindStringSubmatch(entry), wordsOf.FindAllString(entry, -1)
-					require.NotEmpty(t, words, entry)
-					for _, text := range words {
-						require.Contains(t, strings.Fields(origin[2]), want[text], entry)
-						delete(want, text)
-					}
-					n, _ := strconv.Atoi(origin[1])
-					sum += n
 				}
 			}
-			require.Empty(t, want)
-			for _, n := range tokens {
-				sum -= n
-			}
-			require.Zero(t, sum, "tokens")
+			checkTexts(t, records, last, entries)
+			checkTokens(t, records, last, entries)
 		})
 	}
 }
 
-// randomConversation returns the lines of a file, and a record for each.
-func randomConversation(rnd *rand.Rand) (lines []string, records []said) {
-	var uuids, answers, others, calls []string
-	last, branch := "", 0
-	put := func(line string, r said) { lines, records = append(lines, line), append(records, r) }
-	add := func(uuid, line string, r said) {
-		if r.key = uuid; rnd.IntN(20) == 0 {
-			own := fmt.Sprintf(`"id":"s%d-`, len(lines))
-			line, r.key = side(strings.Replace(line, `"id":"m`, own, 1)), "side "+uuid
-			if r.answer != "" {
-				r.answer = own + r.answer[1:]
-			}
-		} else {
-			last, uuids = uuid, append(uuids, uuid)
-			if r.answer != "" {
-				answers = append(answers, uuid)
-			} else {
-				others = append(others, uuid)
-			}
+// lastOf returns the index of the record that counts of each key: the last one, but for compactions the first.
+func lastOf(records []said) map[string]int {
+	last := map[string]int{}
+	for i, r := range records {
+		before, isAgain := last[r.key]
+		if isAgain && r.isCompaction && records[before].isCompaction {
+			continue // it cuts nothing
 		}
-		put(line, r)
+		last[r.key] = i
 	}
-	quoted := func(word string, i int) (text string, r said) {
-		text = fmt.Sprint(word, " ", i)
-		return text, said{text: text}
-	}
-	for i := range 40 {
-		uuid, parent := fmt.Sprint("r", i), last
-		kind := rnd.IntN(12)
-		again := others // a record that comes again is of its kind
-		if 2 <= kind && kind <= 6 {
-			again = answers
-		}
-		switch n := rnd.IntN(30); {
-		case n == 0 && len(uuids) > 0:
-			parent, branch = uuids[rnd.IntN(len(uuids))], i
-		case n == 1:
-			parent, branch = fmt.Sprint("r", rnd.IntN(45)), i
-		case n == 2 && len(again) > 0:
-			uuid = again[rnd.IntN(len(again))]
-		}
-		answer := fmt.Sprintf("m%d-%d", branch, i/3)
-		switch kind {
-		case 0, 1:
-			text, r := quoted("text", i)
-			add(uuid, user(uuid, parent, text), r)
-		case 2, 3, 4:
-			text, r := quoted("said", i)
-			r.answer, r.tokens = answer, i
-			add(uuid, says(uuid, parent, answer, textBlock(text), i), r)
-		case 5, 6:
-			calls = append(calls, fmt.Sprint("c", i))
-			r := said{text: calls[len(calls)-1] + ":Bash", answer: answer, tokens: i}
-			add(uuid, says(uuid, parent, answer, callBlock(calls[len(calls)-1]), i), r)
-		case 7, 8:
-			if len(calls) > 0 {
-				text, r := quoted("out", i)
-				add(uuid, result(uuid, parent, calls[0], text), r)
-				calls = calls[1:]
-			}
-		case 9:
-			add(uuid, rec("progress", uuid, parent, `"data":{}`), said{})
-		case 10:
-			isPin := rnd.IntN(2) == 0
-			if isPin && len(uuids) > 0 {
-				parent = uuids[rnd.IntN(len(uuids))]
-			}
-			put(leafOf(fmt.Sprintf(`"leafUuid":%q,"explicit":%t`, parent, isPin)),
-				said{key: fmt.Sprint("leaf ", i), leaf: fmt.Sprint(isPin, " ", parent)})
-		case 11:
-			if rnd.IntN(4) == 0 {
-				put(boundaryOf(uuid, parent, `"preTokens":1`), said{key: uuid, leaf: "false ", isCompaction: true})
-				text, r := quoted("short", i)
-				r.isCompaction = true
-				add(uuid+"s", summaryOf(uuid+"s", uuid, text), r)
-			}
-		}
-	}
-	return lines, records
+	return last
 }
 
-// checkLeaf: the conversation stands at the entry of the recorded leaf or at a result of its calls, unless the last
-// entry comes from that or nothing is recorded.
-func checkLeaf(t *testing.T, records []said, last map[string]int, outline []string) {
-	parents, at, ends := map[string]string{}, map[string]string{}, map[string]string{} // at: the entry of a line
-	end, leaf := "", ""
-	for _, entry := range outline {
-		id, parent, _ := strings.Cut(entry, " < ")
-		parent, _, _ = strings.Cut(parent, " ")
-		if id == "leaf" {
-			leaf = parent
-			break
-		}
-		parents[id], end, leaf = parent, id, id
-		ends[id] = id
-		if strings.Contains(entry, " message toolResult Bash ") {
-			ends[id] = ends[parent]
-		}
-		for _, line := range strings.Fields(linesOf.FindStringSubmatch(entry)[2]) {
-			at[line] = id
+// checkTexts fails unless each text of the records that count is in one entry, which names its line, and each entry has
+// a text.
+func checkTexts(t *testing.T, records []said, last map[string]int, entries []string) {
+	want := map[string]string{} // lines by texts
+	for i, r := range records {
+		if last[r.key] == i && r.text != "" {
+			want[r.text] = fmt.Sprint(i + 1)
 		}
 	}
-	recorded, isPinned, boundary := "", false, -1
+	for _, entry := range entries {
+		origin := linesOf.FindStringSubmatch(entry)
+		texts := wordsOf.FindAllString(entry, -1)
+		require.NotEmpty(t, texts, entry)
+		for _, text := range texts {
+			require.Contains(t, strings.Fields(origin[2]), want[text], entry)
+			delete(want, text)
+		}
+	}
+	require.Empty(t, want)
+}
+
+// checkTokens fails unless the entries have the tokens of each answer once.
+func checkTokens(t *testing.T, records []said, last map[string]int, entries []string) {
+	want := map[string]int{} // by answers
 	for i, r := range records {
-		if r.isCompaction && last[r.key] != i {
+		if last[r.key] == i && r.answer != "" {
+			want[r.answer] = r.tokens
+		}
+	}
+	sum := 0
+	for _, n := range want {
+		sum += n
+	}
+	found := 0
+	for _, entry := range entries {
+		n, _ := strconv.Atoi(linesOf.FindStringSubmatch(entry)[1]) // 0 for an entry without
+		found += n
+	}
+	require.Equal(t, sum, found, "tokens")
+}
+
+// conversation is one that is made at random.
+type conversation struct {
+	rnd     *rand.Rand
+	lines   []string
+	records []said   // one for each line
+	uuids   []string // of the session's records with a uuid
+	answers []string // those of them that are of answers
+	others  []string // the other ones
+	calls   []string // calls without a result, by their ids
+	last    string   // the uuid of the session's last record
+	branch  int      // the record that began the branch
+}
+
+// randomConversation returns the lines of a file, and a record for each.
+func randomConversation(rnd *rand.Rand) (lines []string, records []said) {
+	c := conversation{rnd: rnd}
+	for i := range 40 {
+		c.step(i)
+	}
+	return c.lines, c.records
+}
+
+// isOneOf reports true once in n times.
+func (c *conversation) isOneOf(n int) bool { return c.rnd.IntN(n) == 0 }
+
+// anyOf returns one of some texts.
+func (c *conversation) anyOf(texts []string) string { return texts[c.rnd.IntN(len(texts))] }
+
+// step adds the ith record, or two of a compaction, or none.
+func (c *conversation) step(i int) {
+	kind := c.rnd.IntN(12)
+	isAnswer := 2 <= kind && kind <= 6
+	uuid, parent := c.position(i, isAnswer)
+	answer := fmt.Sprintf("m%d-%d", c.branch, i/3) // up to three records in a row are one answer
+	switch kind {
+	case 0, 1:
+		text := fmt.Sprint("text ", i)
+		c.add(user(uuid, parent, text), said{key: uuid, text: text})
+	case 2, 3, 4:
+		text := fmt.Sprint("said ", i)
+		line := says(uuid, parent, answer, textBlock(text), i)
+		c.add(line, said{key: uuid, text: text, answer: answer, tokens: i})
+	case 5, 6:
+		call := fmt.Sprint("c", i)
+		c.calls = append(c.calls, call)
+		line := says(uuid, parent, answer, callBlock(call), i)
+		c.add(line, said{key: uuid, text: call + ":Bash", answer: answer, tokens: i})
+	case 7, 8:
+		c.addResult(uuid, parent, i)
+	case 9:
+		c.add(rec("progress", uuid, parent, `"data":{}`), said{key: uuid})
+	case 10:
+		c.addLeaf(parent, i)
+	case 11:
+		if c.isOneOf(4) {
+			c.addCompaction(uuid, parent, i)
+		}
+	}
+}
+
+// position returns the uuid and the parent of the ith record. Some rewind, some hang on a record that is missing or comes
+// later, and some come again, in the place of one of their kind.
+func (c *conversation) position(i int, isAnswer bool) (uuid, parent string) {
+	uuid = fmt.Sprint("r", i)
+	parent = c.last
+	sameKind := c.others
+	if isAnswer {
+		sameKind = c.answers
+	}
+	n := c.rnd.IntN(30)
+	switch {
+	case n == 0 && len(c.uuids) > 0:
+		parent = c.anyOf(c.uuids)
+		c.branch = i
+	case n == 1:
+		parent = fmt.Sprint("r", c.rnd.IntN(45))
+		c.branch = i
+	case n == 2 && len(sameKind) > 0:
+		uuid = c.anyOf(sameKind)
+	}
+	return uuid, parent
+}
+
+// put adds a line.
+func (c *conversation) put(line string, r said) {
+	c.lines = append(c.lines, line)
+	c.records = append(c.records, r)
+}
+
+// add adds a record with the uuid r.key. One of twenty is a subagent's.
+func (c *conversation) add(line string, r said) {
+	uuid := r.key
+	if c.isOneOf(20) {
+		own := fmt.Sprintf(`"id":"s%d-`, len(c.lines)) // a message of its own
+		r.key = "side " + uuid
+		if r.answer != "" {
+			r.answer = own + r.answer[1:]
+		}
+		c.put(side(strings.Replace(line, `"id":"m`, own, 1)), r)
+		return
+	}
+	c.last = uuid
+	c.uuids = append(c.uuids, uuid)
+	if r.answer != "" {
+		c.answers = append(c.answers, uuid)
+	} else {
+		c.others = append(c.others, uuid)
+	}
+	c.put(line, r)
+}
+
+// addResult adds the result of the oldest call without one, if there is one.
+func (c *conversation) addResult(uuid, parent string, i int) {
+	if len(c.calls) == 0 {
+		return
+	}
+	text := fmt.Sprint("out ", i)
+	c.add(result(uuid, parent, c.calls[0], text), said{key: uuid, text: text})
+	c.calls = c.calls[1:]
+}
+
+// addLeaf adds a leaf: the parent, or pinned any record.
+func (c *conversation) addLeaf(parent string, i int) {
+	isPin := c.isOneOf(2)
+	if isPin && len(c.uuids) > 0 {
+		parent = c.anyOf(c.uuids)
+	}
+	line := leafOf(fmt.Sprintf(`"leafUuid":%q,"explicit":%t`, parent, isPin))
+	c.put(line, said{
+		key:  fmt.Sprint("leaf ", i),
+		leaf: fmt.Sprint(isPin, " ", parent),
+	})
+}
+
+// addCompaction adds the boundary of a compaction, and its summary.
+func (c *conversation) addCompaction(uuid, parent string, i int) {
+	boundary := boundaryOf(uuid, parent, `"preTokens":1`)
+	c.put(boundary, said{key: uuid, leaf: "false ", isCompaction: true})
+	text := fmt.Sprint("short ", i)
+	summary := uuid + "s"
+	c.add(summaryOf(summary, uuid, text), said{key: summary, text: text, isCompaction: true})
+}
+
+// outlineTree is the outline of a session, up to its leaf.
+type outlineTree struct {
+	size    int
+	parents map[string]string // of entries
+	ends    map[string]string // for an answer and the results of its calls in a row: the answer; for others themselves
+	at      map[string]string // the entries of lines
+	end     string            // the last entry
+	leaf    string            // where the conversation stands
+}
+
+// readOutline reads the entries of an outline.
+func readOutline(outline []string) outlineTree {
+	tree := outlineTree{
+		size:    len(outline),
+		parents: map[string]string{},
+		ends:    map[string]string{},
+		at:      map[string]string{},
+	}
+	for _, entry := range outline {
+		id, rest, _ := strings.Cut(entry, " < ")
+		parent, _, _ := strings.Cut(rest, " ")
+		tree.leaf = id
+		if id == "leaf" {
+			tree.leaf = parent
+			break
+		}
+		tree.end = id
+		tree.parents[id] = parent
+		tree.ends[id] = id
+		if strings.Contains(entry, " message toolResult Bash ") {
+			tree.ends[id] = tree.ends[parent]
+		}
+		for _, line := range strings.Fields(linesOf.FindStringSubmatch(entry)[2]) {
+			tree.at[line] = id
+		}
+	}
+	return tree
+}
+
+// descends reports whether the last entry comes from another one, or from its answer.
+func (o *outlineTree) descends(from string) bool {
+	id := o.end
+	for range o.size {
+		if o.ends[id] == o.ends[from] {
+			return true
+		}
+		id = o.parents[id]
+	}
+	return false
+}
+
+// recordedLeaf is the leaf that records tell.
+type recordedLeaf struct {
+	uuid     string
+	isPinned bool
+	boundary int // the index of the last compaction's boundary, or -1
+}
+
+// leafIn returns the leaf that the records tell. last has the ones that count.
+func leafIn(records []said, last map[string]int) recordedLeaf {
+	leaf := recordedLeaf{boundary: -1}
+	for i, r := range records {
+		counts := last[r.key] == i
+		if r.isCompaction && !counts {
 			continue
 		}
 		if r.isCompaction && r.leaf != "" {
-			boundary = i
+			leaf.boundary = i
 		}
-		switch pin, uuid, isLeaf := strings.Cut(r.leaf, " "); {
-		case isLeaf:
-			if isPin := pin == "true"; isPin || uuid == "" || uuid != recorded {
-				recorded, isPinned = uuid, isPin
-			}
-		case r.text != "" && last[r.key] == i && !strings.HasPrefix(r.key, "side "):
-			isPinned = false
+		pin, uuid, isLeaf := strings.Cut(r.leaf, " ")
+		isPin := pin == "true"
+		isSubagents := strings.HasPrefix(r.key, "side ")
+		switch {
+		case isLeaf && (isPin || uuid == "" || uuid != leaf.uuid):
+			leaf.uuid = uuid
+			leaf.isPinned = isPin
+		case !isLeaf && r.text != "" && counts && !isSubagents:
+			leaf.isPinned = false
 		}
 	}
-	i, isKnown := last[recorded]
-	isKnown = isKnown && i >= boundary // the client reads nothing before it
-	want, isFrom := at[fmt.Sprint(i+1)], !isKnown
-	if isKnown && want == "" {
-		return // it says nothing
-	}
-	for id, n := end, 0; n < len(outline) && !isFrom; id, n = parents[id], n+1 {
-		isFrom = ends[id] == ends[want]
-	}
-	if !isKnown || !isPinned && isFrom {
-		require.Equal(t, end, leaf)
+	return leaf
+}
+
+// checkLeaf: the conversation stands at the entry of the recorded leaf or at a result of its calls, unless the last entry comes
+// from that or nothing is recorded.
+func checkLeaf(t *testing.T, records []said, last map[string]int, outline []string) {
+	tree := readOutline(outline)
+	recorded := leafIn(records, last)
+	i, isKnown := last[recorded.uuid]
+	if !isKnown || i < recorded.boundary { // the client reads nothing before a boundary
+		require.Equal(t, tree.end, tree.leaf)
 		return
 	}
-	require.Equal(t, ends[want], ends[leaf], "%s %v", recorded, isPinned)
+	want := tree.at[fmt.Sprint(i+1)]
+	switch {
+	case want == "": // it says nothing
+	case !recorded.isPinned && tree.descends(want):
+		require.Equal(t, tree.end, tree.leaf)
+	default:
+		require.Equal(t, tree.ends[want], tree.ends[tree.leaf], "%s %v", recorded.uuid, recorded.isPinned)
+	}
 }
