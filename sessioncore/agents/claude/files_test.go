@@ -27,8 +27,10 @@ func newProjects(t testing.TB) *projects { return &projects{agentstest.New(t, "c
 // path returns the path of a file of a project.
 func (p *projects) path(name string) string { return filepath.Join(p.Dir, projectsDir, name) }
 
+// put writes a file of a project.
 func (p *projects) put(name string, lines ...string) { p.Put(projectsDir+"/"+name, lines...) }
 
+// open opens the session, until the test ends.
 func (p *projects) open(t *testing.T) storage.Object {
 	obj, err := p.Open(session)
 	require.NoError(t, err)
@@ -58,8 +60,12 @@ func TestBeginning(t *testing.T) {
 	p := newProjects(t)
 	var file strings.Builder
 	file.WriteString(user("u0", "", "hello") + "\n")
+	block := textBlock(strings.Repeat("word ", 40))
 	for i := range 2000 {
-		file.WriteString(says(fmt.Sprint("a", i+1), fmt.Sprint("a", i), fmt.Sprint("M", i), textBlock(strings.Repeat("word ", 40)), 1) + "\n")
+		uuid := fmt.Sprint("a", i+1)
+		parent := fmt.Sprint("a", i)
+		message := fmt.Sprint("M", i)
+		file.WriteString(says(uuid, parent, message, block, 1) + "\n")
 	}
 	file.WriteString(`{"type":"ai-title","aiTitle":"What it is about"}` + "\n")
 	p.put(session, file.String())
@@ -79,7 +85,7 @@ func TestGarbage(t *testing.T) {
 	p := newProjects(t)
 	garbage := make([]byte, 1<<20)
 	for i := range garbage {
-		garbage[i] = byte(i * i >> 3)
+		garbage[i] = byte(i * i >> 3) // all bytes, in no short cycle
 	}
 	p.put(session, string(garbage))
 	store := sessioncore.NewStore(p)

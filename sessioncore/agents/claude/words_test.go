@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +10,7 @@ import (
 
 // withDetails returns a result's record with the details that the client keeps beside it.
 func withDetails(record, details string) string {
-	return strings.TrimSuffix(record, "}") + `,"toolUseResult":` + details + "}"
+	return withMembers(record, `"toolUseResult":`+details)
 }
 
 // TestWordsLackDetails: a session that is only searched lacks usages, and the details of results, but for those
