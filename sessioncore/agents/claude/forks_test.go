@@ -25,7 +25,8 @@ var sharedBranch = []string{sayAt("a", "", 1), sayAt("b", "a", 2)}
 // afterShared returns the shared records with others behind them.
 func afterShared(lines ...string) []string { return slices.Concat(sharedBranch, lines) }
 
-// TestForks: a fork whose records do not name the original has it for its parent all the same, and never the other way round.
+// TestForks: a fork whose records do not name the original has it for its parent all the same, and never the other
+// way round.
 func TestForks(t *testing.T) {
 	require.Contains(t, sayAt("a", "", 7), "08:00:07")
 	withOlderBranch := []string{sayAt("a", "", 1), sayAt("x", "a", 1), sayAt("b", "a", 2)}

@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
+// task returns a block with a call of a subagent.
 func task(id, prompt string) string {
 	return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"Task","input":{"prompt":%q}}`, id, prompt)
 }
@@ -22,10 +23,16 @@ func task(id, prompt string) string {
 func TestSidechains(t *testing.T) {
 	p := newProjects(t)
 	p.put(session,
-		user("u1", "", "go"), says("a1", "u1", "M", task("c1", "look")+","+task("c2", "find"), 1),
-		side(user("x1", "", "look")), side(user("y1", "", "find")),
-		side(says("x2", "x1", "X", textBlock("seen"), 2)), side(says("y2", "y1", "Y", textBlock("found"), 3)),
-		result("r1", "a1", "c1", "seen"), result("r2", "a1", "c2", "found"), says("a2", "r2", "N", textBlock("done"), 4))
+		user("u1", "", "go"),
+		says("a1", "u1", "M", task("c1", "look")+","+task("c2", "find"), 1),
+		side(user("x1", "", "look")),
+		side(user("y1", "", "find")),
+		side(says("x2", "x1", "X", textBlock("seen"), 2)),
+		side(says("y2", "y1", "Y", textBlock("found"), 3)),
+		result("r1", "a1", "c1", "seen"),
+		result("r2", "a1", "c2", "found"),
+		says("a2", "r2", "N", textBlock("done"), 4),
+	)
 	require.Equal(t, []string{"s", "s.jsonl"}, p.Names("-w"))
 	require.Equal(t, []string{"subagents"}, p.Names("-w/s"))
 	require.Equal(t, []string{"sidechain-x1.jsonl", "sidechain-y1.jsonl"}, p.Names("-w/s/subagents"))
@@ -39,12 +46,18 @@ func TestSidechains(t *testing.T) {
 	require.Contains(t, raw, `"go"`, "its lines are those of the session's file")
 	_, err := p.Stat("-w/s/subagents/sidechain-u1.jsonl")
 	require.True(t, storage.IsMissing(err))
+}
 
-	p.put("-w/new.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version":"2.1.38",`, 1), side(user("x1", "", "look")))
-	_, err = p.Stat("-w/new")
+// TestSidechainsOfVersions: only the files of the oldest clients are searched for subagents.
+func TestSidechainsOfVersions(t *testing.T) {
+	p := newProjects(t)
+	prompt := user("u1", "", "go")
+	subagents := side(user("x1", "", "look"))
+	p.put("-w/new.jsonl", strings.Replace(prompt, `{`, `{"version":"2.1.38",`, 1), subagents)
+	_, err := p.Stat("-w/new")
 	require.True(t, storage.IsMissing(err), "newer clients write them elsewhere")
-	p.put("-w/old.jsonl", strings.Replace(user("u1", "", "go"), `{`, `{"version": "1.0.24", `, 1),
-		strings.Replace(side(user("x1", "", "look")), ":true", ": true", 1))
+	spaced := strings.Replace(subagents, ":true", ": true", 1)
+	p.put("-w/old.jsonl", strings.Replace(prompt, `{`, `{"version": "1.0.24", `, 1), spaced)
 	require.Equal(t, []string{"sidechain-x1.jsonl"}, p.Names("-w/old/subagents"))
 }
 
@@ -67,11 +80,6 @@ func TestSubagents(t *testing.T) {
 	for _, name := range []string{"-w/s/subagents/agent-a1.jsonl", "-w/s/subagents/agent-b2.jsonl", "-w/agent-lost.jsonl"} {
 		require.Equal(t, `x1 <  message user "look" [1]`, p.Outline(name)[1])
 	}
-	fork := strings.Replace(result("x2", "x1", "c1", "you are it"), `}]}`, `},{"type":"text","text":"<fork-boilerplate>\nFork."}]}`, 1)
-	p.put("-w/s/subagents/agent-c3.jsonl", side(says("x1", "", "M", callBlock("c1"), 1)), side(fork), side(says("x3", "x2", "F", textBlock("on"), 2)))
-	require.Equal(t, []string{`x1 <  message assistant c1:Bash{"command":"ls"} toolUse [1]`, // its caller has the tokens
-		`x2 < x1 message toolResult Bash "you are it" [2]`, `x2.2 < x2 message user "<fork-boilerplate>\nFork." [2]`,
-		`x3 < x2.2 message assistant "on" stop 15+2 [3]`}, p.Outline("-w/s/subagents/agent-c3.jsonl")[1:])
 	_, err := p.Open("-w/agent-b2.jsonl")
 	require.True(t, storage.IsMissing(err))
 	_, err = p.Open("-w/s/subagents")
@@ -83,10 +91,34 @@ func TestSubagents(t *testing.T) {
 	require.Equal(t, []string{"agent-lost.jsonl"}, p.Names("-w/gone/subagents"))
 }
 
+// TestForkedSubagent: a subagent that is a fork of its caller begins with the caller's answer, whose tokens the
+// caller has.
+func TestForkedSubagent(t *testing.T) {
+	p := newProjects(t)
+	p.put(session, user("u1", "", "go"))
+	boilerplate := `},{"type":"text","text":"<fork-boilerplate>\nFork."}]}`
+	fork := strings.Replace(result("x2", "x1", "c1", "you are it"), `}]}`, boilerplate, 1)
+	const name = "-w/s/subagents/agent-c3.jsonl"
+	p.put(name,
+		side(says("x1", "", "M", callBlock("c1"), 1)),
+		side(fork),
+		side(says("x3", "x2", "F", textBlock("on"), 2)),
+	)
+	require.Equal(t, []string{
+		`x1 <  message assistant c1:Bash{"command":"ls"} toolUse [1]`,
+		`x2 < x1 message toolResult Bash "you are it" [2]`,
+		`x2.2 < x2 message user "<fork-boilerplate>\nFork." [2]`,
+		`x3 < x2.2 message assistant "on" stop 15+2 [3]`,
+	}, p.Outline(name)[1:])
+}
+
 // TestLost: subagents whose session is gone are sessions of their own, wherever they lie below its directory. They
 // can be opened by the old path, and go back to it with the session.
 func TestLost(t *testing.T) {
-	const gone, other = "11111111-2222-4333-8444-555555555555", "22222222-2222-4333-8444-555555555555"
+	const (
+		gone  = "11111111-2222-4333-8444-555555555555"
+		other = "22222222-2222-4333-8444-555555555555"
+	)
 	p := newProjects(t)
 	agent := side(user("x1", "", "look"))
 	p.put("-w/"+gone+"/subagents/agent-a1.jsonl", agent, side(says("x2", "x1", "X", textBlock("seen"), 2)))
@@ -95,24 +127,33 @@ func TestLost(t *testing.T) {
 	p.put("-w/"+gone+"/subagents/workflows/wf_1/journal.jsonl", "{}")
 	p.put("-w/"+other+"/subagents/agent-a1.jsonl", agent)
 	p.put("-w/"+other+"/subagents/agent-c3.jsonl", agent)
-	p.put("-w/agent-c3.jsonl", strings.Replace(side(user("x1", "", "of an old client")), `"sessionId":"s"`, `"sessionId":"z"`, 1))
+	ofOldClient := side(user("x1", "", "of an old client"))
+	p.put("-w/agent-c3.jsonl", strings.Replace(ofOldClient, `"sessionId":"s"`, `"sessionId":"z"`, 1))
 	p.put("-w/memory/agent-d4.jsonl", agent)
 	p.put(session, user("u1", "", "go"))
 	p.put("-w/s/subagents/agent-e5.jsonl", agent)
-	sessions := []string{"-w/agent-a1-" + other + ".jsonl", "-w/agent-a1.jsonl", "-w/agent-b2.jsonl", "-w/agent-c3-" + other + ".jsonl", "-w/agent-c3.jsonl",
-		session, "-w/s/subagents/agent-e5.jsonl"}
+	sessions := []string{
+		"-w/agent-a1-" + other + ".jsonl", // the name is taken
+		"-w/agent-a1.jsonl",
+		"-w/agent-b2.jsonl",
+		"-w/agent-c3-" + other + ".jsonl",
+		"-w/agent-c3.jsonl",
+		session,
+		"-w/s/subagents/agent-e5.jsonl",
+	}
 	require.Equal(t, sessions, p.Sessions("-w"))
 	require.Equal(t, []string{"agent-a1.meta.json", "workflows"}, p.Names("-w/"+gone+"/subagents"))
 	require.Equal(t, []string{"session a1", `x1 <  message user "look" [1]`, `x2 < x1 message assistant "seen" stop 15+2 [2]`},
 		p.Outline("-w/agent-a1.jsonl"))
 	require.Equal(t, "session agent-a1", p.Outline("-w/" + gone + "/subagents/agent-a1.jsonl")[0])
 	require.Contains(t, p.Read("-w/agent-c3.jsonl"), "of an old client")
-	var only []string
-	require.NoError(t, p.List("-w", []string{"agent-a1.jsonl", "agent-no.jsonl", "s.jsonl"}, func(item storage.Item) bool {
-		only = append(only, item.Name)
+	var found []string
+	err := p.List("-w", []string{"agent-a1.jsonl", "agent-no.jsonl", "s.jsonl"}, func(item storage.Item) bool {
+		found = append(found, item.Name)
 		return true
-	}))
-	require.Equal(t, []string{"agent-a1.jsonl", "s.jsonl"}, only)
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"agent-a1.jsonl", "s.jsonl"}, found)
 
 	before := storagetest.Stat(t, p, "-w").Token
 	p.put("-w/"+gone+"/subagents/workflows/wf_1/agent-f6.jsonl", agent)
@@ -127,26 +168,33 @@ func TestLost(t *testing.T) {
 // TestAbout: titles, and what a session was forked from.
 func TestAbout(t *testing.T) {
 	title := func(typ, key, text string) string { return fmt.Sprintf(`{"type":%q,%q:%q}`, typ, key, text) }
-	summary, made, custom := title("summary", "summary", "short"), title("ai-title", "aiTitle", "made"), title("custom-title", "customTitle", "mine")
-	fork := strings.Replace(user("u1", "", "go"), `"message"`, `"forkedFrom":{"sessionId":"old","messageUuid":"u1"},"message"`, 1)
-	copied := strings.Replace(user("u1", "", "go"), `"message"`, `"session_id":"before","message"`, 1)
+	summary := title("summary", "summary", "short")
+	made := title("ai-title", "aiTitle", "made")
+	custom := title("custom-title", "customTitle", "mine")
+	renamed := title("custom-title", "customTitle", "other")
+	prompt := user("u1", "", "go")
+	fork := withMembers(prompt, `"forkedFrom":{"sessionId":"old","messageUuid":"u1"}`)
+	copied := withMembers(prompt, `"session_id":"before"`)
+	copyOfOwn := withMembers(prompt, `"session_id":"s"`)
 	for _, c := range []struct {
-		lines         []string
-		title, parent string
+		lines  []string
+		title  string
+		parent string
 	}{
-		{[]string{user("u1", "", "go")}, "", ""},
-		{[]string{summary, user("u1", "", "go")}, "short", ""},
-		{[]string{made, user("u1", "", "go"), summary}, "made", ""},
-		{[]string{custom, user("u1", "", "go"), made, summary}, "mine", ""},
-		{[]string{custom, user("u1", "", "go"), title("custom-title", "customTitle", "other")}, "other", ""},
-		{[]string{fork, user("u2", "u1", "on")}, "", "old"},
-		{[]string{copied, user("u2", "u1", "on")}, "", "before"},
-		{[]string{strings.Replace(copied, "before", "s", 1)}, "", ""},
+		{lines: []string{prompt}},
+		{lines: []string{summary, prompt}, title: "short"},
+		{lines: []string{made, prompt, summary}, title: "made"},
+		{lines: []string{custom, prompt, made, summary}, title: "mine"},
+		{lines: []string{custom, prompt, renamed}, title: "other"},
+		{lines: []string{fork, user("u2", "u1", "on")}, parent: "old"},
+		{lines: []string{copied, user("u2", "u1", "on")}, parent: "before"},
+		{lines: []string{copyOfOwn}},
 	} {
 		p := newProjects(t)
 		p.put(session, c.lines...)
 		about := p.about(t, session)
-		require.Equal(t, []string{c.title, c.parent}, []string{about.Title, about.Parent}, c.lines)
+		require.Equal(t, c.title, about.Title, c.lines)
+		require.Equal(t, c.parent, about.Parent, c.lines)
 	}
 }
 

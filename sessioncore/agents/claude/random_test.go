@@ -335,8 +335,8 @@ func leafIn(records []said, last map[string]int) recordedLeaf {
 	return leaf
 }
 
-// checkLeaf: the conversation stands at the entry of the recorded leaf or at a result of its calls, unless the last entry comes
-// from that or nothing is recorded.
+// checkLeaf: the conversation stands at the entry of the recorded leaf or at a result of its calls, unless the last
+// entry comes from that or nothing is recorded.
 func checkLeaf(t *testing.T, records []said, last map[string]int, outline []string) {
 	tree := readOutline(outline)
 	recorded := leafIn(records, last)

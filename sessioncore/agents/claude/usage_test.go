@@ -14,18 +14,37 @@ import (
 
 // converted returns the session that is made of a file. A bill of the file is that of the session.
 func converted(t *testing.T, file string) string {
-	whole, _ := agentstest.Convert(t, newConverter(agents.About{ID: "s"}, nil, "").Builder, file)
+	b := newConverter(agents.About{ID: "s"}, nil, "").Builder
+	whole, _ := agentstest.Convert(t, b, file)
 	h := agentstest.New(t, "claude")
 	h.Put("projects/"+session, strings.TrimSuffix(file, "\n"))
 	h.Read(h.Sessions("")[0])
 	return whole
 }
 
+// usagesOf returns a member of the usage of each answer of a session, with missing where an answer has none.
+func usagesOf(session, member, missing string) string {
+	var values []string
+	for line := range strings.Lines(session) {
+		message := rawjson.Value(line).Member("message")
+		if !message.Member("role").Is("assistant") {
+			continue
+		}
+		value := string(message.Member("usage").Member(member))
+		if value == "" {
+			value = missing
+		}
+		values = append(values, value)
+	}
+	return strings.Join(values, " ")
+}
+
 // TestUsage: all billed tokens are in the usage of an answer, and a part of other numbers is not there twice.
 func TestUsage(t *testing.T) {
 	tokens := func(input, output, cacheRead, cacheWrite int) string {
+		total := input + output + cacheRead + cacheWrite
 		return fmt.Sprintf(`"input":%d,"output":%d,"cacheRead":%d,"cacheWrite":%d,"totalTokens":%d`,
-			input, output, cacheRead, cacheWrite, input+output+cacheRead+cacheWrite)
+			input, output, cacheRead, cacheWrite, total)
 	}
 	for _, c := range []struct{ usage, want string }{
 		{`{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}`,
@@ -47,60 +66,101 @@ func TestUsage(t *testing.T) {
 		{`{"input_tokens":-4,"output_tokens":"9","cache_read_input_tokens":1e3,"cache_creation":[1],"iterations":{"type":"advisor_message"}}`,
 			`{` + tokens(0, 0, 0, 0) + `}`},
 	} {
-		text := converted(t, rec("assistant", "a", "", `"message":{"id":"i","role":"assistant","model":"m","content":"x","usage":`+c.usage+`}`))
-		_, answer, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		message := `"message":{"id":"i","role":"assistant","model":"m","content":"x","usage":` + c.usage + `}`
+		text := converted(t, rec("assistant", "a", "", message))
+		_, answer, _ := strings.Cut(strings.TrimSpace(text), "\n") // behind the header
 		require.True(t, rawjson.IsValidObject([]byte(answer)))
-		require.Equal(t, c.want, string(rawjson.Value(answer).Member("message").Member("usage")), c.usage)
+		usage := rawjson.Value(answer).Member("message").Member("usage")
+		require.Equal(t, c.want, string(usage), c.usage)
 	}
 }
 
+// partOf returns a record with a call of the answer of message m to a request, which may be "", with a number of input
+// tokens.
+func partOf(uuid, parent, request string, input int) string {
+	if request != "" {
+		request = fmt.Sprintf(`"requestId":%q,`, request)
+	}
+	message := fmt.Sprintf(`"message":{"id":"m","role":"assistant","model":"x","content":[%s],"usage":{"input_tokens":%d,"output_tokens":1}}`,
+		callBlock("c"+uuid), input)
+	return rec("assistant", uuid, parent, request+message)
+}
+
+// ofMessageN returns a record as one of the message n.
+func ofMessageN(record string) string { return strings.Replace(record, `"m"`, `"n"`, 1) }
+
+// withoutParent returns a record, which has no parent, without the member that would name it.
+func withoutParent(record string) string { return strings.Replace(record, `"parentUuid":null,`, "", 1) }
+
 // TestAnswersOfOneID: answers in a row that have one message id are told apart by their requests, or by their input.
 func TestAnswersOfOneID(t *testing.T) {
-	says := func(uuid, parent, request string, input int) string {
-		if request != "" {
-			request = fmt.Sprintf(`"requestId":%q,`, request)
-		}
-		return rec("assistant", uuid, parent,
-			request+fmt.Sprintf(`"message":{"id":"m","role":"assistant","model":"x","content":[%s],"usage":{"input_tokens":%d,"output_tokens":1}}`,
-				callBlock("c"+uuid), input))
-	}
-	orphan := func(record string) string { return strings.Replace(record, `"parentUuid":null,`, "", 1) }
 	for name, c := range map[string]struct {
 		lines []string
-		want  string // the inputs of the answers, "-" for one without a usage
+		want  string // the inputs of the answers
 	}{
-		"requests": {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "r2", 2), result("d", "c", "cc", "x"),
-			says("e", "d", "r3", 3)}, "1 2 3"},
-		"one request": {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "r1", 1), result("d", "c", "cc", "x"),
-			says("e", "d", "r1", 1)}, "1"},
-		"no request":             {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "b", "", 2)}, "1 2"},
-		"no request, one input":  {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "b", "", 1)}, "1"},
-		"beside the result":      {[]string{says("a", "", "", 1), result("b", "a", "ca", "x"), says("c", "a", "", 2)}, "2"},
-		"other requests, no end": {[]string{says("a", "", "r1", 1), says("c", "a", "r2", 2)}, "2"},
-		"a prompt between": {[]string{says("a", "", "r1", 1), user("b", "a", "and"), says("c", "b", "r2", 2), user("d", "c", "on"),
-			says("e", "d", "", 4)}, "1 2 4"},
-		"another answer between": {[]string{says("a", "", "r1", 1), strings.Replace(says("b", "a", "r2", 2), `"m"`, `"n"`, 1),
-			says("c", "b", "r3", 4)}, "1 2 4"},
-		"the first names a request": {[]string{says("a", "", "r1", 1), result("b", "a", "ca", "x"), says("c", "b", "", 1), result("d", "c", "cc", "x"),
-			says("e", "d", "", 3)}, "1 3"},
-		"no parents": {[]string{orphan(says("a", "", "", 1)), orphan(result("b", "", "ca", "x")), orphan(says("c", "", "", 1)),
-			orphan(says("d", "", "", 2))}, "1 2"},
-		"the largest": {[]string{says("a", "", "r1", 1), says("b", "a", "r1", 9), says("c", "b", "r1", 5)}, "9"},
-		"the largest part, which is the first": {[]string{says("a", "", "r1", 9), strings.Replace(says("b", "a", "r2", 2), `"m"`, `"n"`, 1),
-			says("c", "b", "r1", 5)}, "9 2 "},
-		"the largest part, which is the second": {[]string{says("a", "", "r1", 1), strings.Replace(says("b", "a", "r2", 2), `"m"`, `"n"`, 1),
-			says("c", "b", "r1", 5), strings.Replace(says("d", "c", "r2", 1), `"m"`, `"n"`, 1), says("e", "d", "r1", 4)}, " 2 5  "},
-		"two records each": {[]string{says("a", "", "r1", 1), says("b", "a", "r1", 1), result("c", "b", "cb", "x"), says("d", "c", "r2", 5),
-			says("e", "d", "r2", 5)}, "1 5"},
+		"requests": {[]string{
+			partOf("a", "", "r1", 1), result("b", "a", "ca", "x"),
+			partOf("c", "b", "r2", 2), result("d", "c", "cc", "x"),
+			partOf("e", "d", "r3", 3),
+		}, "1 2 3"},
+		"one request": {[]string{
+			partOf("a", "", "r1", 1), result("b", "a", "ca", "x"),
+			partOf("c", "b", "r1", 1), result("d", "c", "cc", "x"),
+			partOf("e", "d", "r1", 1),
+		}, "1"},
+		"no request": {[]string{
+			partOf("a", "", "", 1), result("b", "a", "ca", "x"),
+			partOf("c", "b", "", 2),
+		}, "1 2"},
+		"no request, one input": {[]string{
+			partOf("a", "", "", 1), result("b", "a", "ca", "x"),
+			partOf("c", "b", "", 1),
+		}, "1"},
+		"beside the result": {[]string{
+			partOf("a", "", "", 1), result("b", "a", "ca", "x"),
+			partOf("c", "a", "", 2),
+		}, "2"},
+		"other requests, no end": {[]string{partOf("a", "", "r1", 1), partOf("c", "a", "r2", 2)}, "2"},
+		"a prompt between": {[]string{
+			partOf("a", "", "r1", 1), user("b", "a", "and"),
+			partOf("c", "b", "r2", 2), user("d", "c", "on"),
+			partOf("e", "d", "", 4),
+		}, "1 2 4"},
+		"another answer between": {[]string{
+			partOf("a", "", "r1", 1),
+			ofMessageN(partOf("b", "a", "r2", 2)),
+			partOf("c", "b", "r3", 4),
+		}, "1 2 4"},
+		"the first names a request": {[]string{
+			partOf("a", "", "r1", 1), result("b", "a", "ca", "x"),
+			partOf("c", "b", "", 1), result("d", "c", "cc", "x"),
+			partOf("e", "d", "", 3),
+		}, "1 3"},
+		"no parents": {[]string{
+			withoutParent(partOf("a", "", "", 1)), withoutParent(result("b", "", "ca", "x")),
+			withoutParent(partOf("c", "", "", 1)),
+			withoutParent(partOf("d", "", "", 2)),
+		}, "1 2"},
+		"the largest": {[]string{partOf("a", "", "r1", 1), partOf("b", "a", "r1", 9), partOf("c", "b", "r1", 5)}, "9"},
+		"the largest part, which is the first": {[]string{
+			partOf("a", "", "r1", 9),
+			ofMessageN(partOf("b", "a", "r2", 2)),
+			partOf("c", "b", "r1", 5),
+		}, "9 2 "},
+		"the largest part, which is the second": {[]string{
+			partOf("a", "", "r1", 1),
+			ofMessageN(partOf("b", "a", "r2", 2)),
+			partOf("c", "b", "r1", 5),
+			ofMessageN(partOf("d", "c", "r2", 1)),
+			partOf("e", "d", "r1", 4),
+		}, " 2 5  "},
+		"two records each": {[]string{
+			partOf("a", "", "r1", 1), partOf("b", "a", "r1", 1), result("c", "b", "cb", "x"),
+			partOf("d", "c", "r2", 5), partOf("e", "d", "r2", 5),
+		}, "1 5"},
 	} {
 		text := converted(t, strings.Join(c.lines, "\n")+"\n")
-		var inputs []string
-		for line := range strings.Lines(text) {
-			if m := rawjson.Value(line).Member("message"); m.Member("role").Is("assistant") {
-				inputs = append(inputs, string(m.Member("usage").Member("input")))
-			}
-		}
-		require.Equal(t, c.want, strings.Join(inputs, " "), "%s: %s", name, text)
+		require.Equal(t, c.want, usagesOf(text, "input", ""), "%s: %s", name, text)
 	}
 }
 
@@ -110,7 +170,8 @@ func TestSessionCost(t *testing.T) {
 	state := func(total, models string) string {
 		return `{"type":"cost-state","sessionId":"s","totalCostUSD":` + total + `,"modelUsage":` + models + `}`
 	}
-	first, second := says("a", "", "m1", textBlock("x"), 1), says("b", "a", "m2", textBlock("y"), 2)
+	first := says("a", "", "m1", textBlock("x"), 1)
+	second := says("b", "a", "m2", textBlock("y"), 2)
 	const cost = `{"total":1.25,"models":{"claude-x":1,"y":0.25}}`
 	both := state("1.25", `{"claude-x":{"costUSD":1},"odd":{"costUSD":"1"},"y":{"costUSD":0.25},"z":7}`)
 	for name, c := range map[string]struct{ text, want string }{
@@ -124,16 +185,7 @@ func TestSessionCost(t *testing.T) {
 		"below 0":             {first + "\n" + state("-1", "{}"), "-"},
 		"no usage":            {rec("assistant", "a", "", `"message":{"id":"m","role":"assistant","content":"x"}`) + "\n" + both, cost},
 	} {
-		var got []string
-		for line := range strings.Lines(converted(t, c.text+"\n")) {
-			if m := rawjson.Value(line).Member("message"); m.Member("role").Is("assistant") {
-				of := string(m.Member("usage").Member("sessionCost"))
-				if of == "" {
-					of = "-"
-				}
-				got = append(got, of)
-			}
-		}
-		require.Equal(t, c.want, strings.Join(got, " "), name)
+		text := converted(t, c.text+"\n")
+		require.Equal(t, c.want, usagesOf(text, "sessionCost", "-"), name)
 	}
 }
