@@ -18,12 +18,15 @@ func TestBare(t *testing.T) {
 		var header struct{ ID, Timestamp, CWD string }
 		first, _, _ := strings.Cut(whole, "\n")
 		require.NoError(t, json.Unmarshal([]byte(first), &header))
-		require.Equal(t, []string{"b", "2025-06-03T09:00:00.000Z"}, []string{header.ID, header.Timestamp}, name)
+		require.Equal(t, "b", header.ID, name)
+		require.Equal(t, "2025-06-03T09:00:00.000Z", header.Timestamp, name)
 		shown := "no cwd"
 		if header.CWD != "" {
 			shown = "cwd " + header.CWD
 		}
-		require.Equal(t, want, strings.Join(append([]string{shown}, agentstest.Outline(t, whole)[1:]...), "\n")+"\n", name)
+		outline := agentstest.Outline(t, whole)
+		outline[0] = shown // in the place of the header
+		require.Equal(t, want, strings.Join(outline, "\n")+"\n", name)
 		for _, state := range states {
 			requireTree(t, state)
 		}

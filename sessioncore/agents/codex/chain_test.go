@@ -31,8 +31,10 @@ func TestBrokenChains(t *testing.T) {
 	first := []string{metaOf(1, ""), user("one"), answered("1")}
 	whole := []string{`l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop [3]`}
 	alone := []string{`l2 <  message user "mine" [2]`}
-	on := func(n, parent, size int) []string { // goes on from a rollout; all sizes have three digits
-		return []string{metaOf(n, fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":%d}`, rolloutID(parent), size)), user(fmt.Sprintf("of %d", n))}
+	// on returns a rollout that goes on from another one; all sizes have three digits.
+	on := func(n, parent, size int) []string {
+		base := fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":%d}`, rolloutID(parent), size)
+		return []string{metaOf(n, base), user(fmt.Sprintf("of %d", n))}
 	}
 	size := len(strings.Join(on(3, 4, 100), "\n")) + 1
 	for name, c := range map[string]struct {
@@ -75,29 +77,34 @@ func TestBrokenChains(t *testing.T) {
 
 // watched counts the files that are open, and the bytes that are read.
 type watched struct {
-	mu         sync.Mutex
-	open, most int
-	read       map[string]int
+	mu   sync.Mutex     // guards the fields below
+	open int            // files
+	most int            // the largest number of open files
+	read map[string]int // bytes, by file
 }
 
 // newWatched returns a home whose files are watched.
 func newWatched(t *testing.T) (*home, *watched) {
-	w, dir := &watched{read: map[string]int{}}, t.TempDir()
-	hooked := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), After: func(c storagetest.Call, err error) error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		switch c.Op {
-		case "Open":
-			w.open++
-			w.most = max(w.most, w.open)
-		case "Close":
-			w.open--
-		case "ReadAt":
-			w.read[c.Name] += c.Size
-		}
-		return err
-	}}
+	dir := t.TempDir()
+	w := &watched{read: map[string]int{}}
+	hooked := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), After: w.note}
 	return &home{agentstest.Open(t, "codex", dir, hooked)}, w
+}
+
+// note counts a call of the storage, and returns its error.
+func (w *watched) note(c storagetest.Call, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch c.Op {
+	case "Open":
+		w.open++
+		w.most = max(w.most, w.open)
+	case "Close":
+		w.open--
+	case "ReadAt":
+		w.read[c.Name] += c.Size
+	}
+	return err
 }
 
 // TestCircle: each of two rollouts that go on from one another has the other's lines once, and neither is read more than
@@ -106,11 +113,13 @@ func TestCircle(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	h, w := newWatched(t)
 	const lines = 3000
-	of := func(n, other int, size int) (all []string) {
-		all = []string{metaOf(n, fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":%07d}`, rolloutID(other), size))}
-		all[0] = strings.Replace(all[0], fmt.Sprintf("%07d", size), fmt.Sprintf("%7d", size), 1)
+	long := strings.Repeat("x", 1000)
+	// of returns the rollout of thread n, as long for any size of the part of the other one that it goes on from.
+	of := func(n, other, size int) []string {
+		base := fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_byte_offset":%7d}`, rolloutID(other), size)
+		all := []string{metaOf(n, base)}
 		for i := range lines {
-			all = append(all, user(fmt.Sprintf("%d says %04d %s", n, i, strings.Repeat("x", 1000))))
+			all = append(all, user(fmt.Sprintf("%d says %04d %s", n, i, long)))
 		}
 		return all
 	}
@@ -151,8 +160,8 @@ func chainName(n int) string {
 	return fmt.Sprintf("rollout-2026-03-30T07-00-00-%s.jsonl", rolloutID(n))
 }
 
-// TestLongChain: a chain of any length is whole, and the files that are open for it are few, also while all its sessions are
-// open at once.
+// TestLongChain: a chain of any length is whole, and the files that are open for it are few, also while all its
+// sessions are open at once.
 func TestLongChain(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	const length = 300
@@ -195,23 +204,23 @@ func TestLongChain(t *testing.T) {
 	require.Less(t, all, 5*shown)
 }
 
-// TestStateOfChain: the state of a session that goes on from others is told without a look at those, also when its conversion
-// was given back.
+// TestStateOfChain: the state of a session that goes on from others is told without a look at those, also when its
+// conversion was given back.
 func TestStateOfChain(t *testing.T) {
 	h, w := newWatched(t)
 	h.writeChain(40)
-	told := map[int]storage.Token{}
+	tokens := map[int]storage.Token{}
 	for i := range 40 { // more than are kept
 		obj, err := h.Open(day + "/" + chainName(i))
 		require.NoError(t, err)
 		st, err := obj.Stat()
 		require.NoError(t, err)
 		require.NoError(t, obj.Close())
-		told[i] = st.Token
+		tokens[i] = st.Token
 	}
 	w.most = 0
 	for i := range 40 {
-		require.Equal(t, told[i], storagetest.Stat(t, h, day+"/"+chainName(i)).Token, i)
+		require.Equal(t, tokens[i], storagetest.Stat(t, h, day+"/"+chainName(i)).Token, i)
 	}
 	require.Zero(t, w.most)
 }

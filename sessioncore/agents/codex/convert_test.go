@@ -16,24 +16,28 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
+// line returns a record of a type with the members of its payload.
 func line(typ, payload string) string {
 	return fmt.Sprintf(`{"timestamp":"2026-03-30T07:13:41.000Z","type":%q,"payload":{%s}}`, typ, payload)
 }
 
 func item(payload string) string { return line("response_item", payload) }
 
-func said(role, kind, text string) string {
-	return item(fmt.Sprintf(`"type":"message","role":%q,"content":[{"type":%q,"text":%q}]`, role, kind, text))
+// said returns a message of a role, with one text of a type.
+func said(role, textType, text string) string {
+	return item(fmt.Sprintf(`"type":"message","role":%q,"content":[{"type":%q,"text":%q}]`, role, textType, text))
 }
 
 func user(text string) string { return said("user", "input_text", text) }
 
 func answered(text string) string { return said("assistant", "output_text", text) }
 
+// call returns a call of a shell's command.
 func call(id string) string {
 	return item(fmt.Sprintf(`"type":"function_call","name":"shell","arguments":"{\"command\":\"ls\"}","call_id":%q`, id))
 }
 
+// output returns the result of a call.
 func output(id, text string) string {
 	return item(fmt.Sprintf(`"type":"function_call_output","call_id":%q,"output":%q`, id, text))
 }
@@ -43,7 +47,7 @@ func script(id string) string {
 	return item(fmt.Sprintf(`"type":"custom_tool_call","call_id":%q,"name":"exec","input":"await x"`, id))
 }
 
-// ended is the event of the end of a call.
+// ended is the event of the end of a call, with more members.
 func ended(typ, id, more string) string {
 	return line("event_msg", fmt.Sprintf(`"type":%q,"call_id":%q,%s`, typ, id, more))
 }
@@ -53,15 +57,18 @@ func completed(members string) string {
 	return line("event_msg", `"type":"item_completed","item":{`+members+`}`)
 }
 
-func patched(id string, success bool, changes string) string {
-	return ended("patch_apply_end", id, fmt.Sprintf(`"stdout":"patched","stderr":"","success":%t,"changes":{%s}`, success, changes))
+// patched is the event of the end of a patch.
+func patched(id string, isSuccess bool, changes string) string {
+	members := fmt.Sprintf(`"stdout":"patched","stderr":"","success":%t,"changes":{%s}`, isSuccess, changes)
+	return ended("patch_apply_end", id, members)
 }
 
-// counted is the event after an answer: in all, and of it.
+// counted is the event with the tokens after an answer: total is the number so far, the others are the answer's.
 func counted(total, input, cached, out int) string {
-	return line("event_msg", fmt.Sprintf(`"type":"token_count",`+
-		`"info":{"total_token_usage":{"total_tokens":%d},`+
-		`"last_token_usage":{"input_tokens":%d,"cached_input_tokens":%d,"output_tokens":%d,"total_tokens":%d}}`, total, input, cached, out, input+out))
+	last := fmt.Sprintf(`{"input_tokens":%d,"cached_input_tokens":%d,"output_tokens":%d,"total_tokens":%d}`,
+		input, cached, out, input+out)
+	info := fmt.Sprintf(`"info":{"total_token_usage":{"total_tokens":%d},"last_token_usage":%s}`, total, last)
+	return line("event_msg", `"type":"token_count",`+info)
 }
 
 const meta = `{"timestamp":"2026-03-30T07:13:41.000Z","type":"session_meta",` +
@@ -69,7 +76,8 @@ const meta = `{"timestamp":"2026-03-30T07:13:41.000Z","type":"session_meta",` +
 
 // converterOf returns a converter of a rollout that stands alone.
 func converterOf(t testing.TB) *agents.Builder {
-	b, _ := newConverter(New(sessiontest.OpenDir(t, t.TempDir()), "/"), agents.About{ID: "s"}, nil, nil)
+	home := New(sessiontest.OpenDir(t, t.TempDir()), "/")
+	b, _ := newConverter(home, agents.About{ID: "s"}, nil, nil)
 	return b
 }
 
@@ -111,7 +119,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// memory is a file.
+// memory is an open file with a text.
 type memory struct{ *strings.Reader }
 
 func (memory) Close() error { return nil }
@@ -172,31 +180,49 @@ func FuzzConvert(f *testing.F) {
 		[]byte{0, last, 2, 6}, "x", uint8(0))
 	f.Add([]byte{255}, []byte{}, `{"type":"session_meta","payload":{"cwd":5,"cli_version":[]}}`, uint8(0))
 	home := New(sessiontest.OpenDir(f, f.TempDir()), "/")
-	f.Fuzz(func(t *testing.T, own, theirs []byte, other string, before uint8) {
-		write := func(lines []byte) string {
-			var text strings.Builder
-			for i, b := range lines[:min(len(lines), 40)] {
-				line := other
-				if int(b) < len(palette) {
-					line = strings.Replace(palette[b], "13:41", fmt.Sprintf("13:%02d", i/3%60), 1)
-				}
-				text.WriteString(line + "\n")
+	f.Fuzz(func(t *testing.T, own, theirs []byte, other string, parts uint8) {
+		parent := rolloutOf(theirs, other)
+		file := &joined{chain: chainOfMarks(int(parts))}
+		openParent := func() *lineReader {
+			open := func() (storage.Object, error) {
+				return memory{strings.NewReader(parent)}, nil
 			}
-			return text.String()
+			return newLines(open, nil)
 		}
-		parent := write(theirs)
-		chained := &chain{}
-		for n := range int(before) {
-			chained.parts = append(chained.parts, rolloutPart{path: "/x", mark: fmt.Sprintf("\n%s%d}\n", markPrefix, n+1)})
-		}
-		c, _ := newConverter(home, agents.About{ID: "s"}, &joined{chain: chained}, func() *lineReader {
-			return newLines(func() (storage.Object, error) { return memory{strings.NewReader(parent)}, nil }, nil)
-		})
-		whole, states := agentstest.Convert(t, c, write(own))
+		b, _ := newConverter(home, agents.About{ID: "s"}, file, openParent)
+		whole, states := agentstest.Convert(t, b, rolloutOf(own, other))
 		for _, state := range append(states, whole) {
 			requireTree(t, state)
 		}
 	})
+}
+
+// rolloutOf returns a rollout of lines of the palette, by their indexes, with a time that grows. Other indexes stand for
+// the line other.
+func rolloutOf(indexes []byte, other string) string {
+	const maxLines = 40 // else a run takes too long
+	var text strings.Builder
+	for i, index := range indexes[:min(len(indexes), maxLines)] {
+		line := other
+		if int(index) < len(palette) {
+			second := fmt.Sprintf("13:%02d", i/3%60)
+			line = strings.Replace(palette[index], "13:41", second, 1)
+		}
+		text.WriteString(line + "\n")
+	}
+	return text.String()
+}
+
+// chainOfMarks returns a chain of n parts, of which only the marks count.
+func chainOfMarks(n int) *chain {
+	c := &chain{}
+	for i := range n {
+		c.parts = append(c.parts, rolloutPart{
+			path: "/x",
+			mark: fmt.Sprintf("\n%s%d}\n", markPrefix, i+1),
+		})
+	}
+	return c
 }
 
 // requireTree fails unless each entry has an id of its own, hangs on one before it, and says where it is from.
@@ -213,7 +239,9 @@ func requireTree(t *testing.T, session string) {
 		if e.Type == "session" {
 			continue
 		}
-		require.True(t, ids[e.ParentID] && !ids[e.ID] && e.Origin.Line > 0, line)
+		require.True(t, ids[e.ParentID], line)
+		require.False(t, ids[e.ID], line)
+		require.Positive(t, e.Origin.Line, line)
 		ids[e.ID] = true
 	}
 }

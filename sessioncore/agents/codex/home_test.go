@@ -49,15 +49,17 @@ func metaOf(n int, more string) string {
 	return line("session_meta", fmt.Sprintf(`"id":%q,"timestamp":"2026-03-30T07:%02d:00.000Z","cwd":"/w"%s`, rolloutID(n), n, more))
 }
 
-// at returns lines with the time s seconds and ms milliseconds after the others'.
+// at returns lines with a time of the next minute, the first one at second s and millisecond ms, each other a millisecond
+// later.
 func at(s, ms int, lines ...string) (moved []string) {
 	for i, line := range lines {
-		moved = append(moved, strings.Replace(line, "07:13:41.000Z", fmt.Sprintf("07:14:%02d.%03dZ", s, ms+i), 1))
+		time := fmt.Sprintf("07:14:%02d.%03dZ", s, ms+i)
+		moved = append(moved, strings.Replace(line, "07:13:41.000Z", time, 1))
 	}
 	return moved
 }
 
-// apart returns lines each two seconds after the one before.
+// apart returns lines with a time of the next minute, the first one at second s, each other two seconds later.
 func apart(s int, lines ...string) (moved []string) {
 	for i, line := range lines {
 		moved = append(moved, at(s+2*i, 0, line)...)
@@ -65,6 +67,7 @@ func apart(s int, lines ...string) (moved []string) {
 	return moved
 }
 
+// TestTitles: the title is that of the program's list, else that of an event, else the person's first words.
 func TestTitles(t *testing.T) {
 	index := func(n int, title string) string {
 		return fmt.Sprintf(`{"id":%q,"thread_name":%q,"updated_at":"2026-03-30T07:13:41Z"}`, rolloutID(n), title)
@@ -106,7 +109,8 @@ func TestTitles(t *testing.T) {
 	require.Equal(t, "Thread", h.header(2).Title, "a thread that was reverted goes on in a file with another id")
 }
 
-// cost is the cost of an answer, by its id and time: those of a copy are the same. A session without texts says the same.
+// cost returns the tokens of the answers of the nth thread's session, by their ids and times: those of a copy are the
+// same. A session without texts must tell the same.
 func (h *home) cost(n int) map[string]int {
 	bill := &home{&agentstest.Home{Files: h.Facts().(*agents.Files), T: h.T}}
 	all := costIn(h.T, h.read(n))
@@ -114,6 +118,7 @@ func (h *home) cost(n int) map[string]int {
 	return all
 }
 
+// costIn is cost for the text of a session.
 func costIn(t testing.TB, session string) map[string]int {
 	all := map[string]int{}
 	for line := range strings.Lines(session) {
@@ -132,6 +137,43 @@ func costIn(t testing.TB, session string) map[string]int {
 	return all
 }
 
+// forkCase is a fork or a subagent of thread 1.
+type forkCase struct {
+	parent []string // the lines of thread 1, nil if its rollout is gone
+	child  []string // those of thread 2
+	total  int      // the tokens of thread 2
+	own    int      // those of its own answers
+}
+
+// check writes both rollouts, and fails unless the child's answers count once.
+func (c *forkCase) check(t *testing.T) {
+	h := newHome(t)
+	ofParent := map[string]int{}
+	if c.parent != nil {
+		h.write(1, c.parent...)
+		ofParent = h.cost(1)
+	}
+	h.write(2, c.child...)
+	total := 0
+	own := 0
+	for key, n := range h.cost(2) {
+		total += n
+		_, isCopy := ofParent[key]
+		if !isCopy {
+			own += n
+		}
+	}
+	require.Equal(t, c.total, total)
+	require.Equal(t, c.own, own)
+	require.Equal(t, rolloutID(1), h.header(2).ParentSession)
+	outline := agentstest.Outline(t, h.read(2))
+	require.Contains(t, outline[len(outline)-1], `"3"`)
+	if c.parent != nil { // a parent that goes on changes nothing
+		h.write(1, append(c.parent, user("on"), answered("2"), counted(900, 290, 0, 10))...)
+		require.Equal(t, outline, agentstest.Outline(t, h.read(2)))
+	}
+}
+
 // TestForks: what a fork or a subagent has copied from another rollout counts once, and its own counts.
 func TestForks(t *testing.T) {
 	said := []string{
@@ -141,49 +183,63 @@ func TestForks(t *testing.T) {
 	own := apart(20, user("mine"), answered("3"), counted(1000, 390, 0, 10))
 	parent := append([]string{metaOf(1, "")}, apart(0, said...)...)
 	forked := at(14, 999, metaOf(2, `,"forked_from_id":"`+rolloutID(1)+`"`))[0]
-	for name, c := range map[string]struct {
-		parent, child []string
-		total, own    int
-	}{
-		"written again at one moment":       {parent, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said)...), own), 1000, 400},
-		"with the times that the lines had": {parent, slices.Concat([]string{forked}, parent, own), 1000, 400},
-		"up to an earlier turn":             {parent, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said[:3])...), own), 500, 400},
-		"with lines left out": {parent,
-			slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said[:1], said[2:4], said[5:])...), own), 1000, 400},
-		"by a subagent": {parent,
-			slices.Concat([]string{metaOf(2, `,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+rolloutID(1)+`"}}}`)},
-				at(15, 0, slices.Concat(parent[:1], said)...), own), 1000, 400},
-		"nothing, by a subagent": {parent,
-			slices.Concat([]string{metaOf(2, `,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+rolloutID(1)+`"}}}`)}, own), 400, 400},
-		"from a rollout that is gone": {nil, slices.Concat([]string{forked}, at(15, 0, slices.Concat(parent[:1], said)...), own), 400, 400},
-		"by a program that writes lines otherwise": {parent,
-			slices.Concat([]string{forked}, at(15, 0, slices.Concat([]string{metaOf(1, `,"more":1`)}, said)...), own), 400, 400},
+	spawned := metaOf(2, `,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"`+rolloutID(1)+`"}}}`)
+	// copied returns a child with lines that were copied at one moment.
+	copied := func(meta string, copies ...[]string) []string {
+		return slices.Concat([]string{meta}, at(15, 0, slices.Concat(copies...)...), own)
+	}
+	firstMeta := parent[:1]
+	otherMeta := []string{metaOf(1, `,"more":1`)}
+	for name, c := range map[string]forkCase{
+		"written again at one moment": {
+			parent: parent,
+			child:  copied(forked, firstMeta, said),
+			total:  1000,
+			own:    400,
+		},
+		"with the times that the lines had": {
+			parent: parent,
+			child:  slices.Concat([]string{forked}, parent, own),
+			total:  1000,
+			own:    400,
+		},
+		"up to an earlier turn": {
+			parent: parent,
+			child:  copied(forked, firstMeta, said[:3]),
+			total:  500,
+			own:    400,
+		},
+		"with lines left out": {
+			parent: parent,
+			child:  copied(forked, firstMeta, said[:1], said[2:4], said[5:]),
+			total:  1000,
+			own:    400,
+		},
+		"by a subagent": {
+			parent: parent,
+			child:  copied(spawned, firstMeta, said),
+			total:  1000,
+			own:    400,
+		},
+		"nothing, by a subagent": {
+			parent: parent,
+			child:  copied(spawned),
+			total:  400,
+			own:    400,
+		},
+		"from a rollout that is gone": {
+			child: copied(forked, firstMeta, said),
+			total: 400,
+			own:   400,
+		},
+		"by a program that writes lines otherwise": {
+			parent: parent,
+			child:  copied(forked, otherMeta, said),
+			total:  400,
+			own:    400,
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHome(t)
-			before := map[string]int{}
-			if c.parent != nil {
-				h.write(1, c.parent...)
-				before = h.cost(1)
-			}
-			h.write(2, c.child...)
-			total, own := 0, 0
-			for key, n := range h.cost(2) {
-				total += n
-				if _, copied := before[key]; !copied {
-					own += n
-				}
-			}
-			require.Equal(t, c.total, total)
-			require.Equal(t, c.own, own)
-			require.Equal(t, rolloutID(1), h.header(2).ParentSession)
-			outline := agentstest.Outline(t, h.read(2))
-			require.Contains(t, outline[len(outline)-1], `"3"`)
-			if c.parent != nil {
-				h.write(1, append(c.parent, user("on"), answered("2"), counted(900, 290, 0, 10))...)
-				require.Equal(t, outline, agentstest.Outline(t, h.read(2)))
-			}
-		})
+		t.Run(name, c.check)
 	}
 }
 
@@ -203,12 +259,15 @@ func (h *home) total(n int) (sum int) {
 func TestForksOfForks(t *testing.T) {
 	h := newHome(t)
 	parent := append([]string{metaOf(1, "")}, apart(0, user("one"), answered("1"), counted(100, 90, 0, 10))...)
-	fork := func(n int, of []string, left ...string) []string {
-		own := apart(20+n, user("on"), answered("2"), counted(100*n, 90, 0, 10))
+	// fork returns thread n as a fork of the thread before, whose lines are of, without the lines left out.
+	fork := func(n int, of []string, leftOut ...string) []string {
 		meta := metaOf(n, fmt.Sprintf(`,"forked_from_id":%q`, rolloutID(n-1)))
-		return slices.Concat(at(15, 0, slices.DeleteFunc(slices.Concat([]string{meta}, of), func(line string) bool {
-			return slices.Contains(left, line)
-		})...), own)
+		copies := slices.Concat([]string{meta}, of)
+		copies = slices.DeleteFunc(copies, func(line string) bool {
+			return slices.Contains(leftOut, line)
+		})
+		own := apart(20+n, user("on"), answered("2"), counted(100*n, 90, 0, 10))
+		return slices.Concat(at(15, 0, copies...), own)
 	}
 	second := fork(2, parent)
 	third := fork(3, second)
@@ -216,7 +275,8 @@ func TestForksOfForks(t *testing.T) {
 	h.write(2, second...)
 	h.write(3, third...)
 	h.write(4, fork(4, third, third[1], third[2])...) // without the session_meta of the others
-	h.write(5, append([]string{metaOf(5, based(3, 9, third...))}, apart(40, answered("5"), counted(500, 90, 0, 10))...)...)
+	basedOnThird := []string{metaOf(5, based(3, 9, third...))}
+	h.write(5, append(basedOnThird, apart(40, answered("5"), counted(500, 90, 0, 10))...)...)
 	require.Equal(t, 500, h.total(5))
 	require.Len(t, h.cost(4), 4)
 	require.Len(t, h.cost(5), 4)
@@ -238,13 +298,18 @@ func TestCircleCost(t *testing.T) {
 	require.Equal(t, 300, h.total(3))
 }
 
-// based returns the history_base up to the end of some lines.
+// based returns the history_base, a member of a session_meta, up to the end of some lines of the nth thread.
 func based(n int, ordinal int, lines ...string) string {
-	return fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_ordinal_exclusive":%d,"end_byte_offset":%d}`, rolloutID(n), ordinal,
-		len(strings.Join(append(lines, ""), "\n")))
+	size := 0
+	for _, line := range lines {
+		size += len(line + "\n")
+	}
+	return fmt.Sprintf(`,"history_base":{"thread_id":%q,"end_ordinal_exclusive":%d,"end_byte_offset":%d}`,
+		rolloutID(n), ordinal, size)
 }
 
-// TestJoined: a rollout that goes on from another one is shown with what it goes on from, each entry with where it is from.
+// TestJoined: a rollout that goes on from another one is shown with what it goes on from, each entry with where it is
+// from.
 func TestJoined(t *testing.T) {
 	h := newHome(t)
 	first := append([]string{metaOf(1, "")},
@@ -265,17 +330,12 @@ func TestJoined(t *testing.T) {
 		require.Contains(t, whole, fmt.Sprintf(`"text":%q}],"timestamp"`, text))
 		require.Equal(t, 2, strings.Count(whole, fmt.Sprintf(`"origin":{"path":%q,"line":`, filepath.Join(h.Dir, days, name(n)))))
 	}
-	of := func(n int) (all []string) {
-		for key := range h.cost(n) {
-			all = append(all, key)
-		}
-		slices.Sort(all)
-		return all
-	}
-	require.Subset(t, of(3), of(2))
-	require.Len(t, of(3), 3)
+	answersOf := func(n int) []string { return slices.Sorted(maps.Keys(h.cost(n))) }
+	require.Subset(t, answersOf(3), answersOf(2))
+	require.Len(t, answersOf(3), 3)
 	for step := range 3 { // it grows, and what it goes on from does too
-		more := append(slices.Clone(third), at(50, 0, []string{user("six"), answered("6"), user("seven")}[:step+1]...)...)
+		newLines := []string{user("six"), answered("6"), user("seven")}
+		more := slices.Concat(third, at(50, 0, newLines[:step+1]...))
 		h.write(1, append(first, user("elsewhere"))...)
 		h.write(3, more...)
 		grown := h.read(3)

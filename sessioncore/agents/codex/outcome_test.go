@@ -9,8 +9,8 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// TestPatchesOfScript: of the patches of one script the files of those that succeeded count, each with its last change; those of
-// failed ones only where none succeeded.
+// TestPatchesOfScript: of the patches of one script the files of those that succeeded count, each with its last
+// change; those of failed ones only where none succeeded.
 func TestPatchesOfScript(t *testing.T) {
 	patch := func(success bool, changes string) *outcome {
 		text := `{"success":false,"changes":` + changes + `}`
