@@ -103,9 +103,10 @@ func (c *converter) isOfAnswer(r *record, id string) bool {
 	return a.removed == c.isRemoved(r) && a.Size() < maxAnswer
 }
 
-// beginAnswer makes an answer the open one, with its first record.
+// beginAnswer closes the open answer, and opens another one, a, with its first record. a has the key and the ids; the
+// other fields are set here, in the memory of the answer before.
 func (c *converter) beginAnswer(r *record, a answer) {
-	c.send()
+	c.send() // before the parent is looked up, as the prompts may become that
 	c.Close()
 	parent := c.parentOf(r)
 	c.hangOn(parent)
@@ -115,7 +116,7 @@ func (c *converter) beginAnswer(r *record, a answer) {
 	a.usage = c.answer.usage[:0]
 	c.answer = a
 	c.extend(&c.answer, r)
-	c.answer.Answer.Cost(c.cost)
+	c.answer.Answer.Cost(c.cost) // recorded while none was open
 	c.cost = c.cost[:0]
 	c.noteLast(r.time(), parent.id, a.place)
 }

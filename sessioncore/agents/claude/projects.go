@@ -59,16 +59,13 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 		return p.listOnly(dir, only, f)
 	}
 	at := parsePath(dir)
-	if at.level == rootLevel || at.level == otherLevel {
+	switch at.level {
+	case rootLevel, otherLevel:
 		return p.Raw.List(dir, nil, f)
+	case subagentLevel, nestedLevel:
+		return p.listNested(dir, &at, f)
 	}
 	in, err := p.project(at.project)
-	if at.isBelowSubagents() { // these directories are the client's; they lack only the lost subagents
-		if err == nil {
-			f = in.withoutLost(dir, f)
-		}
-		return p.Raw.List(dir, nil, f)
-	}
 	if err != nil {
 		return err
 	}
@@ -140,6 +137,18 @@ func (p *Projects) listSubagents(in *project, at *shownPath, f func(storage.Item
 	return p.listWith(dir, isShown, added, f)
 }
 
+// listNested lists a directory below that of a session's subagents: all of the client's but the lost subagents. Where the
+// project cannot be read, none are known to be lost.
+func (p *Projects) listNested(dir string, at *shownPath, f func(storage.Item) bool) error {
+	in, err := p.project(at.project)
+	if err != nil {
+		return p.Raw.List(dir, nil, f)
+	}
+	return p.Raw.List(dir, nil, func(item storage.Item) bool {
+		return in.isLost(dir, item) || f(item)
+	})
+}
+
 // shownItem returns the item of a name that the client's directory lacks.
 func (p *Projects) shownItem(dir, name string, kind storage.Kind) storage.Item {
 	state := func() (storage.Stat, error) { return p.Stat(path.Join(dir, name)) }
@@ -179,12 +188,8 @@ func (in *project) isLost(dir string, item storage.Item) bool {
 	return in.lost.Has(path.Join(dir, item.Name))
 }
 
-// withoutLost returns f for the items of a directory but the lost subagents.
-func (in *project) withoutLost(dir string, f func(storage.Item) bool) func(storage.Item) bool {
-	return func(item storage.Item) bool { return in.isLost(dir, item) || f(item) }
-}
-
-// Orphan implements agents.Orphans.
+// Orphan implements agents.Orphans. A subagent beside the sessions keeps its name, one in the directory of a session
+// that is gone has a new one.
 func (p *Projects) Orphan(name string) (shown string, ok bool) {
 	dir, below, _ := strings.Cut(name, "/")
 	in, err := p.project(dir)

@@ -66,14 +66,20 @@ func TestSidechainsOfVersions(t *testing.T) {
 func TestSubagents(t *testing.T) {
 	p := newProjects(t)
 	agent := side(user("x1", "", "look"))
-	p.put(session, user("u1", "", "go"), says("a1", "u1", "M", task("c1", "look"), 1),
-		strings.Replace(result("r1", "a1", "c1", "seen"), `"message"`, `"toolUseResult":{"agentId":"b2"},"message"`, 1))
+	ofSession := func(id string) string {
+		return strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"`+id+`"`, 1)
+	}
+	p.put(session,
+		user("u1", "", "go"),
+		says("a1", "u1", "M", task("c1", "look"), 1),
+		withMembers(result("r1", "a1", "c1", "seen"), `"toolUseResult":{"agentId":"b2"}`),
+	)
 	p.put("-w/s/subagents/agent-a1.jsonl", agent, side(says("x2", "x1", "X", textBlock("seen"), 2)))
 	p.put("-w/s/subagents/agent-acompact-1.jsonl", agent)
 	p.put("-w/s/tool-results/t.jsonl", "{}")
 	p.put("-w/agent-b2.jsonl", agent)
-	p.put("-w/agent-lost.jsonl", strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"gone"`, 1))
-	p.put("-w/agent-odd.jsonl", strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"../s"`, 1))
+	p.put("-w/agent-lost.jsonl", ofSession("gone"))
+	p.put("-w/agent-odd.jsonl", ofSession("../s"))
 	require.Equal(t, []string{"agent-lost.jsonl", "agent-odd.jsonl", "s", "s.jsonl"}, p.Names("-w"))
 	require.Equal(t, []string{"subagents", "tool-results"}, p.Names("-w/s"))
 	require.Equal(t, []string{"agent-a1.jsonl", "agent-acompact-1.jsonl", "agent-b2.jsonl"}, p.Names("-w/s/subagents"))
@@ -85,9 +91,16 @@ func TestSubagents(t *testing.T) {
 	_, err = p.Open("-w/s/subagents")
 	require.Error(t, err)
 	require.Contains(t, p.Read(session), `"session":"artifacts/subagents/agent-b2"`)
+}
 
+// TestSessionComesBack: a subagent is shown with its session as soon as that has a file.
+func TestSessionComesBack(t *testing.T) {
+	p := newProjects(t)
+	agent := side(user("x1", "", "look"))
+	p.put("-w/agent-lost.jsonl", strings.Replace(agent, `"sessionId":"s"`, `"sessionId":"gone"`, 1))
+	require.Equal(t, []string{"agent-lost.jsonl"}, p.Names("-w"))
 	p.put("-w/gone.jsonl", user("u1", "", "back"))
-	require.Equal(t, []string{"agent-odd.jsonl", "gone", "gone.jsonl", "s", "s.jsonl"}, p.Names("-w"))
+	require.Equal(t, []string{"gone", "gone.jsonl"}, p.Names("-w"))
 	require.Equal(t, []string{"agent-lost.jsonl"}, p.Names("-w/gone/subagents"))
 }
 

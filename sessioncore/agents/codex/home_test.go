@@ -308,39 +308,66 @@ func based(n int, ordinal int, lines ...string) string {
 		rolloutID(n), ordinal, size)
 }
 
+// joinedLines are the lines of three rollouts, each of which goes on from a part of the one before.
+type joinedLines struct{ first, second, third []string }
+
+// newJoined writes three such rollouts, of the threads 1 to 3.
+func newJoined(h *home) joinedLines {
+	turn := func(prompt, answer string, tokens, input int) []string {
+		return []string{user(prompt), answered(answer), counted(tokens, input, 0, 10)}
+	}
+	firstTurns := slices.Concat(turn("one", "1", 100, 90), turn("two", "2", 300, 190))
+	secondTurns := append(turn("three", "3", 500, 190), user("four"))
+	var j joinedLines
+	j.first = append([]string{metaOf(1, "")}, apart(0, firstTurns...)...)
+	j.second = append([]string{metaOf(2, based(1, 4, j.first[:4]...))}, apart(20, secondTurns...)...)
+	j.third = append([]string{metaOf(3, based(2, 8, j.second[:4]...))}, apart(40, turn("five", "5", 900, 390)...)...)
+	h.write(1, j.first...)
+	h.write(2, j.second...)
+	h.write(3, j.third...)
+	return j
+}
+
 // TestJoined: a rollout that goes on from another one is shown with what it goes on from, each entry with where it is
 // from.
 func TestJoined(t *testing.T) {
 	h := newHome(t)
-	first := append([]string{metaOf(1, "")},
-		apart(0, user("one"), answered("1"), counted(100, 90, 0, 10), user("two"), answered("2"), counted(300, 190, 0, 10))...)
-	second := append([]string{metaOf(2, based(1, 4, first[:4]...))}, apart(20, user("three"), answered("3"), counted(500, 190, 0, 10), user("four"))...)
-	third := append([]string{metaOf(3, based(2, 8, second[:4]...))}, apart(40, user("five"), answered("5"), counted(900, 390, 0, 10))...)
-	h.write(1, first...)
-	h.write(2, second...)
-	h.write(3, third...)
-	require.Equal(t, []string{
-		"session " + rolloutID(3) + " one", `l2 <  message user "one" [2]`, `l3 < l2 message assistant "1" stop 90+10 [3]`,
-		`l5 < l3 message user "three" [2]`, `l6 < l5 message assistant "3" stop 190+10 [3]`,
-		`l8 < l6 message user "five" [2]`, `l9 < l8 message assistant "5" stop 390+10 [3]`,
-	}, agentstest.Outline(t, h.read(3)))
-	require.Equal(t, rolloutID(2), h.header(3).ParentSession)
+	newJoined(h)
 	whole := h.read(3)
+	require.Equal(t, []string{
+		"session " + rolloutID(3) + " one",
+		`l2 <  message user "one" [2]`,
+		`l3 < l2 message assistant "1" stop 90+10 [3]`,
+		`l5 < l3 message user "three" [2]`,
+		`l6 < l5 message assistant "3" stop 190+10 [3]`,
+		`l8 < l6 message user "five" [2]`,
+		`l9 < l8 message assistant "5" stop 390+10 [3]`,
+	}, agentstest.Outline(t, whole))
+	require.Equal(t, rolloutID(2), h.header(3).ParentSession)
 	for n, text := range map[int]string{1: "one", 2: "three"} {
 		require.Contains(t, whole, fmt.Sprintf(`"text":%q}],"timestamp"`, text))
-		require.Equal(t, 2, strings.Count(whole, fmt.Sprintf(`"origin":{"path":%q,"line":`, filepath.Join(h.Dir, days, name(n)))))
+		file := filepath.Join(h.Dir, days, name(n))
+		origin := fmt.Sprintf(`"origin":{"path":%q,"line":`, file)
+		require.Equal(t, 2, strings.Count(whole, origin))
 	}
 	answersOf := func(n int) []string { return slices.Sorted(maps.Keys(h.cost(n))) }
 	require.Subset(t, answersOf(3), answersOf(2))
 	require.Len(t, answersOf(3), 3)
-	for step := range 3 { // it grows, and what it goes on from does too
-		newLines := []string{user("six"), answered("6"), user("seven")}
-		more := slices.Concat(third, at(50, 0, newLines[:step+1]...))
-		h.write(1, append(first, user("elsewhere"))...)
-		h.write(3, more...)
+}
+
+// TestJoinedGrows: such a rollout grows, and what it goes on from does too.
+func TestJoinedGrows(t *testing.T) {
+	h := newHome(t)
+	lines := newJoined(h)
+	whole := h.read(3)
+	more := []string{user("six"), answered("6"), user("seven")}
+	for step := range more {
+		h.write(1, append(lines.first, user("elsewhere"))...)
+		h.write(3, slices.Concat(lines.third, at(50, 0, more[:step+1]...))...)
 		grown := h.read(3)
-		require.True(t, strings.HasPrefix(grown, whole) || step == 0)
-		require.Equal(t, (&home{h.Fresh()}).read(3), grown)
+		require.True(t, strings.HasPrefix(grown, whole))
+		fresh := &home{h.Fresh()}
+		require.Equal(t, fresh.read(3), grown)
 	}
 	s := sessioncore.NewStore(h.Files).Session(day + "/" + name(3))
 	snap, err := s.Acquire(context.Background())

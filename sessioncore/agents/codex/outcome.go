@@ -196,6 +196,21 @@ func (o *outcome) patch(p agents.Object) {
 
 // serverCall reads the outcome of a call of a server's tool, and returns the call.
 func (o *outcome) serverCall(p agents.Object) (name, args rawjson.Value) {
+	o.readServerResult(p)
+	invocation := p // an item of the program has its members itself
+	inner := p.Member("invocation")
+	if !inner.Missing() {
+		invocation = agents.Read(inner)
+	}
+	server, _ := invocation.Member("server").Text()
+	namespace := agents.Quoted("mcp__" + server)
+	name = qualified(namespace, invocation.Member("tool"))
+	return name, invocation.Member("arguments")
+}
+
+// readServerResult reads the result of a server's tool: its error, else its content, else its structured content. An event
+// has either in a member Ok or Err of the result.
+func (o *outcome) readServerResult(p agents.Object) {
 	result := p.Member("result")
 	failure := agents.Read(result).AnyOf("Err", "err")
 	if failure.Missing() {
@@ -220,14 +235,6 @@ func (o *outcome) serverCall(p agents.Object) (name, args rawjson.Value) {
 		structured := agents.Read(result).AnyOf("structuredContent", "structured_content")
 		o.blocks = outputBlocks(structured)
 	}
-	invocation := p
-	inner := p.Member("invocation")
-	if !inner.Missing() {
-		invocation = agents.Read(inner)
-	}
-	server, _ := invocation.Member("server").Text()
-	namespace := agents.Quoted("mcp__" + server)
-	return qualified(namespace, invocation.Member("tool")), invocation.Member("arguments")
 }
 
 // texts returns a block for each member that is a text and not empty.

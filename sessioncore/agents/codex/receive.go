@@ -168,8 +168,8 @@ func (w *rolloutWriter) answerBlock(t *agents.Turn, b *agents.TurnBlock) error {
 	return w.event(t, "agent_message", b.Text)
 }
 
-// partsOf returns blocks, of texts and images, as parts of a message of the person, or of the output of a tool. textType is
-// the type of a part with a text.
+// partsOf returns blocks, of texts and images, as parts of a message of the person, or of the output of a tool.
+// textType is the type of a part with a text.
 func partsOf(blocks []agents.TurnBlock, textType string) []itemPart {
 	var parts []itemPart
 	for _, b := range blocks {

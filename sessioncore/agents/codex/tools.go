@@ -138,24 +138,28 @@ func saysFailure(output rawjson.Value) bool {
 	return hasMetadata && failedMetadata.Match(end)
 }
 
-// result makes an entry of the result of a call, with the files in its events, if any. It makes none without an id. name
-// is the tool's, for a call that has no record.
+// result makes an entry of the result of a call, and nothing for a call without an id. An outcome in events that waits for
+// this result gives it the changed files. name is the tool's, for a call that has no record.
 func (c *converter) result(id, name rawjson.Value, o *outcome) {
-	text, ok := id.Text()
-	if !ok {
+	text, hasID := id.Text()
+	if !hasID {
 		return
 	}
-	r := agents.ToolResult{Call: id, Content: o.blocks, IsError: o.failed}
-	known, isKnown := c.calls[text]
-	if known.events != nil {
-		o = known.events
+	details := o.details()
+	call, isKnown := c.calls[text]
+	if call.events != nil {
+		details = call.events.details()
 	}
 	if isKnown {
 		c.calls[text] = callState{done: true}
 	} else {
 		c.Tool(id, name)
 	}
-	r.Details = o.details()
 	c.ended = true
-	c.Result(r)
+	c.Result(agents.ToolResult{
+		Call:    id,
+		Content: o.blocks,
+		IsError: o.failed,
+		Details: details,
+	})
 }
