@@ -46,7 +46,7 @@ func (a Format) Converter(about agents.About, _ storage.Object) *agents.Builder 
 	return newConverter(about, a.Projects, "").Builder
 }
 
-// About implements agents.Format. The parent of a session whose records name none is looked for by its first record.
+// About implements agents.Format. If its records name no parent, that is looked for by the first record.
 func (a Format) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
 	about, first, err := a.fromEnds(name, obj, size, listed)
 	mayBeCopy := about.Parent == "" && first != ""

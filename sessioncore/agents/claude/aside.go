@@ -23,7 +23,7 @@ const (
 	program = "claude/program"
 )
 
-// sayers has the speakers of texts in records of a person, by the tag with which the client begins them.
+// sayers has the speakers of the client's texts in records of a person, by the tag at the beginning of the text.
 var sayers = map[string]string{
 	"local-command-caveat": meta,
 	"task-notification":    meta,

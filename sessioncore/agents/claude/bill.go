@@ -8,7 +8,7 @@ import (
 // This file tells which lines a bill can do without: the words of people, and the results of tools, which are
 // most of a file.
 
-// maxStart is the part of a line in which its type is looked for, in bytes. The client writes some 300 before it.
+// maxStart bounds the search for the type of a line's record, in bytes. The client writes some 300 before it.
 const maxStart = 1 << 10
 
 var (

@@ -10,11 +10,11 @@ import (
 // boundary is a record of a compaction. Another record with the summary follows it.
 type boundary struct {
 	uuid   string        // the id of its record
-	on     *branchPoint  // the place on which it hangs
+	on     *branchPoint  // the place of its parent
 	time   rawjson.Value // of its record
 	tokens rawjson.Value // of the context before; may be missing
 	kept   string        // uuid of the first message that is kept, or ""
-	end    string        // uuid of the last one, on which the conversation continues, or ""
+	end    string        // uuid of the last one, or ""; the conversation continues there
 	line   int64
 }
 

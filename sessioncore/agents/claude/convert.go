@@ -16,8 +16,8 @@ const (
 	usualMembers = 16
 )
 
-// converter makes entries of the records of one file (docs/format-claude.md), in one reading of it. The tree is
-// that of the records, without the empty ones.
+// converter makes entries of the records of one file (docs/format-claude.md), in one reading of it. The entries
+// have the tree of the records, without the empty ones.
 type converter struct {
 	*agents.Builder
 	learned *learned
@@ -26,13 +26,13 @@ type converter struct {
 	isBegun bool                    // a record of the conversation was read
 	places  map[string]*branchPoint // of the children of a record, by its uuid
 	passed  map[string]string       // for a removed record: the record above it that is not removed
-	missed  map[string]bool         // missing records on which others hang
+	missed  map[string]bool         // missing records with children
 	calls   map[string]answerCall   // by the id of a tool call
 	side    chains                  // subagents in the session's file
 	answer  answer                  // the open one
 	cost    []byte                  // the session's cost recorded while no answer was open
 	counted map[string]counted      // by the key of an answer: its part with the largest usage
-	bound   *boundary               // the compaction whose summary follows
+	bound   *boundary               // the compaction that has no summary yet
 	// compacted has the records of compactions.
 	compacted map[string]bool
 	queue     queue
@@ -53,7 +53,7 @@ type converter struct {
 	blocks  agents.Blocks // memory for a result's content
 }
 
-// branchPoint is a point on which the children of a record hang. The records of an answer and of its
+// branchPoint is the parent of a record's children. The records of an answer and of its
 // results share one, with the id of the last of them, as the results of parallel calls hang on the
 // records of their calls.
 type branchPoint struct {
@@ -71,7 +71,7 @@ type answerCall struct {
 	removed bool // with its answer
 }
 
-// newConverter returns a converter for a file. path is that of the file if its entries are a part of
+// newConverter returns a converter for a file. path is the file's own if its entries are a part of
 // another session, without their usage, else "". Each further reading of the file (Builder.Restart) empties the
 // converter, but for the facts that the readings before learned, and gives it another Builder.
 func newConverter(about agents.About, projects *Projects, path string) *converter {
@@ -210,7 +210,7 @@ func (c *converter) begin(r *record) {
 	c.isBegun = true
 }
 
-// setParent sets r.parent, the uuid of the record on which r hangs, and r.follows.
+// setParent sets r.parent and r.follows.
 func (c *converter) setParent(r *record) {
 	parent := r.Member("parentUuid")
 	r.follows = len(parent) == 0
@@ -226,7 +226,7 @@ func (c *converter) setParent(r *record) {
 	r.parent = c.parentID(r)
 }
 
-// parentOf returns the place on which a record hangs. setParent comes before.
+// parentOf returns the place of a record's parent. setParent must come before.
 func (c *converter) parentOf(r *record) *branchPoint {
 	if r.follows {
 		return c.end

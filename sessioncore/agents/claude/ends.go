@@ -11,8 +11,8 @@ import (
 
 // This file reads About's facts about a session from the records at both ends of its file.
 
-// endReader collects these facts.
-type endReader struct {
+// factReader collects these facts.
+type factReader struct {
 	id       string // the session's
 	isListed bool   // the title is needed, too
 	titles   titles
@@ -29,7 +29,7 @@ func (a Format) fromEnds(name string, obj storage.Object, size int64, listed boo
 	if about.Side {
 		return about, "", nil
 	}
-	e := endReader{id: about.ID, isListed: listed}
+	e := factReader{id: about.ID, isListed: listed}
 	err = agents.Ends(obj, size, e.isNeeded, e.add)
 	about.Moved = e.moves.cwd()
 	about.Parent = e.parent()
@@ -47,7 +47,7 @@ func (a Format) fromEnds(name string, obj storage.Object, size int64, listed boo
 }
 
 // isNeeded reports whether a line may have a fact, and counts its bytes for the title.
-func (e *endReader) isNeeded(line []byte) bool {
+func (e *factReader) isNeeded(line []byte) bool {
 	e.titles.read += len(line)
 	isTalkNeeded := e.first == "" || e.isListed && !e.titles.done
 	if isTalkNeeded && bytes.Contains(line, []byte(`"uuid"`)) {
@@ -57,7 +57,7 @@ func (e *endReader) isNeeded(line []byte) bool {
 }
 
 // add adds a record. At the end of a file only given titles count, as its first prompt is elsewhere.
-func (e *endReader) add(v rawjson.Value, isHead bool) {
+func (e *factReader) add(v rawjson.Value, isHead bool) {
 	r := agents.Read(v)
 	if isHead {
 		e.titles.add(r)
@@ -81,7 +81,7 @@ func (e *endReader) add(v rawjson.Value, isHead bool) {
 
 // originalOf returns the other session that a record, copied into a fork, names, or "". Clients name it in a member
 // of its own or in one of two spellings of the record's session. Records of some forks are exact copies.
-func (e *endReader) originalOf(r agents.Object) string {
+func (e *factReader) originalOf(r agents.Object) string {
 	named := []rawjson.Value{
 		r.Member("forkedFrom").Member("sessionId"),
 		r.Member("session_id"),
@@ -96,9 +96,9 @@ func (e *endReader) originalOf(r agents.Object) string {
 	return ""
 }
 
-// parent returns the session from which the session comes, or "": the one that its copied records name, else the one
-// that it says that it branched off, else the one that was handed over.
-func (e *endReader) parent() string {
+// parent returns the original of the session, or "": named by copied records, else by a record about its branch, else by
+// a handover.
+func (e *factReader) parent() string {
 	switch {
 	case e.copyOf != "":
 		return e.copyOf
@@ -159,7 +159,7 @@ func hasUUID(line []byte) bool {
 	return uuid != ""
 }
 
-// whereabouts has the directory to which a session moved, and the session from which it branched.
+// whereabouts has the directory of a session that moved, and the original of a session that branched off.
 type whereabouts struct {
 	relocated string // "" if it did not move
 	worktree  string // "" outside of a worktree
@@ -183,7 +183,7 @@ func (w *whereabouts) add(r agents.Object) {
 	}
 }
 
-// cwd returns the directory in which the session is now, "" if that is the directory in which it began.
+// cwd returns the present directory of the session, "" if it did not move.
 func (w *whereabouts) cwd() string {
 	if w.worktree != "" {
 		return w.worktree

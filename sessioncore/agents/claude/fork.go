@@ -97,7 +97,7 @@ func readKept(members agents.Object) (kept keptMessages) {
 	return kept
 }
 
-// above returns the record on which the record at an index hangs. ok is false if it hangs on none. In a fork, the
+// above returns the parent of the record at an index. ok is false if it has none. In a fork, the
 // messages that a compaction kept stand behind its summary, so a boundary that names one of them hangs on the record
 // before it.
 func (f *forkFile) above(at int) (above int, ok bool) {
@@ -137,7 +137,7 @@ func (f *forkFile) moveKept(chosen []int) []int {
 	return slices.Concat(others, compaction, kept, chosen[anchor+1:])
 }
 
-// splitByUUID returns those of some records that have one of the uuids, and the others, each in their order.
+// splitByUUID returns the records with one of the uuids, and the other records, both in their order.
 func (f *forkFile) splitByUUID(records []int, uuids []string) (with, others []int) {
 	isNamed := map[string]bool{}
 	for _, uuid := range uuids {
@@ -153,7 +153,7 @@ func (f *forkFile) splitByUUID(records []int, uuids []string) (with, others []in
 	return with, others
 }
 
-// forkWriter writes the records of a fork, each of which hangs on the one before it.
+// forkWriter writes the records of a fork. Each one hangs on the record before it.
 type forkWriter struct {
 	file   *forkFile
 	out    io.Writer

@@ -67,8 +67,8 @@ func (c *converter) convertTo(name, last string) (text []byte) {
 	return c.Tail(text)
 }
 
-// addBranch adds the branch of the parent's entries, in text, that the subagent continues, and what the subagent's
-// records may refer to: the places and the calls on that branch.
+// addBranch adds the branch of the parent's entries, in text, that the subagent continues. The subagent's records may
+// hang on its places, and have results of its calls.
 func (c *converter) addBranch(parent *converter, text []byte) {
 	last := parent.places[c.fork.last]
 	lines := map[string][]byte{}

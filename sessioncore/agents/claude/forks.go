@@ -18,7 +18,7 @@ import (
 // branch into a new file unchanged (docs/format-claude.md). Sessions of one directory with
 // the same first record are compared, once.
 
-// maxForks bounds the compared sessions, each of which is read completely.
+// maxForks bounds the compared sessions, as each is read completely.
 const maxForks = 16
 
 // comparison is the result of comparing a session with others that begin with the same record.

@@ -1,6 +1,6 @@
 package claude
 
-// currentEntry returns the entry at which the conversation stands, "" before the first. A retracted
+// currentEntry returns the leaf of the conversation, "" before the first entry. A retracted
 // entry gives way to the one before it.
 func (c *converter) currentEntry() string {
 	id := c.recordedLeaf()

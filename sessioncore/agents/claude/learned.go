@@ -4,7 +4,7 @@ package claude
 // another reading, which finds it here from the start.
 type learned struct {
 	counts   map[string]int64  // the last line of a repeated record, which counts
-	late     map[string]string // of a record after its children: another one on which they can hang
+	late     map[string]string // of a record after its children: another parent for these
 	removed  map[string]int64  // the line that removes a record, or answers, from the context
 	replaced map[string]string // the sent JSON text of a replaced result, by its call
 	queued   map[int64]bool    // lines of prompts that came as messages of their own, not with a result
@@ -117,7 +117,7 @@ func (c *converter) isRemoved(r *record) bool {
 	return r.line < removed[shared]
 }
 
-// parentID returns the record on which one hangs: its parent or, if that is removed, the record above that is not.
+// parentID returns the parent of a record or, if that is removed, the first record above it that is not.
 // A removed record stays on its parent, and is noted for its children.
 func (c *converter) parentID(r *record) string {
 	sentParent, isPassed := c.passed[r.parent]
@@ -131,9 +131,9 @@ func (c *converter) parentID(r *record) string {
 	return r.parent
 }
 
-// placeOf returns the place of the children of a record, never nil; that of the record "" is before the first
-// entry. A missing record leaves its name as the place's id, so that the entry shows as one without its parent, and
-// is noted in c.missed in case it comes later.
+// placeOf returns the place of the children of a record, never nil; for "" it is before the first entry. A missing
+// record leaves its name as the place's id, so that the entry shows as one without its parent, and is noted in
+// c.missed in case it comes later.
 func (c *converter) placeOf(uuid string) *branchPoint {
 	for range maxLate {
 		p := c.places[uuid]
@@ -153,8 +153,8 @@ func (c *converter) placeOf(uuid string) *branchPoint {
 	return &branchPoint{} // a cycle, most likely
 }
 
-// setPlace sets the place of a record's children. other is the record on which they can hang where no entry has the
-// id of r; it is used if they stand in the file before r.
+// setPlace sets the place of a record's children. other is another parent for them,
+// where no entry has the id of r; it is used if they stand in the file before r.
 func (c *converter) setPlace(r *record, p *branchPoint, other string) {
 	if r.uuid == "" {
 		return

@@ -115,7 +115,7 @@ func (p *Projects) chains(in *project, session string) []string {
 	return chains
 }
 
-// hasChain reports whether a file's name is that of a conversation of a subagent in a session's own file.
+// hasChain reports whether a session's own file has the conversation of a subagent that is shown under a file's name.
 func (p *Projects) hasChain(in *project, session, name string) bool {
 	base, isRecords := strings.CutSuffix(name, ending)
 	uuid, isChain := strings.CutPrefix(base, chainPrefix)

@@ -79,7 +79,7 @@ func (p *Projects) List(dir string, only []string, f func(storage.Item) bool) er
 	}
 }
 
-// listOnly lists those of some names that exist in a directory.
+// listOnly lists some names in a directory, without the missing ones.
 func (p *Projects) listOnly(dir string, only []string, f func(storage.Item) bool) error {
 	at := parsePath(dir)
 	isShownElsewhere := false // a name may be shown without a file, or the other way round

@@ -79,7 +79,7 @@ func newQueued(r *record, content rawjson.Value) queuedPrompt {
 	}
 }
 
-// promptText returns the text by which records of one prompt are matched.
+// promptText returns the trimmed text of content: records of one prompt have the same.
 func promptText(content rawjson.Value) string {
 	text := agents.ChatText(content)
 	return strings.TrimSpace(text)
@@ -204,7 +204,7 @@ func (c *converter) learnQueued(text string) bool {
 	return isGuess
 }
 
-// attach handles a prompt in an attachment without a uuid, on which no record hangs.
+// attach handles a prompt in an attachment without a uuid. No record can hang on it.
 func (c *converter) attach(r *record) {
 	content, isMeta := queuedCommand(r)
 	c.matchAttachment(content)

@@ -271,7 +271,7 @@ func (w *receiver) record(t *agents.Turn, typ string) *received {
 	return r
 }
 
-// write writes a record, and makes it the one on which the next one hangs.
+// write writes a record, and makes it the parent of the next one.
 func (w *receiver) write(r *received) error {
 	w.before = r.UUID
 	line, err := agents.HandoverLine(r)

@@ -14,10 +14,10 @@ type record struct {
 	line     int64
 	typ      rawjson.Value
 	uuid     string        // "" if no record can hang on it
-	parent   string        // the uuid of the record on which it hangs, or ""; set by setParent
+	parent   string        // the uuid of its parent, or ""; set by setParent
 	copyOf   string        // the id of the entry that it is a copy of: the uuid of a record, or the id in a handover
 	copyTime rawjson.Value // the time of that entry, nil if it is the record's
-	lines    []int64       // those of all records of a queued prompt, of which the last is its own; else nil
+	lines    []int64       // of all records of a queued prompt, its own as the last one; else nil
 	follows  bool          // it names no parent, as in files of other programs: it hangs on the entry before it
 }
 

@@ -4,7 +4,7 @@ import (
 	"sessionfs/sessioncore/agents"
 )
 
-// result makes the entry of a result in a record that hangs on a place, and returns the place of what follows. The
+// result makes the entry of a result in a record that hangs on a place, and returns the place for the next entry. The
 // record's details belong to its only result. If the client sends another text instead, that is the result, and an
 // entry with the content of its own follows it.
 func (c *converter) result(r *record, result agents.Object, isOnly bool, on *branchPoint) *branchPoint {

@@ -7,24 +7,24 @@ import (
 
 // shownPath is a path below the directory of all projects, as Projects shows it, in its parts.
 type shownPath struct {
-	level   level
+	level   pathLevel
 	project string // "" for the directory of all projects
-	entry   string // in the project: a file, or the directory of a session, whose name is the session's id
+	entry   string // in the project: a file, or the directory of a session, named by the id
 	sub     string // a directory of the session: subagents or another one
 	below   string // in that directory, with slashes in it for files of its own directories
 }
 
-// level tells how deep a path lies, and whether it may show subagents.
-type level int
+// pathLevel tells how deep a path lies, and whether it may show subagents.
+type pathLevel int
 
 const (
-	rootLevel      level = iota // the directory of all projects
-	projectLevel                // PROJECT
-	entryLevel                  // PROJECT/ENTRY
-	subagentsLevel              // PROJECT/SESSION/subagents
-	subagentLevel               // PROJECT/SESSION/subagents/FILE
-	nestedLevel                 // deeper paths below PROJECT/SESSION/subagents
-	otherLevel                  // PROJECT/SESSION/DIR with another DIR, and paths below it: never with subagents
+	rootLevel      pathLevel = iota // the directory of all projects
+	projectLevel                    // PROJECT
+	entryLevel                      // PROJECT/ENTRY
+	subagentsLevel                  // PROJECT/SESSION/subagents
+	subagentLevel                   // PROJECT/SESSION/subagents/FILE
+	nestedLevel                     // deeper paths below PROJECT/SESSION/subagents
+	otherLevel                      // PROJECT/SESSION/DIR with another DIR, and paths below it: never with subagents
 )
 
 // parsePath parses a shown path, "" for the directory of all projects.
@@ -57,5 +57,5 @@ func (p *shownPath) isBelowSubagents() bool {
 	return p.level == subagentLevel || p.level == nestedLevel
 }
 
-// sessionFile returns the path of the file of the session in whose directory the path lies.
+// sessionFile returns the path of a session's file, for a path in the session's directory.
 func (p *shownPath) sessionFile() string { return path.Join(p.project, p.entry+ending) }

@@ -9,7 +9,7 @@ import (
 // shownIn is the directory of subagents below a session's directory.
 const shownIn = "artifacts/" + subagents + "/"
 
-// seed is that of all hashes of prompts and uuids.
+// seed makes all hashes of prompts and uuids comparable.
 var seed = maphash.MakeSeed()
 
 // chains are the conversations of subagents in a session's file by an older client.

@@ -16,8 +16,8 @@ type counted struct {
 }
 
 // count sets the usage of an answer by the record with the largest one, the last of equal ones. An
-// answer that another one interrupts is counted with the part that has this record. usage and model are those of a
-// record; a usage that is no object changes nothing.
+// answer that another one interrupts is counted with the part that has this record. usage and model are a record's;
+// a usage that is no object changes nothing.
 func (c *converter) count(a *answer, usage, model rawjson.Value) {
 	if !usage.IsObject() || string(usage) == string(a.usage) {
 		return

@@ -132,7 +132,7 @@ func (c *converter) count(info rawjson.Value) {
 	}
 }
 
-// usage returns the tokens as a usage, whose input is without those of the cache.
+// usage returns the tokens as a usage. Its input lacks the tokens of the cache.
 func (all tokens) usage() agents.Usage {
 	return agents.Usage{
 		Input:      max(0, all.input-all.cached-all.written),

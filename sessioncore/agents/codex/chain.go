@@ -139,7 +139,7 @@ func (h *Home) chainOf(name string, from base) *chain {
 	return c
 }
 
-// addProblem adds the reason why the place from which a rollout goes on is not shown.
+// addProblem adds the reason why a rollout, child, is shown without the place that it goes on from.
 func (c *chain) addProblem(child string, from base, reason string) {
 	problem := fmt.Sprintf("%s goes on from byte %d of %s, %s", idOf(child), from.size, from.thread, reason)
 	c.problems = append(c.problems, problem)

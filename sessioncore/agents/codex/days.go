@@ -112,7 +112,7 @@ type dayScan struct {
 	err         error        // the first one
 }
 
-// below returns the directories in others whose names match a pattern. It adds the states of the others to s.all.
+// below returns the directories in others that have a name of a pattern. It adds the states of the others to s.all.
 func (s *dayScan) below(dirs []string, pattern string) (found []string) {
 	for _, dir := range dirs {
 		st, err := s.raw.Stat(dir)

@@ -181,7 +181,7 @@ func (c *converter) eventEntry(e *event) {
 	}
 }
 
-// event handles an event. size is that of its record, in bytes.
+// event handles an event, in a record of size bytes.
 func (c *converter) event(p agents.Object, size int) {
 	typ, _ := p.Member("type").Text()
 	switch typ {

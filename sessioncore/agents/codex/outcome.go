@@ -97,7 +97,7 @@ func (c *converter) settleCall(o *outcome, id, name, args rawjson.Value, size in
 	}
 }
 
-// wait keeps the outcome of a call until its item comes, or cannot come any more. size is that of the outcome's record;
+// wait keeps the outcome of a call until its item comes, or cannot come any more. size is the outcome's record, in bytes;
 // if too many bytes wait, all become entries.
 func (c *converter) wait(id string, o *outcome, size int) {
 	known := c.calls[id]

@@ -111,7 +111,7 @@ func isOneTag(text []byte) bool {
 		return false
 	}
 	name := string(found[1])
-	attributes := string(found[2]) // the program repeats those of some tags at the end
+	attributes := string(found[2]) // the program repeats them at the end of some tags
 	for _, closed := range [...]string{name, name + attributes} {
 		end := []byte("</" + closed + ">")
 		firstEnd := bytes.Index(text, end)
@@ -177,7 +177,7 @@ func authorNoted(kinds rawjson.Value) (by author, isNoted bool) {
 	return byBoth, true
 }
 
-// undecided are the messages with an author that later records tell, and those of the program behind
+// undecided are the messages with an author that later records tell, and messages of the program behind
 // them.
 type undecided struct {
 	messages []undecidedMessage

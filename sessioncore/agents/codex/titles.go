@@ -24,7 +24,7 @@ func (c *converter) meta(p agents.Object) {
 	case 1:
 		c.parent, c.side = parentOf(p, c.ID)
 		c.titled(id) // a reverted thread continues in another file
-	case 2: // that of the rollout whose records follow as copies
+	case 2: // of the original: its records follow as copies
 		if id != c.ID && c.parent == "" {
 			c.parent = id
 		}
