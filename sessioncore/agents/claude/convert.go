@@ -118,7 +118,8 @@ func emptyConverter(b *agents.Builder, known *learned, projects *Projects) conve
 
 // record makes the entries of a record. A record that is not the session's, or comes again later, makes none.
 func (c *converter) record(of *agents.Record) {
-	r := newRecord(of)
+	r := &record{}
+	r.read(of)
 	c.titles.read += len(of.Value) + 1
 	if !c.Side && !c.Facts && !c.Listed { // a list has found the title before
 		c.titles.add(r.Object)

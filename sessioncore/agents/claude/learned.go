@@ -56,8 +56,7 @@ func (c *converter) isOutdated(r *record) bool {
 	if isRepeated && r.line < countedLine {
 		return true
 	}
-	isCompaction := isBoundary(r) || isSummary(r)
-	if isCompaction && c.compacted[r.uuid] {
+	if c.compacted[r.uuid] && (isBoundary(r) || isSummary(r)) {
 		return true // a compaction that comes again cuts nothing
 	}
 	_, isPlaced := c.places[r.uuid]

@@ -21,16 +21,17 @@ type record struct {
 	follows  bool          // it names no parent, as in files of other programs: it hangs on the entry before it
 }
 
-// newRecord returns a record without its parent.
-func newRecord(of *agents.Record) *record {
-	r := &record{Object: of.Object, message: of.Inner, line: of.Line}
+// read sets all of an empty record but its parent.
+func (r *record) read(of *agents.Record) {
+	r.Object = of.Object
+	r.message = of.Inner
+	r.line = of.Line
 	r.typ = r.Member("type")
 	r.uuid, _ = r.Member("uuid").Text()
 	r.copyOf, r.copyTime = agents.EntryIn(r.Object)
 	if r.copyOf == "" {
 		r.copyOf, _ = r.Member("forkedFrom").Member("messageUuid").Text()
 	}
-	return r
 }
 
 // id returns the id of a record's first entry. A copy in a fork has the original's id.
