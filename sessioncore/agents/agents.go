@@ -129,14 +129,15 @@ type FileNamer interface {
 // registered are the agents in the order of their names.
 var registered []*Agent
 
-// Register adds an agent. Only the init of the agent's package calls it.
+// Register adds an agent, and makes its tools and its prompts known to package message. Only the init of the agent's
+// package calls it. It panics for a name that is taken.
 func Register(a Agent) {
 	if Find(a.Name) != nil {
 		panic("agents: " + a.Name + " is registered twice")
 	}
 	registered = append(registered, &a)
-	slices.SortFunc(registered, func(a, b *Agent) int {
-		return cmp.Compare(a.Name, b.Name)
+	slices.SortFunc(registered, func(left, right *Agent) int {
+		return cmp.Compare(left.Name, right.Name)
 	})
 	message.Register(a.Tools, a.ByRequest)
 	if a.Typed != nil {
@@ -152,13 +153,13 @@ func Find(name string) *Agent {
 	return first(func(a *Agent) bool { return a.Name == name })
 }
 
-// first returns the first agent that is accepts, or nil.
-func first(is func(*Agent) bool) *Agent {
-	i := slices.IndexFunc(registered, is)
-	if i >= 0 {
-		return registered[i]
+// first returns the first agent that a condition holds for, or nil.
+func first(isWanted func(*Agent) bool) *Agent {
+	i := slices.IndexFunc(registered, isWanted)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return registered[i]
 }
 
 // WriterOf returns the agent that wrote a record, or nil.
@@ -190,41 +191,54 @@ func Titles() string {
 	return OneOf(titles)
 }
 
-// OneOf joins words with commas, and "or" before the last.
+// OneOf joins words with commas, and "or" before the last. It returns "" for no words.
 func OneOf(words []string) string {
-	n := len(words)
-	if n > 1 {
-		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
 	}
-	return strings.Join(words, "")
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Home returns the usual path of the agent's directory, "" if the environment names none.
+// Home returns the usual path of the agent's directory, the first one of Homes that counts. It need not exist. Home
+// returns "" if the environment has none of the variables.
 func (a *Agent) Home(getenv func(string) string) string {
 	inHome := filepath.Join(getenv("HOME"), strings.TrimPrefix(a.InHome(), "~/"))
 	for _, home := range a.Homes {
-		variable, below, _ := strings.Cut(strings.TrimPrefix(home, "$"), "/")
-		if variable == "~" {
-			variable = "HOME"
-		}
+		variable, below := splitHome(home)
 		dir := getenv(variable)
-		old := strings.HasPrefix(variable, "XDG_") && (HasDir(inHome) || !HasDir(filepath.Join(dir, below)))
-		switch {
-		case dir == "" || old:
-		case below == "":
-			return dir
-		default:
-			return filepath.Join(dir, below)
+		if dir == "" {
+			continue
 		}
+		if below != "" { // a variable alone is taken as it is written
+			dir = filepath.Join(dir, below)
+		}
+		isOfOldClients := strings.HasPrefix(variable, "XDG_")
+		if isOfOldClients && (HasDir(inHome) || !HasDir(dir)) {
+			continue
+		}
+		return dir
 	}
 	return ""
+}
+
+// splitHome returns the environment variable in one of Homes, HOME for ~, and the path below its value, or "".
+func splitHome(home string) (variable, below string) {
+	variable, below, _ = strings.Cut(strings.TrimPrefix(home, "$"), "/")
+	if variable == "~" {
+		variable = "HOME"
+	}
+	return variable, below
 }
 
 // InHome returns the usual path of the agent's directory in the home directory, such as ~/.claude.
 func (a *Agent) InHome() string { return a.Homes[len(a.Homes)-1] }
 
-// Variable returns an assignment to the environment variable that names the agent's directory.
+// Variable returns an assignment, as in NAME=VALUE, that makes dir the agent's directory. The value is dir without the
+// path that the agent adds to it, as Homes says.
 func (a *Agent) Variable(dir string) string {
-	variable, below, _ := strings.Cut(strings.TrimPrefix(a.Homes[0], "$"), "/")
-	return variable + "=" + strings.TrimSuffix(strings.TrimSuffix(dir, below), "/")
+	variable, below := splitHome(a.Homes[0])
+	value := strings.TrimSuffix(dir, below)
+	value = strings.TrimSuffix(value, "/")
+	return variable + "=" + value
 }

@@ -41,7 +41,9 @@ type follower struct {
 	time, body int
 }
 
-// Answer returns the open answer with that key, or begins one; then everything before is final.
+// Answer returns the open answer with a key, to add the current record to it. The key is the agent's name for an
+// answer of several records, such as the id of a call of the model. If no answer with that key is open, Answer begins
+// one; then everything before is final.
 func (b *Builder) Answer(key string) *Answer {
 	from := b.origin()
 	a := b.open
@@ -49,19 +51,21 @@ func (b *Builder) Answer(key string) *Answer {
 	switch {
 	case !isOpen:
 		a = b.beginAnswer(key, from.time)
-	case a.from.id == from.id:
+	case a.from.id == from.id: // a repeated record: its numbers go on behind those of the answer's entries
 		from.part = max(a.from.part, from.part)
 	}
 	a.from = Origin{id: from.id, part: from.part, line: from.line}
 	n := len(a.Lines)
-	if n == 0 || a.Lines[n-1] != from.line {
+	isNewLine := n == 0 || a.Lines[n-1] != from.line // a record can call Answer several times
+	if isNewLine {
 		a.Lines = append(a.Lines, from.line)
 	}
 	return a
 }
 
-// beginAnswer opens a new answer in the memory of one that is written, and closes the open one before.
-func (b *Builder) beginAnswer(key string, at rawjson.Value) *Answer {
+// beginAnswer closes the open answer, and opens a new one behind the entries so far, in the memory of one that is
+// written. begun is the time of its first record, and may be missing.
+func (b *Builder) beginAnswer(key string, begun rawjson.Value) *Answer {
 	b.Close()
 	b.settings()
 	b.writeHeader()
@@ -89,7 +93,7 @@ func (b *Builder) beginAnswer(key string, at rawjson.Value) *Answer {
 	a.Parent = b.at
 	a.Path = b.Path
 	a.key = key
-	a.Time = append(a.Time, at...)
+	a.Time = append(a.Time, begun...)
 	b.at = a.ID
 	b.last = a.ID
 	b.open = a
@@ -99,19 +103,20 @@ func (b *Builder) beginAnswer(key string, at rawjson.Value) *Answer {
 // Open returns the answer begun last, or nil if it is final.
 func (b *Builder) Open() *Answer { return b.open }
 
-// Close makes the open answer final.
+// Close makes the open answer final, if there is one.
 func (b *Builder) Close() {
-	if b.open != nil {
-		b.out = b.open.appendTo(b.out)
-		if !b.pending { // then the answer remains open
-			b.spare = b.open
-			b.spare.forget()
-		}
-		b.open = nil
+	if b.open == nil {
+		return
 	}
+	b.out = b.open.appendTo(b.out)
+	if !b.pending { // else Tail opens the answer again
+		b.spare = b.open
+		b.spare.forget()
+	}
+	b.open = nil
 }
 
-// forget drops the texts of an answer that are too large to be kept as memory for the next one.
+// forget empties an answer whose memory is kept for the next one, and drops texts that are too large for that.
 func (a *Answer) forget() {
 	a.blocks = reuse(a.blocks)
 	a.texts = reuse(a.texts)
@@ -122,8 +127,9 @@ func (a *Answer) forget() {
 	clear(a.after)
 }
 
-// Replace empties the open answer if it has that key, and removes its results but no other entries.
-// It returns false for another key.
+// Replace empties the open answer if it has that key, for a record that repeats all of it. It removes the answer's own
+// results, whose ids are free again, and keeps the other entries behind it. It returns false, and does nothing, if
+// no answer with that key is open.
 func (b *Builder) Replace(key string) bool {
 	a := b.open
 	if a == nil || a.key != key {
@@ -134,7 +140,7 @@ func (b *Builder) Replace(key string) bool {
 		delete(b.ids, a.results[i].ID)
 		b.numbers.release(a.from.id, a.results[i].ID)
 	}
-	if b.at == end {
+	if b.at == end { // that result is gone
 		b.at = a.ID
 	}
 	if b.last == end {
@@ -159,7 +165,7 @@ func (a *Answer) End() string {
 	return a.ID
 }
 
-// Thinking adds a thought. Its signature may be missing.
+// Thinking adds a thought. Its text and its signature may be missing.
 func (a *Answer) Thinking(text, signature rawjson.Value) {
 	if !text.IsString() {
 		text = rawjson.Value(`""`)
@@ -186,14 +192,14 @@ func (a *Answer) Part(part rawjson.Value) {
 	}
 }
 
-// ImageURL adds the image in a data URL, if it is one.
+// ImageURL adds the image in a data URL. It ignores other URLs.
 func (a *Answer) ImageURL(url rawjson.Value) {
 	if !a.builder.Facts {
 		a.blocks.ImageURL(url)
 	}
 }
 
-// Other adds a block of the agent's.
+// Other adds a block of the agent's, a JSON object. It ignores other values.
 func (a *Answer) Other(block rawjson.Value) {
 	if !a.builder.Facts {
 		a.blocks.Other(block)
@@ -208,10 +214,11 @@ func (a *Answer) Add(blocks Blocks) {
 	}
 }
 
-// Size returns the bytes of the content and of the results from the answer's own records.
+// Size returns about how many bytes the answer holds: of its content, and of the results from its own records.
 func (a *Answer) Size() int { return len(a.blocks) + a.ownSize }
 
-// Call adds a call of a tool. A call without an id gets one that no result can have.
+// Call adds a call of a tool, and notes the tool's name for the result. A call without an id gets one that no result
+// can have, as it has a slash and a number that only this answer has. arguments is any value, see Arguments.
 func (a *Answer) Call(id, name, arguments rawjson.Value) {
 	if !id.IsString() {
 		id = Quoted(a.ID + "/" + strconv.Itoa(len(a.blocks)))
@@ -242,7 +249,8 @@ func (a *Answer) Model(name rawjson.Value) {
 // Count adds tokens.
 func (a *Answer) Count(u Usage) { a.usage = a.usage.Plus(u) }
 
-// CountHere is Count for tokens that the present record tells. They were billed on its day.
+// CountHere is Count for tokens that the current record tells, which may be later than the answer's first one. They
+// were billed on that record's day.
 func (a *Answer) CountHere(u Usage) {
 	u.Ended = laterDay(a.Time, a.builder.from.time)
 	a.Count(u)
@@ -274,8 +282,8 @@ func (a *Answer) Response(id, status, ended rawjson.Value) {
 	a.ended = append(a.ended[:0], ended...)
 }
 
-// Stop sets the reason why the answer ended, in a session's words, and that it was no error. By
-// default it is that there are calls, or that all is said.
+// Stop sets the reason why the answer ended, as a session has it (stopReason), and that it was no error. By default
+// it is toolUse for an answer with calls, and stop for others.
 func (a *Answer) Stop(reason string) {
 	a.stop = reason
 	a.failure = nil
@@ -284,13 +292,13 @@ func (a *Answer) Stop(reason string) {
 // Abort ends the answer as broken off. It keeps the message of an error.
 func (a *Answer) Abort() { a.stop = "aborted" }
 
-// Error ends the answer with an error.
+// Error ends the answer with an error, whose message may be missing.
 func (a *Answer) Error(message rawjson.Value) {
 	a.stop = "error"
 	a.failure = textOf(message)
 }
 
-// follow adds an entry behind the answer.
+// follow adds an entry behind the answer, and copies its texts. It closes the answer if too much waits for it.
 func (a *Answer) follow(e *Entry) {
 	f := follower{Entry: *e, onEnd: e.Parent == a.End()}
 	f.Time = nil // it and the body are in texts, and would keep whole records
@@ -305,7 +313,8 @@ func (a *Answer) follow(e *Entry) {
 	}
 }
 
-// addResult adds a result from the answer's own record.
+// addResult adds a result from the answer's own record, behind the results before, and copies its texts. It sets the
+// parent and the path of e. Entries that hang on the end of the answer move behind the result.
 func (a *Answer) addResult(e *Entry) {
 	b := a.builder
 	end := a.End()
@@ -323,7 +332,8 @@ func (a *Answer) addResult(e *Entry) {
 	}
 }
 
-// appendTo appends the answer and the entries behind it, or adds its charge.
+// appendTo appends the answer, its results and the entries behind it. For a bill it appends nothing, and gives the
+// ledger the answer's charge.
 func (a *Answer) appendTo(out []byte) []byte {
 	b := a.builder
 	if b.Bills() {
@@ -337,22 +347,27 @@ func (a *Answer) appendTo(out []byte) []byte {
 	for i := range a.results {
 		out = a.results[i].AppendTo(out)
 	}
-	at := 0
+	return a.appendFollowers(out)
+}
+
+// appendFollowers appends the entries behind the answer.
+func (a *Answer) appendFollowers(out []byte) []byte {
+	begin := 0 // of the texts of a follower
 	for i := range a.after {
 		f := &a.after[i]
-		h := f.Entry
-		h.Time = a.texts[at:f.time]
-		h.Body = a.texts[f.time:f.body]
-		at = f.body
-		if f.onEnd {
-			h.Parent = a.End()
+		e := f.Entry
+		e.Time = a.texts[begin:f.time]
+		e.Body = a.texts[f.time:f.body]
+		begin = f.body
+		if f.onEnd { // there may be more results since it came
+			e.Parent = a.End()
 		}
-		out = h.AppendTo(out)
+		out = e.AppendTo(out)
 	}
 	return out
 }
 
-// appendMessage appends the member message of the answer.
+// appendMessage appends the member message of the answer, without the comma before it.
 func (a *Answer) appendMessage(dst []byte) []byte {
 	b := a.builder
 	content := a.blocks
@@ -373,15 +388,8 @@ func (a *Answer) appendMessage(dst []byte) []byte {
 		body = rawjson.AppendQuoted(body, b.provider.Model)
 	}
 	body = a.appendUsage(body)
-	stop := a.stop
-	if stop == "" {
-		stop = "stop"
-	}
-	if a.stop == "" && a.hasCall {
-		stop = "toolUse"
-	}
 	body = append(body, `,"stopReason":`...)
-	body = rawjson.AppendQuoted(body, stop)
+	body = rawjson.AppendQuoted(body, a.stopReason())
 	body = AppendMember(body, "responseId", a.response)
 	body = AppendMember(body, "errorMessage", a.failure)
 	body = AppendMember(body, "errorStatus", a.status)
@@ -393,13 +401,25 @@ func (a *Answer) appendMessage(dst []byte) []byte {
 	return append(body, '}')
 }
 
+// stopReason returns the reason why the answer ended, as a session has it.
+func (a *Answer) stopReason() string {
+	switch {
+	case a.stop != "":
+		return a.stop
+	case a.hasCall:
+		return "toolUse"
+	}
+	return "stop"
+}
+
 // isCounted reports whether the answer has a usage.
 func (a *Answer) isCounted() bool { return a.isSet || a.usage != (Usage{}) }
 
-// appendUsage appends the member usage, if there is one.
+// appendUsage appends a comma and the member usage, if the answer has tokens or a cost and the reader wants them.
 func (a *Answer) appendUsage(dst []byte) []byte {
 	isCounted := a.isCounted()
-	if a.builder.Words || !isCounted && len(a.cost) == 0 {
+	hasUsage := isCounted || len(a.cost) > 0
+	if a.builder.Words || !hasUsage {
 		return dst
 	}
 	dst = append(dst, `,"usage":{`...)
@@ -420,12 +440,15 @@ func (a *Answer) appendUsage(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// laterDay returns the time in ms of an answer's last record if its day, in UTC or in local time,
-// is a later one, else 0.
+// laterDay returns the time of an answer's last record, in ms since the epoch, if it is on a later day than the first
+// one, in UTC or in local time. Otherwise it returns 0, as it does for a missing time and for one before 1970.
 func laterDay(first, last rawjson.Value) int64 {
-	start, _, timed := rawjson.ReadTimestamp(first)
-	ended, _, ok := rawjson.ReadTimestamp(last)
-	if !timed || !ok || start < 0 || ended <= start {
+	start, _, hasStart := rawjson.ReadTimestamp(first)
+	ended, _, hasEnd := rawjson.ReadTimestamp(last)
+	if !hasStart || !hasEnd {
+		return 0
+	}
+	if start < 0 || ended <= start {
 		return 0
 	}
 	if isLaterDay(start, ended, time.UTC) || isLaterDay(start, ended, time.Local) {
@@ -434,7 +457,8 @@ func laterDay(first, last rawjson.Value) int64 {
 	return 0
 }
 
-// isLaterDay reports whether a time is on a later day of a zone than an earlier time. Both are in ms since the epoch.
+// isLaterDay reports whether a time is on a later day of a zone than the time start before it. Both are in ms since
+// the epoch. Most answers end within minutes, so it first compares numbers, without a calendar.
 func isLaterDay(start, ended int64, zone *time.Location) bool {
 	from := time.UnixMilli(start).In(zone)
 	_, offset := from.Zone()
@@ -456,33 +480,34 @@ const (
 	millisOfHours = millisOfDay / 8
 )
 
-// Plus returns the sum of two usages.
-func (u Usage) Plus(v Usage) Usage {
-	u.Input += v.Input
-	u.Output += v.Output
-	u.CacheRead += v.CacheRead
-	u.CacheWrite += v.CacheWrite
-	u.Total += v.Total
-	u.CacheWrite1h += v.CacheWrite1h
-	u.Premium += v.Premium
-	u.Fast = u.Fast || v.Fast
-	u.Ended = max(u.Ended, v.Ended)
+// Plus returns the sum of two usages. It is fast if one of them is, and ends with the later one.
+func (u Usage) Plus(more Usage) Usage {
+	u.Input += more.Input
+	u.Output += more.Output
+	u.CacheRead += more.CacheRead
+	u.CacheWrite += more.CacheWrite
+	u.Total += more.Total
+	u.CacheWrite1h += more.CacheWrite1h
+	u.Premium += more.Premium
+	u.Fast = u.Fast || more.Fast
+	u.Ended = max(u.Ended, more.Ended)
 	return u
 }
 
-// Arguments returns the arguments of a call as an object: a text that has one becomes it, another
-// text its member input. Other values become an empty object.
+// Arguments returns the arguments of a call as an object. A text with a JSON object in it becomes that object, another
+// text the member input of a new one. Other values become an empty object.
 func Arguments(v rawjson.Value) rawjson.Value {
 	if v.IsObject() {
 		return v
 	}
-	text, ok := v.Bytes()
-	if !ok {
+	text, isText := v.Bytes()
+	if !isText {
 		return rawjson.Value("{}")
 	}
 	object := ObjectIn(text)
 	if object != nil {
 		return oneLine(object)
 	}
-	return append(append([]byte(`{"input":`), v...), '}')
+	wrapped := append(rawjson.Value(`{"input":`), v...)
+	return append(wrapped, '}')
 }
