@@ -54,7 +54,7 @@ type Builder struct {
 	provider Provider
 	begin    func(*Builder) func(*Record)
 	record   func(*Record)
-	members  [2]Object // memory for the members of a record
+	members  recordMembers
 
 	out     []byte
 	line    int64 // of the record
@@ -94,20 +94,35 @@ type Record struct {
 	Line  int64
 }
 
-// read makes r the record in a unit of a file.
-func (r *Record) read(u *jsonl.Unit, innerKey string) {
-	r.Line = u.Line
-	if len(u.Members) > 0 {
-		r.Object = u.Members
-		r.Value = u.Text
-		r.Inner = u.Inner
-		return
-	}
-	r.Value = OneLine(u)
-	r.Object = Read(r.Value)
-	r.Inner = nil
+// recordMembers is memory for the members of one record and of its inner object, which the next record overwrites.
+type recordMembers [2]Object
+
+// read returns an object and its members. innerKey is the key of the member for Record.Inner, "" for none.
+func (m *recordMembers) read(v rawjson.Value, line int64, innerKey string) Record {
+	members := m[0].Read(v)
+	inner := m[1][:0]
 	if innerKey != "" {
-		r.Inner = Read(r.Member(innerKey))
+		inner = inner.Read(members.Member(innerKey))
+	}
+	*m = recordMembers{members, inner}
+	return Record{
+		Object: members,
+		Value:  v,
+		Inner:  inner,
+		Line:   line,
+	}
+}
+
+// readUnit is read for a unit of a file. The loader of the file may have found the members already.
+func (m *recordMembers) readUnit(u *jsonl.Unit, innerKey string) Record {
+	if len(u.Members) == 0 {
+		return m.read(OneLine(u), u.Line, innerKey)
+	}
+	return Record{
+		Object: u.Members,
+		Value:  u.Text,
+		Inner:  u.Inner,
+		Line:   u.Line,
 	}
 }
 
@@ -121,6 +136,7 @@ type Origin struct {
 	line int64
 }
 
+// lines returns the lines of the entry's records in a new slice, the record's own line last.
 func (o *Origin) lines() []int64 { return append(o.more[:len(o.more):len(o.more)], o.line) }
 
 // Header has the facts that begin a session, each a JSON text or missing. ID is missing where About
@@ -131,7 +147,8 @@ type Header struct {
 	Problems                                   []string      // reasons for records that are left out
 }
 
-// AppendTo appends the header of a session. Its members that the Header lacks are in about.
+// AppendTo appends the header of a session as a line, and a line for each of Problems. Members that the Header lacks,
+// such as the title, come from about.
 func (h *Header) AppendTo(dst []byte, about *About) []byte {
 	id, _ := h.ID.Text()
 	if id == "" {
@@ -180,43 +197,27 @@ func NewBuilder(about About, provider Provider, begin func(*Builder) func(*Recor
 	return b
 }
 
-// Add takes the next value of the file, an object, and the number of its line, from 1. It appends
-// final lines to out. v is valid until Add returns.
+// Add takes the next value of the file, an object, and the number of its line, from 1. It appends to out the lines that
+// are final with it, which may be none, or those of earlier records. v is valid until Add returns.
 func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
-	members := b.members[0].Read(v)
-	inner := b.members[1][:0]
-	if b.InnerKey != "" {
-		inner = inner.Read(members.Member(b.InnerKey))
-	}
-	b.members = [2]Object{members, inner}
-	return b.addRecord(out, &Record{
-		Object: members,
-		Value:  v,
-		Inner:  inner,
-		Line:   line,
-	})
+	r := b.members.read(v, line, b.InnerKey)
+	return b.addRecord(out, &r)
 }
 
-// AddUnit is Add for an object as a file is loaded. Its members may be known.
+// AddUnit is Add for an object as a file is loaded.
 func (b *Builder) AddUnit(out []byte, u *jsonl.Unit) []byte {
-	if len(u.Members) == 0 {
-		return b.Add(out, OneLine(u), u.Line)
-	}
-	return b.addRecord(out, &Record{
-		Object: u.Members,
-		Value:  u.Text,
-		Inner:  u.Inner,
-		Line:   u.Line,
-	})
+	r := b.members.readUnit(u, b.InnerKey)
+	return b.addRecord(out, &r)
 }
 
-// addRecord appends the final lines of a record to out.
+// addRecord calls the agent's function for a record, and appends the lines that are final with it to out.
 func (b *Builder) addRecord(out []byte, r *Record) []byte {
 	b.out = out
 	b.line = r.Line
 	b.From("", nil)
 	b.record(r)
-	if b.started && !b.headed && len(b.header.Cwd) > 0 {
+	isComplete := b.started && len(b.header.Cwd) > 0 // else Directory may still complete the header
+	if isComplete {
 		b.writeHeader()
 	}
 	out = b.out
@@ -236,7 +237,9 @@ func (b *Builder) release() {
 	}
 }
 
-// Tail appends the lines that later values may still change. It ends with a move of the leaf if the next entry hangs elsewhere.
+// Tail appends the lines that later values may still change. It ends with a move of the leaf if the next entry hangs
+// elsewhere. The Builder stays as it is: Pending changes it and the open answer, so both are copied before and put back
+// after it. The copies share their maps, which Pending does not change, as Unique says.
 func (b *Builder) Tail(out []byte) []byte {
 	if b.Pending == nil {
 		return b.appendTail(out)
@@ -266,25 +269,33 @@ func (b *Builder) appendTail(out []byte) []byte {
 	if b.open != nil {
 		out = b.open.appendTo(out)
 	}
-	if b.at != b.last { // "" is before the first entry
-		target := string(Quoted(b.at))
-		if target == "" {
-			target = "null"
-		}
-		body := []byte(`"customType":"sessionfs/leaf","data":{"targetId":` + target + "}")
-		e := Entry{
-			Type:   "custom",
-			ID:     "leaf",
-			Parent: b.at,
-			Body:   body,
-			Lines:  []int64{max(1, b.moved)},
-		}
-		out = e.AppendTo(out)
+	if b.at == b.last {
+		return out
 	}
-	return out
+	return b.appendLeaf(out)
 }
 
-// Title returns the title found so far. If the header has another, Restart corrects it.
+// appendLeaf appends an entry that moves the leaf to the parent of the next entry.
+func (b *Builder) appendLeaf(out []byte) []byte {
+	target := Quoted(b.at)
+	if len(target) == 0 { // before the first entry
+		target = rawjson.Value("null")
+	}
+	body := []byte(`"customType":"sessionfs/leaf","data":{"targetId":`)
+	body = append(body, target...)
+	body = append(body, '}')
+	e := Entry{
+		Type:   "custom",
+		ID:     "leaf",
+		Parent: b.at,
+		Body:   body,
+		Lines:  []int64{max(1, b.moved)}, // 0 if no record moved it
+	}
+	return e.AppendTo(out)
+}
+
+// Title returns the title found so far: the last one given, else the first prompt, else "". If the header has another,
+// Restart corrects it.
 func (b *Builder) Title() string {
 	if b.title != "" {
 		return b.title
@@ -292,8 +303,8 @@ func (b *Builder) Title() string {
 	return b.prompt
 }
 
-// Restart returns a Builder that must reread the file from its start, as a value told that earlier
-// lines are wrong, or nil.
+// Restart returns a Builder that must reread the file from its start, as a record told that lines before it are wrong:
+// the header has another title or directory, or the agent called Reread. It returns nil if all lines are right.
 func (b *Builder) Restart() *Builder {
 	about := b.About
 	if !b.Facts {
@@ -315,8 +326,9 @@ func (b *Builder) Reread() { b.again = true }
 // Move sets the working directory that the session moved to, "" for none.
 func (b *Builder) Move(cwd string) { b.cwd = cwd }
 
-// FindTitle returns the title in the records at both ends of a file, or else beyond its beginning.
-// It skips lines that want refuses. Afterwards the Builder is useless.
+// FindTitle returns the title in the records at both ends of a file of size bytes, or else beyond its beginning; "" if
+// there is none. It skips lines that want refuses. Prompts at the end are not the first one, and no title. Afterwards
+// the Builder is useless, as it has some of the records only.
 func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byte) bool) (string, error) {
 	line := int64(0)
 	add := func(v rawjson.Value) {
@@ -342,7 +354,7 @@ func (b *Builder) FindTitle(obj storage.Object, size int64, want func(line []byt
 	return b.Title(), err
 }
 
-// Named sets the title that a person or the agent gave. The last one counts.
+// Named sets the title that a person or the agent gave. The last one counts. It ignores "".
 func (b *Builder) Named(title string) {
 	if title != "" {
 		b.title = Name(title)
@@ -359,8 +371,8 @@ func (b *Builder) Prompted(text string) {
 	}
 }
 
-// Begin sets the header once. A header without a directory is written with the first entry, as
-// Directory may still set one.
+// Begin sets the header, with copies of the texts in h; later calls do nothing. A header without a directory is written
+// with the first entry, as Directory may still set one.
 func (b *Builder) Begin(h Header) {
 	if b.started || b.headed {
 		return
@@ -393,7 +405,7 @@ func (b *Builder) Directory(cwd rawjson.Value) {
 // with each byte escaped.
 const maxFact = 6 * 4096
 
-// factOf is textOf for a header: it returns nil for a very long text too.
+// factOf is textOf for a header: it returns nil for a text longer than maxFact too.
 func factOf(v rawjson.Value) rawjson.Value {
 	if len(v) > maxFact {
 		return nil
@@ -409,7 +421,7 @@ func textOf(v rawjson.Value) rawjson.Value {
 	return slices.Clone(v)
 }
 
-// writeHeader writes the header once.
+// writeHeader appends the header, and the entries that wait for it, to the final lines; later calls do nothing.
 func (b *Builder) writeHeader() {
 	if !b.headed {
 		b.out = b.appendHeader(b.out)
@@ -421,7 +433,7 @@ func (b *Builder) writeHeader() {
 // appendHeader appends the header, and the entries that wait for it.
 func (b *Builder) appendHeader(dst []byte) []byte {
 	h := b.header
-	if !b.started {
+	if !b.started { // the file begins with an entry
 		h.Time = b.from.time
 	}
 	dst = h.AppendTo(dst, &b.About)
@@ -453,26 +465,26 @@ func (b *Builder) Here() Origin {
 }
 
 // Of calls f. The entries that f makes get the id, the time and the line of record, which is an earlier
-// record of the file or the current one.
+// record of the file or the current one. Of notes in record how many entries it has.
 func (b *Builder) Of(record *Origin, f func()) {
-	now := b.from
+	current := b.from
 	path := b.Path
-	isNow := record.id == now.id
-	if isNow {
-		record.part = now.part
+	isCurrent := record.id == current.id // then both count the same entries
+	if isCurrent {
+		record.part = current.part
 	}
 	b.from = *record
 	b.Path = record.path
 	f()
 	record.part = b.from.part
-	if isNow {
-		now.part = record.part
+	if isCurrent {
+		current.part = record.part
 	}
-	b.from = now
+	b.from = current
 	b.Path = path
 }
 
-// origin returns the record of the next entry.
+// origin returns the record of the next entry. It names a record without an id by its line.
 func (b *Builder) origin() *Origin {
 	if b.from.id == "" {
 		b.from.id = "l" + strconv.FormatInt(b.from.line, 10)
@@ -480,7 +492,7 @@ func (b *Builder) origin() *Origin {
 	return &b.from
 }
 
-// nextID returns the unused id of the record's next entry.
+// nextID returns the id of the record's next entry, and uses it.
 func (b *Builder) nextID() string {
 	from := b.origin()
 	if b.Unique {
@@ -492,18 +504,20 @@ func (b *Builder) nextID() string {
 	return id
 }
 
-// unused returns the unused id with the first number behind another, and that number.
-func (b *Builder) unused(id string, after int) (string, int) {
+// unused returns the first unused id of an entry of a record with a number behind another one, and the number. It uses
+// the id. Other records may have taken it, as one with the id x.2 takes the second entry's of x.
+func (b *Builder) unused(record string, after int) (id string, number int) {
+	number = after
 	for {
-		after = b.numbers.next(id, after)
-		entry := numbered(id, after)
-		if b.claim(entry) {
-			return entry, after
+		number = b.numbers.next(record, number)
+		id = numbered(record, number)
+		if b.claim(id) {
+			return id, number
 		}
 	}
 }
 
-// claim uses an id, and reports whether it was free.
+// claim uses an id, and reports whether it was free. With Unique it notes nothing, as all ids are.
 func (b *Builder) claim(id string) bool {
 	if b.Unique {
 		return true
@@ -527,7 +541,7 @@ func (b *Builder) Hang(id string) {
 	b.HangOn(id, b.line)
 }
 
-// HangOn is Hang for an entry that may be missing, and for a move of the leaf in a line.
+// HangOn is Hang for an id that need not be of an entry. line is the line of the record that says so.
 func (b *Builder) HangOn(id string, line int64) {
 	b.at = id
 	b.moved = line
@@ -539,24 +553,29 @@ func (b *Builder) Model(name rawjson.Value) { b.model.note(name, b.origin()) }
 // Level sets the thinking level from now on.
 func (b *Builder) Level(level rawjson.Value) { b.level.note(level, b.origin()) }
 
-// note notes the value that a record gives a setting.
-func (s *setting) note(v rawjson.Value, at *Origin) {
+// note notes the value that a record gives a setting. It ignores values that are no texts, and the present value.
+func (s *setting) note(v rawjson.Value, record *Origin) {
 	if !v.IsString() {
 		return
 	}
 	v = nameOf(v)
-	if !bytes.Equal(v, s.value) {
-		*s = setting{slices.Clone(v), *at, true}
-		s.at.time = slices.Clone(at.time)
-		s.at.more = nil
+	if bytes.Equal(v, s.value) {
+		return
 	}
+	*s = setting{
+		value:   slices.Clone(v),
+		at:      *record,
+		changed: true,
+	}
+	s.at.time = slices.Clone(record.time)
+	s.at.more = nil
 }
 
-// settings adds an entry for each setting that changed.
+// settings adds an entry for each setting that changed since it was called last.
 func (b *Builder) settings() {
 	modelSuffix := ".model"
 	levelSuffix := ".level"
-	if b.provider.Numbered {
+	if b.provider.Numbered { // as numbered makes them
 		modelSuffix = ""
 		levelSuffix = ".2"
 	}
@@ -577,7 +596,7 @@ func (b *Builder) settings() {
 	}
 }
 
-// set adds the entry of a setting.
+// set adds the entry of a setting, with the time, the line and the file of the record that changed it.
 func (b *Builder) set(s *setting, e Entry) {
 	s.changed = false
 	if !b.Unique {
@@ -586,18 +605,19 @@ func (b *Builder) set(s *setting, e Entry) {
 	e.Time = s.at.time
 	e.Lines = []int64{s.at.line}
 	path := b.Path
-	b.Path = s.at.path
+	b.Path = s.at.path // add takes it from there
 	b.add(&e)
 	b.Path = path
 }
 
-// start adds the settings that changed, and returns memory for the body of the next entry.
+// start begins an entry: it adds the settings that changed, and returns memory for the body.
 func (b *Builder) start() []byte {
 	b.settings()
 	return b.body[:0]
 }
 
-// Include adds an entry of another session, as its line. The next entry hangs on it.
+// Include adds an entry of another session, as its line with the newline. It closes the open answer. The next entry
+// hangs on the included one.
 func (b *Builder) Include(id string, line []byte) {
 	b.Close()
 	b.writeHeader()
@@ -610,8 +630,8 @@ func (b *Builder) Include(id string, line []byte) {
 // KnowTools gives results the names of the tools that another session called.
 func (b *Builder) KnowTools(of *Builder) { maps.Copy(b.tools, of.tools) }
 
-// put adds an entry of the record.
-func (b *Builder) put(typ string, body []byte) {
+// addOfRecord adds an entry of the current record, with the next id.
+func (b *Builder) addOfRecord(typ string, body []byte) {
 	b.add(&Entry{
 		Type:  typ,
 		ID:    b.nextID(),
@@ -621,7 +641,8 @@ func (b *Builder) put(typ string, body []byte) {
 	})
 }
 
-// add adds an entry to the text, or behind the open answer.
+// add adds an entry to the text, or behind the open answer, and keeps the memory of its body for the next one. It sets
+// the parent and the path of e. For a bill it makes no text.
 func (b *Builder) add(e *Entry) {
 	b.writeHeader()
 	e.Parent = b.at
@@ -638,16 +659,16 @@ func (b *Builder) add(e *Entry) {
 	b.body = reuse(e.Body)
 }
 
-// held returns about the bytes of texts that the Builder keeps from records: names, titles,
-// directories. An agent's own state has the calls too.
+// held returns about how many bytes of texts the Builder keeps from records: names, titles, directories.
 func (b *Builder) held() int64 {
 	titles := len(b.title) + len(b.prompt) + len(b.About.Title)
 	directories := len(b.cwd) + len(b.header.Cwd)
 	texts := titles + directories + len(b.model.value)
-	return 2*b.named + int64(texts)
+	calls := 2 * b.named // the agent's own state has them too
+	return calls + int64(texts)
 }
 
-// reuse returns memory for another use, unless it is too large to keep.
+// reuse returns the memory of b, empty, for another use. It returns nil if that is too large to keep.
 func reuse(b []byte) []byte {
 	if cap(b) > inMemory {
 		return nil

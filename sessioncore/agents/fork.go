@@ -128,8 +128,8 @@ func CopyRecords(
 		return err
 	}
 	end := request.end()
-	last := int64(0)  // the line of the record written last
-	var record Record // reused
+	last := int64(0) // the line of the record written last
+	var members recordMembers
 	copyUnit := func(u *jsonl.Unit) error {
 		if u.Line > end {
 			return jsonl.ErrStop
@@ -138,7 +138,7 @@ func CopyRecords(
 		if err != nil {
 			return err
 		}
-		record.read(u, request.InnerKey)
+		record := members.readUnit(u, request.InnerKey)
 		text, err := change(&record)
 		if err != nil {
 			return err

@@ -57,7 +57,7 @@ type insideFile struct {
 	at      jsonl.Position
 	share   func(r *Record, at RecordPlace, give Give)
 	parts   map[string]*subagentPart
-	members [2]Object // memory for a record's members
+	members recordMembers
 }
 
 // file returns the result for a file, which may be empty.
@@ -227,8 +227,8 @@ func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, s
 			u.Text = shortened(obj, u)
 		}
 		if rawjson.Value(u.Text).IsObject() {
-			record := f.record(u, in.InnerKey)
-			f.share(record, placeOf(u), f.give)
+			record := f.members.readUnit(u, in.InnerKey)
+			f.share(&record, placeOf(u), f.give)
 		}
 		return nil
 	}
@@ -260,26 +260,6 @@ func (f *insideFile) endLine(obj storage.Object) (bool, error) {
 	return next[0] == '\n', nil
 }
 
-// record returns the record of a unit.
-func (f *insideFile) record(u *jsonl.Unit, innerKey string) *Record {
-	if len(u.Members) > 0 {
-		return &Record{
-			Object: u.Members,
-			Value:  u.Text,
-			Inner:  u.Inner,
-			Line:   u.Line,
-		}
-	}
-	f.members[0] = f.members[0].Read(u.Text)
-	f.members[1] = f.members[1].Read(f.members[0].Member(innerKey))
-	return &Record{
-		Object: f.members[0],
-		Value:  u.Text,
-		Inner:  f.members[1],
-		Line:   u.Line,
-	}
-}
-
 // give gives the record at a place to a subagent.
 func (f *insideFile) give(subagent string, at RecordPlace) {
 	p := f.parts[subagent]
@@ -301,7 +281,7 @@ func (f *insideFile) drop() {
 	f.share = nil
 	f.parts = nil
 	f.at = jsonl.Position{}
-	f.members = [2]Object{}
+	f.members = recordMembers{}
 }
 
 // trim drops places beyond maxPlaces: of the files used least recently, and never of f. Callers must

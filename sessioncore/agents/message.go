@@ -86,7 +86,7 @@ func (b *Builder) User(content Blocks) {
 	body = b.appendContent(body, content)
 	body = appendMillis(body, b.from.time)
 	body = append(body, '}')
-	b.put("message", body)
+	b.addOfRecord("message", body)
 }
 
 // maxEarly bounds the entries that wait for the header, in bytes.
@@ -101,7 +101,7 @@ func (b *Builder) Context(content Blocks) {
 	body = appendMillis(body, b.from.time)
 	body = append(body, '}')
 	if b.headed || len(b.early) > maxEarly {
-		b.put("message", body)
+		b.addOfRecord("message", body)
 		return
 	}
 	e := Entry{
@@ -121,7 +121,7 @@ func (b *Builder) Context(content Blocks) {
 
 // Custom adds a message of the program, which readers show if display is true, with more members.
 func (b *Builder) Custom(kind string, content Blocks, display bool, more ...rawjson.Member) {
-	b.put("custom_message", b.appendCustom(b.start(), kind, content, display, more...))
+	b.addOfRecord("custom_message", b.appendCustom(b.start(), kind, content, display, more...))
 }
 
 // appendCustom appends the members of a custom entry: more of them stand before its content.
@@ -146,7 +146,7 @@ const notSent = `,"excludeFromContext":true`
 
 // NotSent adds a message of the program that is shown, and not sent to the model.
 func (b *Builder) NotSent(kind string, content Blocks) {
-	b.put("custom_message", append(b.appendCustom(b.start(), kind, content, true), notSent...))
+	b.addOfRecord("custom_message", append(b.appendCustom(b.start(), kind, content, true), notSent...))
 }
 
 // Asked adds words of a person outside the conversation, which are not sent to the model. agent is
@@ -154,7 +154,7 @@ func (b *Builder) NotSent(kind string, content Blocks) {
 func (b *Builder) Asked(agent string, content Blocks) {
 	attribution := rawjson.Member{Key: rawjson.Value(`"attribution"`), Value: rawjson.Value(`"user"`)}
 	body := b.appendCustom(b.start(), agent+message.PromptEnding, content, true, attribution)
-	b.put("custom_message", append(body, notSent...))
+	b.addOfRecord("custom_message", append(body, notSent...))
 }
 
 // Full adds the content of the entry made last as it was before it was shortened. It is not sent
@@ -183,7 +183,7 @@ func (b *Builder) Mention(path, content rawjson.Value, image Blocks) {
 	body = append(body, "}]"...)
 	body = appendMillis(body, b.from.time)
 	body = append(body, '}')
-	b.put("message", body)
+	b.addOfRecord("message", body)
 }
 
 // Bash adds a command that the person ran. The exit status may be missing.
@@ -199,7 +199,7 @@ func (b *Builder) Bash(command, output string, exit rawjson.Value) {
 	if exit.IsNumber() {
 		body = AppendMember(body, "exitCode", exit)
 	}
-	b.put("message", append(appendMillis(body, b.from.time), '}'))
+	b.addOfRecord("message", append(appendMillis(body, b.from.time), '}'))
 }
 
 // Compaction adds a compaction. firstKept is the first entry with a message that is kept, or ""; tokens
@@ -218,7 +218,7 @@ func (b *Builder) Compaction(summary rawjson.Value, firstKept string, tokens int
 		body = append(body, `,"tokensBefore":`...)
 		body = strconv.AppendInt(body, tokens, 10)
 	}
-	b.put("compaction", body)
+	b.addOfRecord("compaction", body)
 }
 
 // BilledTool is the tool with results that may have a usage in their details.
