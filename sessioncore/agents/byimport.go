@@ -17,7 +17,7 @@ type ByImport interface {
 	ImportCommand() []string
 }
 
-// ByCommand reports whether the Format of the agent of a name is ByImport.
+// ByCommand reports whether the Format of the agent of a name is ByImport. It is false for an unknown name.
 func ByCommand(name string) bool {
 	agent := Find(name)
 	if agent == nil || agent.Alone == nil {

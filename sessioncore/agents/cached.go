@@ -17,7 +17,7 @@ type Cached[T any] struct {
 	values map[string]storage.Cached[T]
 }
 
-// Get returns the value of a file. It calls read if the file is new or changed.
+// Get returns the value of a file. It calls read if the file is new or changed. It caches no error.
 func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat) (T, error)) (value T, err error) {
 	st, err := files.Stat(name)
 	if err != nil {
@@ -28,8 +28,8 @@ func (c *Cached[T]) Get(files storage.Files, name string, read func(storage.Stat
 	})
 }
 
-// OfHead is Get for a value of the first bytes of a file, at most so many; read gets none after an
-// error. It opens a file without a cached value, and does not look up the name before.
+// OfHead is Get for a value of the first bytes of a file, of which read gets at most so many, or nil if they cannot be
+// read. A file without a cached value is opened at once: on a slow system a Stat before that would cost as much.
 func (c *Cached[T]) OfHead(files storage.Files, name string, most int, read func(head []byte) (T, error)) (value T, err error) {
 	if c.has(name) {
 		st, err := files.Stat(name)
@@ -60,7 +60,7 @@ func (c *Cached[T]) OfHead(files storage.Files, name string, most int, read func
 	})
 }
 
-// has reports whether a value of a file is cached, be it of another state.
+// has reports whether a value of a file is cached, of this state or of another one.
 func (c *Cached[T]) has(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,19 +72,20 @@ func (c *Cached[T]) has(name string) bool {
 func (c *Cached[T]) valueOf(name string, st storage.Stat) (value T, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known, ok := c.values[name]
-	switch {
-	case !ok:
+	known, isCached := c.values[name]
+	if !isCached {
 		return value, false
-	case c.OfBeginning:
-		return known.Value, known.Token.SameObject(st.Token) && st.Size >= known.Token.Size
+	}
+	if c.OfBeginning {
+		hasGrown := known.Token.SameObject(st.Token) && st.Size >= known.Token.Size
+		return known.Value, hasGrown
 	}
 	return known.Value, known.IsOf(st.Token)
 }
 
 // Of is Get for a file in the state st.
 func (c *Cached[T]) Of(name string, st storage.Stat, read func() (T, error)) (value T, err error) {
-	now := time.Now().UnixNano()
+	now := time.Now().UnixNano() // before the read: a later change makes the value old
 	value, ok := c.valueOf(name, st)
 	if ok {
 		return value, nil
@@ -113,7 +114,8 @@ type Texts struct{ Cached[[]byte] }
 // maxSmall bounds the text read of a small file.
 const maxSmall = 1 << 20
 
-// Text returns the text of a file without surrounding blanks, "" if it cannot be read.
+// Text returns the text of a file without surrounding blanks, nil if it cannot be read. Of a longer file it returns the first
+// maxSmall bytes.
 func (c *Texts) Text(files storage.Files, name string) []byte {
 	text, _ := c.Get(files, name, func(storage.Stat) ([]byte, error) {
 		text, err := storage.ReadFile(files, name, maxSmall)

@@ -48,7 +48,7 @@ func (b *Builder) Skips() bool { return b.Bills() && b.Chargeless != nil }
 func (a *Answer) charge() {
 	b := a.builder
 	at, _, isTimed := rawjson.ReadTimestamp(a.Time)
-	if !isTimed {
+	if !isTimed { // then readers of the text take the time of another entry
 		b.billing.isPartial = true
 	}
 	c := Charge{
@@ -72,7 +72,7 @@ func (a *Answer) charge() {
 // Charge implements Charging. A long session that is billed again grows: then it is converted, so that each
 // growth is read alone.
 func (o *object) Charge(ctx context.Context, to Ledger) (isWhole bool, err error) {
-	if o.files.facts == nil {
+	if o.files.facts == nil { // these sessions are read for their texts
 		return false, nil
 	}
 	raw := o.Raw()
@@ -102,16 +102,16 @@ func (o *object) Charge(ctx context.Context, to Ledger) (isWhole bool, err error
 	if err != nil {
 		return false, err
 	}
-	return chargeAll(ctx, o.files.format.Converter(about, raw), raw, st.Size, to)
+	converter := o.files.format.Converter(about, raw)
+	return chargeAll(ctx, converter, raw, st.Size, to)
 }
 
 // chargeAll gives a ledger the charges of a file of size bytes. It rereads it as often as a conversion does,
-// and once more for the lines that were left out.
+// and once more for the lines that were left out. It returns false if only the text tells all charges.
 func chargeAll(
-	ctx context.Context, next *Builder, raw storage.Object, size int64, to Ledger,
+	ctx context.Context, b *Builder, raw storage.Object, size int64, to Ledger,
 ) (isWhole bool, err error) {
-	for n := 0; next != nil && n <= maxReadings; n++ {
-		b := next
+	for range maxReadings + 1 {
 		b.billing = &billing{to: to}
 		to.Begin()
 		c := &conversion{about: b.About, converter: b}
@@ -119,7 +119,10 @@ func chargeAll(
 		if err != nil || b.billing.isPartial {
 			return false, err
 		}
-		next = b.Restart()
+		b = b.Restart()
+		if b == nil {
+			break
+		}
 	}
 	return true, nil
 }
@@ -133,7 +136,8 @@ func (f *Files) noteBilled(name string) (wasBilled bool) {
 	return wasBilled
 }
 
-// awaitTurn waits until a long file may be read, and returns a function for the end of reading.
+// awaitTurn waits until a long file may be read, and returns a function that the caller must call at the end of reading.
+// The error is that of ctx.
 func (f *Files) awaitTurn(ctx context.Context) (done func(), err error) {
 	select {
 	case f.turns <- struct{}{}:

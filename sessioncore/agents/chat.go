@@ -6,8 +6,8 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Chat adds a message in the form of OpenAI's chat completions, which has no times and no ids.
-// typed returns the part of a text that the person typed.
+// Chat adds a message in the form of OpenAI's chat completions, which has no times and no ids. Other roles than user,
+// assistant and tool are ignored. typed returns the part of a text that the person typed.
 func (b *Builder) Chat(m Object, typed func(text string) string) {
 	content := m.Member("content")
 	text := ChatText(content)
@@ -18,7 +18,7 @@ func (b *Builder) Chat(m Object, typed func(text string) string) {
 		b.Prompted(prompt)
 		b.User(chatBlocks(prompt, content))
 	case role.Is("assistant"):
-		b.Close()
+		b.Close() // all answers have the key ""
 		answer := b.Answer("")
 		answer.Text(Quoted(text))
 		for call := range m.Member("tool_calls").EachElement {
@@ -33,7 +33,7 @@ func (b *Builder) Chat(m Object, typed func(text string) string) {
 	}
 }
 
-// ChatText returns the text of such content: a string, or the texts of its parts.
+// ChatText returns the text of the content of a chat message: a string, or the texts of its parts. It is "" for others.
 func ChatText(content rawjson.Value) string {
 	if !content.IsArray() {
 		text, _ := content.Text()
@@ -47,7 +47,7 @@ func ChatText(content rawjson.Value) string {
 	return all.String()
 }
 
-// chatBlocks returns a text and the images in content.
+// chatBlocks returns blocks of a text and of the images in content.
 func chatBlocks(text string, content rawjson.Value) (blocks Blocks) {
 	blocks.Text(Quoted(text))
 	for part := range content.EachElement {

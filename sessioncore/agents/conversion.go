@@ -43,32 +43,41 @@ type conversion struct {
 	rewrites  uint64 // counts changes of lines that were readable
 }
 
-// ownState returns the state of a session's own file, which may be joined with others to obj.
-func ownState(obj storage.Object, to storage.Token) storage.Token {
+// ownState returns the state of a session's own file. whole is the state of obj, in which others may be joined to it.
+func ownState(obj storage.Object, whole storage.Token) storage.Token {
+	own := whole
 	joined, isJoined := obj.(storage.JoinedObject)
 	if isJoined {
-		to.Size -= joined.Joined()
+		own.Size -= joined.Joined()
 	}
-	return to
+	return own
 }
+
+// spread turns small numbers into ones that differ in all their bits: 2^64 divided by the golden ratio.
+const spread = 0x9E3779B97F4A7C15
 
 // token returns the state of the converted session. It remains the same object while it only grows.
 func (c *conversion) token() storage.Token {
 	t := c.raw
-	t.Inode ^= c.rewrites * 0x9E3779B97F4A7C15
+	t.Inode ^= c.rewrites * spread
 	t.Size = c.text.size()
 	return t
 }
 
-// toConvert returns how many bytes of a file in the state st are not converted. c may be nil.
+// toConvert returns how many bytes of a file in the state st are not converted: all if it does not begin with the
+// converted part. c may be nil.
 func (c *conversion) toConvert(st storage.Stat) int64 {
-	if c == nil || c.converter == nil || !c.raw.SameObject(st.Token) || st.Size < c.at.Off {
+	if c == nil || c.converter == nil {
+		return st.Size
+	}
+	if !c.raw.SameObject(st.Token) || st.Size < c.at.Off {
 		return st.Size
 	}
 	return st.Size - c.at.Off
 }
 
-// extend converts the growth of a file. ok is false if it has changed otherwise.
+// extend converts the growth of a file to the state to. ok is false if the file has changed otherwise, and then c is
+// as before. After an error c is useless, and must be dropped.
 func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.Token) (ok bool, err error) {
 	if c.converter == nil || to.Size < c.at.Off || c.at.Guessed {
 		return false, nil
@@ -78,12 +87,11 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 		return false, err
 	}
 	if c.at.MidLine {
-		var next [1]byte
-		err := storage.ReadFull(obj, next[:], c.at.Off)
-		if err != nil || next[0] != '\n' {
+		next, isLine, err := lineEnd(obj, c.at)
+		if err != nil || !isLine {
 			return false, err
 		}
-		c.at = jsonl.Position{Off: c.at.Off + 1, Lines: c.at.Lines + 1}
+		c.at = next
 	}
 	before := c.text
 	before.tail.Retain()
@@ -98,20 +106,30 @@ func (c *conversion) extend(ctx context.Context, obj storage.Object, to storage.
 	return true, nil
 }
 
-// convert converts the file from c.at on.
+// lineEnd returns the position behind the newline at a position in a file. isLine is false if another byte is there: then
+// the value before it is not alone on its line.
+func lineEnd(obj io.ReaderAt, at jsonl.Position) (next jsonl.Position, isLine bool, err error) {
+	var end [1]byte
+	err = storage.ReadFull(obj, end[:], at.Off)
+	if err != nil || end[0] != '\n' {
+		return at, false, err
+	}
+	return jsonl.Position{Off: at.Off + 1, Lines: at.Lines + 1}, true, nil
+}
+
+// convert converts the file from c.at to its end in the state to. After an error c is useless.
 func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage.Token) error {
 	buffer := outBuffers.Get().(*[]byte)
+	const room = chunk + chunk/8 // text is written when it reaches a chunk, and so is a little longer
+	length := max(0, min(to.Size-c.at.Off, room))
 	run := &conversionRun{
 		c:        c,
 		obj:      obj,
-		out:      slices.Grow((*buffer)[:0], int(max(0, min(to.Size-c.at.Off, chunk+chunk/8)))),
-		problems: slices.Clone(c.problems),
-		complete: len(c.problems),
-		lastAt:   -1,
-		written:  -1,
+		out:      slices.Grow((*buffer)[:0], int(length)),
+		problems: newProblemLines(slices.Clone(c.problems)),
 	}
 	defer func() {
-		if cap(run.out) <= 2*chunk {
+		if cap(run.out) <= 2*chunk { // one of a long record is not kept
 			*buffer = run.out
 			outBuffers.Put(buffer)
 		}
@@ -127,8 +145,9 @@ func (c *conversion) convert(ctx context.Context, obj storage.Object, to storage
 	c.at = at
 	c.raw = to
 	c.own = ownState(obj, to)
-	c.at.Guessed = at.Guessed || run.written >= at.Off
-	err = c.writeTail(run.problems[run.complete:])
+	isWritten := run.problems.written >= at.Off // the line of a value that may still become a record
+	c.at.Guessed = at.Guessed || isWritten
+	err = c.writeTail(run.problems.open())
 	if err != nil {
 		return err
 	}
@@ -142,10 +161,8 @@ func (r *conversionRun) load(ctx context.Context, size int64) (jsonl.Position, e
 	if err != nil {
 		return at, err
 	}
-	if r.lastAt < at.Off { // otherwise it may still become a record
-		r.complete = len(r.problems)
-	}
-	r.c.problems = r.problems[:r.complete]
+	r.problems.settle(at.Off)
+	r.c.problems = r.problems.settled()
 	if r.hasHeader() {
 		r.out = append(r.out, r.c.problems...)
 		r.c.problems = nil
@@ -153,45 +170,91 @@ func (r *conversionRun) load(ctx context.Context, size int64) (jsonl.Position, e
 	return at, nil
 }
 
-// convertOnce converts a file of size bytes from its start, in the memory of dst or more.
+// convertOnce converts a file of size bytes from its start, and returns its text in the memory of dst or more. c then
+// has no text, and only its converter is of use.
 func (c *conversion) convertOnce(ctx context.Context, obj storage.Object, size int64, dst []byte) ([]byte, error) {
 	run := &conversionRun{
-		c:       c,
-		obj:     obj,
-		out:     dst[:0],
-		lastAt:  -1,
-		written: -1,
-		isOnce:  true,
+		c:        c,
+		obj:      obj,
+		out:      dst[:0],
+		problems: newProblemLines(nil),
+		isOnce:   true,
 	}
 	_, err := run.load(ctx, size)
 	if err != nil {
 		return nil, err
 	}
 	c.text.stable = int64(len(run.out))
-	incomplete := run.problems[run.complete:]
-	return c.appendTail(run.out, incomplete), nil
+	return c.appendTail(run.out, run.problems.open()), nil
 }
 
 // conversionRun converts the values of a part of a file.
 type conversionRun struct {
-	c   *conversion
-	obj storage.Object
-	out []byte // the converted text that is not written yet
-
-	// problems has complete bytes of lines that cannot become records. lastAt and written are the
-	// offsets of its last line and of the last one that is written.
-	problems []byte
-	complete int
-	lastAt   int64
-	written  int64
-
-	isOnce bool // all of the text remains in out
+	c        *conversion
+	obj      storage.Object
+	out      []byte // the converted text that is not written yet
+	problems problemLines
+	isOnce   bool // all of the text remains in out
 }
+
+// problemLines are lines for values that are no records. They wait for the next record, as the last value of the file
+// may still become one when the file grows, and as a session begins with its header.
+type problemLines struct {
+	text     []byte
+	complete int   // the bytes of text for values that cannot become records
+	last     int64 // the offset in the file of the last value in text, or -1
+	written  int64 // the same of the last value that is in the session's text, or -1
+}
+
+// newProblemLines returns problem lines with the text of values that cannot become records.
+func newProblemLines(text []byte) problemLines {
+	return problemLines{
+		text:     text,
+		complete: len(text),
+		last:     -1,
+		written:  -1,
+	}
+}
+
+// add adds a line for a value. A value behind it shows that those before cannot become records. Beyond maxProblems
+// lines are left out.
+func (p *problemLines) add(u *jsonl.Unit, why string) {
+	p.complete = len(p.text)
+	if p.complete < maxProblems {
+		p.text = appendProblem(p.text, u, why)
+		p.last = u.Off
+	}
+}
+
+// flush appends all lines to out, and forgets them.
+func (p *problemLines) flush(out []byte) []byte {
+	if len(p.text) == 0 {
+		return out
+	}
+	out = append(out, p.text...)
+	p.text = p.text[:0]
+	p.complete = 0
+	p.written = p.last
+	return out
+}
+
+// settle notes the end of the converted part of the file: only a value behind it may still become a record.
+func (p *problemLines) settle(end int64) {
+	if p.last < end {
+		p.complete = len(p.text)
+	}
+}
+
+// settled returns the lines for values that cannot become records.
+func (p *problemLines) settled() []byte { return p.text[:p.complete] }
+
+// open returns the line for a value that may still become a record, or nothing.
+func (p *problemLines) open() []byte { return p.text[p.complete:] }
 
 // hasHeader reports whether the header of the session is converted.
 func (r *conversionRun) hasHeader() bool { return r.c.text.stable+int64(len(r.out)) > 0 }
 
-// write writes the converted text.
+// write moves the converted text to the stable part of the session's text.
 func (r *conversionRun) write() error {
 	_, err := r.c.text.begin.Write(r.out)
 	r.c.text.stable += int64(len(r.out))
@@ -199,17 +262,14 @@ func (r *conversionRun) write() error {
 	return err
 }
 
-// add converts a value.
+// add converts a value. It sets the line of u to the one in the agent's own file.
 func (r *conversionRun) add(u *jsonl.Unit) error {
 	shared, isShared := r.obj.(*partObject)
 	if isShared {
 		u.Line = shared.lineOf(u.Line)
 	}
-	if r.hasHeader() && len(r.problems) > 0 {
-		r.out = append(r.out, r.problems...)
-		r.problems = r.problems[:0]
-		r.complete = 0
-		r.written = r.lastAt
+	if r.hasHeader() {
+		r.out = r.problems.flush(r.out)
 	}
 	if u.Kind == jsonl.ObjectUnit {
 		r.out = r.c.converter.AddUnit(r.out, u)
@@ -238,18 +298,14 @@ func (r *conversionRun) addProblem(u *jsonl.Unit) {
 			why = reasonShortened
 		}
 	}
-	r.complete = len(r.problems)
-	if r.complete < maxProblems {
-		r.problems = appendProblem(r.problems, u, why)
-		r.lastAt = u.Off
-	}
+	r.problems.add(u, why)
 	if text != nil {
 		r.out = r.c.converter.Add(r.out, text, u.Line)
 	}
 }
 
-// writeTail replaces the text of the answer that is open at the end of the file. problems are the
-// lines behind it.
+// writeTail replaces the tail of the session's text: the answer that is open at the end of the file, with problems
+// behind it.
 func (c *conversion) writeTail(problems []byte) error {
 	tail := c.appendTail(nil, problems)
 	c.text.tail.Close() // readers keep the tails of their versions
@@ -267,13 +323,14 @@ func (c *conversion) writeTail(problems []byte) error {
 // problems among them.
 func (c *conversion) appendTail(dst, problems []byte) []byte {
 	dst = c.converter.Tail(dst)
-	if c.text.stable > 0 {
+	if c.text.stable > 0 { // else no header is before them
 		dst = append(dst, problems...)
 	}
 	return c.appendUnresumed(dst)
 }
 
-// load emits the values of a file from c.at on, and returns their end.
+// load emits the values of a file from c.at on, and returns their end. A file of one object is emitted in parts, as
+// unfold does.
 func (c *conversion) load(
 	ctx context.Context, obj storage.Object, size int64, emit func(*jsonl.Unit) error,
 ) (jsonl.Position, error) {
@@ -287,7 +344,7 @@ func (c *conversion) load(
 	if !isOne && err == nil {
 		_, err = records.Load(ctx, obj, c.at, size, emit)
 	}
-	return jsonl.Position{Off: size, Guessed: true}, err // growth changes all
+	return jsonl.Position{Off: size, Guessed: true}, err // the client writes all of it anew
 }
 
 // beginsAsDocument reports whether a file of size bytes begins as one object does that stands on several lines.
@@ -298,9 +355,11 @@ func beginsAsDocument(obj storage.Object, size int64) bool {
 	return isDocument(begin[:n])
 }
 
-// appendUnresumed appends the record that makes the agent refuse to go on with the session.
+// appendUnresumed appends the line for the record that makes the agent refuse to go on with the session, if there is
+// one.
 func (c *conversion) appendUnresumed(tail []byte) []byte {
-	if c.converter.Unresumed == nil || c.text.stable+int64(len(tail)) == 0 {
+	isEmpty := c.text.stable+int64(len(tail)) == 0 // then there is no session
+	if c.converter.Unresumed == nil || isEmpty {
 		return tail
 	}
 	problem := c.converter.Unresumed()
@@ -351,9 +410,10 @@ func appendProblem(dst []byte, u *jsonl.Unit, why string) []byte {
 	return append(dst, '\n')
 }
 
-// sumBefore returns a hash of the bytes before an offset.
+// sumBefore returns a hash of the bytes before an offset, at most so many as checked says. It holds for this process.
 func sumBefore(obj io.ReaderAt, off int64) (uint64, error) {
-	p := make([]byte, min(off, checked))
-	err := storage.ReadFull(obj, p, off-int64(len(p)))
-	return maphash.Bytes(seed, p), err
+	length := min(off, checked)
+	text := make([]byte, length)
+	err := storage.ReadFull(obj, text, off-length)
+	return maphash.Bytes(seed, text), err
 }

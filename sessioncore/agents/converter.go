@@ -118,11 +118,12 @@ type Usage struct {
 	CacheWrite1h                                int64   // the part of CacheWrite that the cache keeps for an hour
 	Fast                                        bool    // the answer is of the fast mode, which costs more
 	Premium                                     float64 // requests that the provider bills
-	// end in ms, if on a later day (UTC or local) than the begin; else 0
+	// Ended is the answer's end in ms since the epoch, if it is on a later day (in UTC or local) than its begin, else 0.
 	Ended int64
 }
 
-// AppendMembers appends the members of a usage.
+// AppendMembers appends the members of a usage, without the braces around them. Of the last four it leaves out those
+// that are zero.
 func (u Usage) AppendMembers(dst []byte) []byte {
 	dst = append(dst, `"input":`...)
 	dst = strconv.AppendInt(dst, u.Input, 10)
@@ -152,7 +153,7 @@ func (u Usage) AppendMembers(dst []byte) []byte {
 	return dst
 }
 
-// Count returns a number of tokens, 0 for other values.
+// Count returns a number of tokens, 0 for a negative number, a fraction, or another value.
 func Count(v rawjson.Value) int64 {
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil || n < 0 {

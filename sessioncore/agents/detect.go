@@ -23,8 +23,8 @@ func HasScopes(dir string) bool { return HasDir(filepath.Join(dir, "sessions"), 
 // maxNames bounds the names read to detect an agent. A larger directory has names of one kind.
 const maxNames = 1024
 
-// HasDir reports whether dir is a directory with a path of directories in it that match patterns. It
-// lists no directory for a name without wildcards.
+// HasDir reports whether dir is a directory with a path of directories in it that match patterns, one for each level,
+// as in filepath.Match. It lists no directory for a name without wildcards.
 func HasDir(dir string, patterns ...string) bool {
 	if len(patterns) == 0 {
 		info, err := os.Stat(dir)

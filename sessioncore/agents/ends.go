@@ -74,10 +74,10 @@ type head struct {
 	end     []byte        // memory for the end, or nil
 }
 
-// newHead reads the beginning of a file of size bytes.
+// newHead returns a file of size bytes, of which it has read the beginning.
 func newHead(obj storage.Object, size int64) (*head, error) {
 	h := &head{Object: obj, packed: storage.IsPacked(obj)}
-	h.first, _ = h.parts(size)
+	h.first, _ = h.endSizes(size)
 	h.text = make([]byte, h.first)
 	return h, storage.ReadFull(obj, h.text, 0)
 }
@@ -89,15 +89,16 @@ func newHeadIn(obj storage.Object, size int64, memory *[ShortSize]byte) (*head, 
 		return newHead(obj, size)
 	}
 	h := &head{Object: obj}
-	first, last := h.parts(size)
+	first, last := h.endSizes(size)
 	h.first = first
 	h.text = memory[:first:first]
 	h.end = memory[first : first+last]
 	return h, storage.ReadFull(obj, h.text, 0)
 }
 
-// parts returns the sizes of the reads at both ends of a file.
-func (h *head) parts(size int64) (first, last int64) {
+// endSizes returns the sizes of the reads at both ends of a file of size bytes. last is 0 if the first read has all, or
+// if the file is compressed.
+func (h *head) endSizes(size int64) (first, last int64) {
 	switch {
 	case h.packed:
 		return min(size, packedSize), 0
@@ -107,9 +108,9 @@ func (h *head) parts(size int64) (first, last int64) {
 	return HeadSize, tailSize
 }
 
-// tail reads the end of a file.
+// tail reads the end of a file of size bytes, nothing where newHead read all. It may be in the memory of newHeadIn.
 func (h *head) tail(size int64) ([]byte, error) {
-	_, last := h.parts(size)
+	_, last := h.endSizes(size)
 	tail := h.end
 	if int64(len(tail)) != last {
 		tail = make([]byte, last)
@@ -117,7 +118,7 @@ func (h *head) tail(size int64) ([]byte, error) {
 	return tail, storage.ReadFull(h.Object, tail, size-last)
 }
 
-// ReadAt implements storage.Object.
+// ReadAt implements storage.Object. It reads the cached beginning from memory.
 func (h *head) ReadAt(p []byte, off int64) (int, error) {
 	if off >= 0 && off+int64(len(p)) <= int64(len(h.text)) {
 		return copy(p, h.text[off:]), nil
@@ -125,12 +126,13 @@ func (h *head) ReadAt(p []byte, off int64) (int, error) {
 	return h.Object.ReadAt(p, off)
 }
 
-// lines returns the size of the complete lines in the beginning of a file.
+// lines returns the size of the complete lines in the beginning of a file of size bytes: 0 if the first line is longer.
 func (h *head) lines(size int64) int64 {
-	if h.first == size {
+	if h.first == size { // the last line may lack its newline
 		return size
 	}
-	return int64(bytes.LastIndexByte(h.text[:h.first], '\n') + 1)
+	lastBreak := bytes.LastIndexByte(h.text[:h.first], '\n')
+	return int64(lastBreak + 1)
 }
 
 // Ends calls f for the objects in complete lines in the first 28 and last 32 KiB of a file. It
@@ -149,16 +151,19 @@ func Ends(obj storage.Object, size int64, want func(line []byte) bool, f func(v 
 	if err != nil {
 		return err
 	}
-	h.eachObject(h.text[:h.lines(size)], want, func(v rawjson.Value) {
+	firstLines := h.text[:h.lines(size)]
+	h.eachObject(firstLines, want, func(v rawjson.Value) {
 		f(v, true)
 	})
-	h.eachObject(tail[bytes.IndexByte(tail, '\n')+1:], want, func(v rawjson.Value) {
+	cutLine := bytes.IndexByte(tail, '\n') + 1
+	lastLines := tail[cutLine:]
+	h.eachObject(lastLines, want, func(v rawjson.Value) {
 		f(v, false)
 	})
 	return nil
 }
 
-// Head calls f for the objects in complete lines at the beginning of a file.
+// Head calls f for the objects in complete lines at the beginning of a file. It skips lines that want refuses.
 func Head(obj storage.Object, size int64, want func(line []byte) bool, f func(v rawjson.Value)) error {
 	h, err := headOf(obj, size)
 	if err == nil {
@@ -187,30 +192,42 @@ func Beyond(obj storage.Object, size int64, want func(line []byte) bool, f func(
 	}
 	at := h.lines(size)
 	last := min(size, maxHead)
-	for more := true; more && int64(len(h.text)) < last; {
-		off := int64(len(h.text))
-		next := make([]byte, min(stepSize, last-off))
-		err := storage.ReadFull(h.Object, next, off)
+	more := true
+	wanted := func(line []byte) bool { return more && want(line) }
+	for more && int64(len(h.text)) < last {
+		err := h.readOn(last)
 		if err != nil {
 			return err
 		}
-		h.text = append(h.text, next...)
 		complete := int64(bytes.LastIndexByte(h.text, '\n') + 1)
-		if int64(len(h.text)) == size {
+		if int64(len(h.text)) == size { // the last line may lack its newline
 			complete = size
 		}
-		if complete > at {
-			wanted := func(line []byte) bool { return more && want(line) }
-			h.eachObject(h.text[at:complete], wanted, func(v rawjson.Value) {
-				more = f(v)
-			})
-			at = complete
+		if complete <= at {
+			continue // a line is longer than a step
 		}
+		h.eachObject(h.text[at:complete], wanted, func(v rawjson.Value) {
+			more = f(v)
+		})
+		at = complete
 	}
 	return nil
 }
 
-// eachObject calls f for the objects in lines.
+// readOn reads a step behind the text read so far, but not beyond an offset.
+func (h *head) readOn(last int64) error {
+	off := int64(len(h.text))
+	next := make([]byte, min(stepSize, last-off))
+	err := storage.ReadFull(h.Object, next, off)
+	if err != nil {
+		return err
+	}
+	h.text = append(h.text, next...)
+	return nil
+}
+
+// eachObject calls f for the objects in lines that want accepts. The first line that is no object, of an agent that
+// writes control characters as they are, and all behind it are read by eachMended.
 func (h *head) eachObject(lines []byte, want func(line []byte) bool, f func(v rawjson.Value)) {
 	at := 0
 	for line := range bytes.Lines(lines) {
@@ -241,56 +258,54 @@ func (h *head) eachMended(lines []byte, want func(line []byte) bool, f func(v ra
 }
 
 // completeMembers returns an object with the complete members at the beginning of a line, or nil. A
-// value that is nested deeper than maxNested ends the line.
+// value that is nested deeper than maxNested ends the line. So {"a":1,"b":[2,{"c":"x becomes {"a":1,"b":[2,{}]}.
 func completeMembers(line []byte) rawjson.Value {
-	var open, then []byte // brackets that close the open values: now, and after the last complete member
-	end := 0
+	var closing []byte      // the brackets that close the open values, the innermost last
+	var closingAtEnd []byte // the same at end
+	end := 0                // behind the last complete value, or bracket that opens one
+	complete := 0           // the same at the byte that is looked at
 	inText := false
 	for i := 0; i < len(line) && line[i] != '\n'; i++ {
 		c := line[i]
 		opens := !inText && (c == '{' || c == '[')
-		if opens && len(open) == maxNested {
+		if opens && len(closing) == maxNested {
 			break
 		}
 		switch {
 		case inText && c == '\\':
-			i++
+			i++ // the next byte is escaped
 		case c == '"':
 			inText = !inText
 		case inText:
 		case opens:
-			open = append(open, c+2) // the bracket that closes it
-			end = i + 1
-			then = bytes.Clone(open)
-		case len(open) == 0:
+			closing = append(closing, c+2) // in ASCII, } and ] are two behind { and [
+			complete = i + 1
+		case len(closing) == 0: // no object begins the line
 			return nil
 		case c == '}', c == ']':
-			open = open[:len(open)-1]
-			end = i + 1
-			then = bytes.Clone(open)
+			closing = closing[:len(closing)-1]
+			complete = i + 1
 		case c == ',':
-			end = i
-			then = bytes.Clone(open)
+			complete = i
+		}
+		if complete > end {
+			end = complete
+			closingAtEnd = append(closingAtEnd[:0], closing...)
 		}
 	}
 	object := append(rawjson.Value{}, line[:end]...)
-	for _, bracket := range slices.Backward(then) {
+	for _, bracket := range slices.Backward(closingAtEnd) {
 		object = append(object, bracket)
 	}
 	return ObjectIn(object)
 }
 
-// convert converts the beginning of a file for a list, until it is enough: its complete lines, and more
-// only for a header. A file with a longer first line has a header of the facts known about it.
+// convert converts the beginning of a file of size bytes for a list, until it is enough: its complete lines, and more
+// only for a header. A file with a longer first line has a header of the facts known about it. out is empty for a file
+// that is no session.
 func (h *head) convert(format Format, about About, size int64, isEnough func(out []byte) bool) (out []byte, err error) {
 	if isDocument(h.text) {
-		v, err := h.document(size)
-		c := format.Converter(about, h)
-		out = c.Add(nil, v, 1)
-		if len(out) == 0 {
-			out = c.Tail(nil)
-		}
-		return out, err
+		return h.convertDocument(format.Converter(about, h), size)
 	}
 	limits := []int64{h.lines(size)}
 	if !h.packed {
@@ -299,15 +314,7 @@ func (h *head) convert(format Format, about About, size int64, isEnough func(out
 	var c *Builder
 	for _, limit := range limits {
 		c = format.Converter(about, h)
-		err = c.records().LoadFirst(context.Background(), h, limit, func(u *jsonl.Unit) error {
-			if u.Kind == jsonl.ObjectUnit {
-				out = c.AddUnit(out, u)
-			}
-			if isEnough(out) {
-				return jsonl.ErrStop
-			}
-			return nil
-		})
+		out, err = h.convertLines(c, limit, isEnough)
 		if err == nil && limit == size && !isEnough(out) {
 			out = c.Tail(out)
 		}
@@ -323,4 +330,29 @@ func (h *head) convert(format Format, about About, size int64, isEnough func(out
 		out = (&Header{}).AppendTo(nil, &about)
 	}
 	return out, nil
+}
+
+// convertDocument converts the members at both ends of a file of one object.
+func (h *head) convertDocument(c *Builder, size int64) (out []byte, err error) {
+	v, err := h.document(size)
+	out = c.Add(nil, v, 1)
+	if len(out) == 0 {
+		out = c.Tail(nil)
+	}
+	return out, err
+}
+
+// convertLines converts the first limit bytes of a file, or fewer if that is enough.
+func (h *head) convertLines(c *Builder, limit int64, isEnough func(out []byte) bool) (out []byte, err error) {
+	emit := func(u *jsonl.Unit) error {
+		if u.Kind == jsonl.ObjectUnit {
+			out = c.AddUnit(out, u)
+		}
+		if isEnough(out) {
+			return jsonl.ErrStop
+		}
+		return nil
+	}
+	err = c.records().LoadFirst(context.Background(), h, limit, emit)
+	return out, err
 }

@@ -21,7 +21,7 @@ type Entry struct {
 	Session string
 }
 
-// AppendTo appends the entry as a line.
+// AppendTo appends the entry as a line. The entry must have a line of a record.
 func (e *Entry) AppendTo(dst []byte) []byte {
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, e.Type...)
@@ -67,8 +67,8 @@ const maxTitle = 200
 // maxName bounds a given title, in bytes: a list holds all sessions'.
 const maxName = 4 << 10
 
-// Name returns a given title, without the end of a very long one. It keeps no memory of a longer
-// text around the title.
+// Name returns a copy of a given title, without the end of one longer than maxName. As a copy it keeps no longer text
+// around the title in memory.
 func Name(title string) string {
 	if len(title) > maxName {
 		return strings.ToValidUTF8(title[:maxName], "") + "…"
@@ -85,12 +85,13 @@ func nameOf(name rawjson.Value) rawjson.Value {
 	return Quoted(Name(text))
 }
 
-// FirstLine returns the first line of a prompt as a title. It keeps no memory of the prompt.
+// FirstLine returns a copy of the first line of a prompt that has words, as a title: at most maxTitle bytes of it. It
+// returns "" for blanks.
 func FirstLine(text string) string {
 	text = rawjson.TrimSpace(text)
-	at := strings.IndexAny(text, "\r\n")
-	if at >= 0 {
-		text = rawjson.TrimSpace(text[:at])
+	lineEnd := strings.IndexAny(text, "\r\n")
+	if lineEnd >= 0 {
+		text = rawjson.TrimSpace(text[:lineEnd])
 	}
 	if len(text) > maxTitle {
 		return strings.ToValidUTF8(text[:maxTitle], "") + "…"
@@ -98,14 +99,15 @@ func FirstLine(text string) string {
 	return strings.Clone(text)
 }
 
-// Between returns the text between two others, "" if the first one is missing.
+// Between returns the text between two others without blanks around it, "" if the first one is missing. It ends with
+// the text if the second one is missing.
 func Between(text, begin, end string) string {
 	_, text, _ = strings.Cut(text, begin)
 	text, _, _ = strings.Cut(text, end)
 	return rawjson.TrimSpace(text)
 }
 
-// TimeText returns the JSON text of a time in ms, nil for one before 1970.
+// TimeText returns the JSON text of a time in ms since the epoch, nil for one that is not after it.
 func TimeText(ms int64) rawjson.Value {
 	if ms <= 0 {
 		return nil
@@ -132,7 +134,8 @@ func AppendText(dst []byte, key string, value rawjson.Value) []byte {
 	return AppendMember(dst, key, value)
 }
 
-// appendMillis appends the member timestamp of a message, in milliseconds.
+// appendMillis appends a comma and the member timestamp of a message, in ms since the epoch. It appends nothing for a
+// time that is missing or wrong.
 func appendMillis(dst []byte, at rawjson.Value) []byte {
 	ms, _, ok := rawjson.ReadTimestamp(at)
 	if !ok {

@@ -60,7 +60,7 @@ type insideFile struct {
 	members recordMembers
 }
 
-// file returns the result for a file, which may be empty.
+// file returns the result for a file, a new one if there is none.
 func (in *Inside) file(name string) *insideFile {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -129,7 +129,8 @@ func (in *Inside) Part(name, subagent string, file storage.Object) storage.Objec
 	}
 }
 
-// part returns the records of a subagent in the present state of a file, and that.
+// part returns the records of a subagent in the present state of a file, none if it has no such subagent, and that
+// state.
 func (in *Inside) part(name, subagent string, obj storage.Object) (subagentPart, storage.Stat, error) {
 	f := in.file(name)
 	f.mu.Lock()
@@ -142,17 +143,18 @@ func (in *Inside) part(name, subagent string, obj storage.Object) (subagentPart,
 	return *part, st, nil
 }
 
-// update reads the growth of a file. Callers must hold f.mu.
+// update reads the growth of a file, and returns its state. Callers must hold f.mu.
 func (in *Inside) update(f *insideFile, obj storage.Object) (storage.Stat, error) {
 	st, err := obj.Stat()
 	if err != nil {
 		return st, err
 	}
-	defer in.trim(f)
+	defer in.count(f)
 	if f.isKept && f.token == st.Token {
 		return st, nil
 	}
-	if !f.token.SameObject(st.Token) || st.Size < f.free {
+	isReplaced := !f.token.SameObject(st.Token) || st.Size < f.free
+	if isReplaced {
 		f.free = 0
 		f.isSome = false
 		f.ids = nil
@@ -160,9 +162,9 @@ func (in *Inside) update(f *insideFile, obj storage.Object) (storage.Stat, error
 		f.drop()
 	}
 	known := f.token
-	f.token = storage.Token{}
+	f.token = storage.Token{} // if an error ends the pass
 	if !f.isSome {
-		err := in.look(f, obj, st.Size)
+		err := in.findSome(f, obj, st.Size)
 		if err != nil {
 			return st, err
 		}
@@ -177,8 +179,9 @@ func (in *Inside) update(f *insideFile, obj storage.Object) (storage.Stat, error
 	return st, err
 }
 
-// look looks for lines that may have records of subagents, from the end of the lines known to have none.
-func (in *Inside) look(f *insideFile, obj storage.Object, size int64) error {
+// findSome searches the text of a file from f.free on for words of records of subagents, and sets f.isSome and f.free.
+// Callers must hold f.mu.
+func (in *Inside) findSome(f *insideFile, obj storage.Object, size int64) error {
 	buffer := make([]byte, min(size-f.free, jsonl.ChunkSize))
 	for at := f.free; at < size && !f.isSome; {
 		text := buffer[:min(size-at, int64(len(buffer)))]
@@ -191,23 +194,24 @@ func (in *Inside) look(f *insideFile, obj storage.Object, size int64) error {
 			f.free = max(f.free, size-reach)
 			break
 		}
-		at += int64(max(len(text)-reach, 1))
+		at += int64(max(len(text)-reach, 1)) // a word may be cut at the end of text
 		f.free = at
 	}
 	return nil
 }
 
-// reach is longer than any word that May finds, with blanks in it.
+// reach is longer than any word that May finds, with blanks in it. Reads overlap by it.
 const reach = 256
 
-// pass shares out the records of a file, or of its growth.
+// pass shares out the records of a file to st, or of its growth since the state known. Callers must hold f.mu.
 func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, st storage.Stat) error {
 	hasGrown := f.hasGrown(known, st)
 	if hasGrown && f.at.MidLine && st.Size > f.at.Off {
-		isLine, err := f.endLine(obj)
+		next, isLine, err := lineEnd(obj, f.at)
 		if err != nil {
 			return err
 		}
+		f.at = next
 		hasGrown = isLine
 	}
 	if !hasGrown {
@@ -218,7 +222,7 @@ func (in *Inside) pass(f *insideFile, obj storage.Object, known storage.Token, s
 		f.parts = map[string]*subagentPart{}
 	}
 	for _, p := range f.parts {
-		p.fixed = len(p.spans)
+		p.fixed = len(p.spans) // open objects have copies of the slice
 	}
 	records := jsonl.Records{Limit: maxLine, Inner: in.InnerKey, RawControls: in.RawControls}
 	emit := func(u *jsonl.Unit) error {
@@ -249,18 +253,7 @@ func (f *insideFile) hasGrown(known storage.Token, st storage.Stat) bool {
 	return known.SameObject(st.Token) && st.Size >= f.at.Off
 }
 
-// endLine moves f.at behind the end of the line there, and reports whether the line ends there.
-func (f *insideFile) endLine(obj storage.Object) (bool, error) {
-	var next [1]byte
-	err := storage.ReadFull(obj, next[:], f.at.Off)
-	if err != nil {
-		return false, err
-	}
-	f.at = jsonl.Position{Off: f.at.Off + 1, Lines: f.at.Lines + 1}
-	return next[0] == '\n', nil
-}
-
-// give gives the record at a place to a subagent.
+// give gives the record at a place to a subagent, which it begins if there are not too many.
 func (f *insideFile) give(subagent string, at RecordPlace) {
 	p := f.parts[subagent]
 	if p == nil {
@@ -284,32 +277,42 @@ func (f *insideFile) drop() {
 	f.members = recordMembers{}
 }
 
-// trim drops places beyond maxPlaces: of the files used least recently, and never of f. Callers must
-// hold f.mu.
-func (in *Inside) trim(f *insideFile) {
+// count counts the places of a file anew, and makes it the one used last. Places of other files beyond maxPlaces are
+// dropped. Callers must hold f.mu.
+func (in *Inside) count(f *insideFile) {
+	places := 0
+	for _, p := range f.parts {
+		places += len(p.spans)
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.forget(f)
-	for _, p := range f.parts {
-		f.places += len(p.spans)
-	}
-	if f.places == 0 {
+	in.uncount(f)
+	if places == 0 {
 		return
 	}
-	in.places += f.places
+	in.places += places
+	in.evict() // f is not in in.kept
+	f.places = places
+	f.kept = in.kept.PushBack(f)
+}
+
+// evict drops the places of files until there are at most maxPlaces, of the file used least recently first. Callers must
+// hold in.mu. A file's own mutex is locked before that, so evict waits for none: a file in use keeps its places, and its
+// next update counts them again.
+func (in *Inside) evict() {
 	for in.places > maxPlaces && in.kept.Len() > 0 {
 		oldest := in.kept.Front().Value.(*insideFile)
-		in.forget(oldest)
-		if oldest.mu.TryLock() { // else its next update counts it once more
+		in.uncount(oldest)
+		isFree := oldest.mu.TryLock()
+		if isFree {
 			oldest.drop()
 			oldest.mu.Unlock()
 		}
 	}
-	f.kept = in.kept.PushBack(f)
 }
 
-// forget removes a file from those with places. Callers must hold in.mu.
-func (in *Inside) forget(f *insideFile) {
+// uncount removes a file from those with places. Callers must hold in.mu.
+func (in *Inside) uncount(f *insideFile) {
 	if f.kept != nil {
 		in.kept.Remove(f.kept)
 		in.places -= f.places
