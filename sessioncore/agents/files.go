@@ -65,10 +65,9 @@ func NewFiles(files storage.Files, format Format, limit *budget.Budget, temporar
 			Free:   small,
 			Dir:    temporary,
 		},
-		turns: make(chan struct{}, max(1, limit.Size()/longMemory)),
-		slots: map[string]*slot{},
-		last:  map[string]reported{},
-
+		turns:  make(chan struct{}, max(1, limit.Size()/longMemory)),
+		slots:  map[string]*slot{},
+		last:   map[string]reported{},
 		billed: map[string]bool{},
 	}
 	limit.OnFull(f.evict)
@@ -91,7 +90,7 @@ func (f *Files) Facts() storage.Files {
 	return facts
 }
 
-// about returns the facts about a session outside its records.
+// about returns the facts about a session outside its records. obj has its size bytes.
 func (f *Files) about(name string, obj storage.Object, size int64) (about About, err error) {
 	if f.facts == nil {
 		return f.format.About(name, obj, size, false)
@@ -122,26 +121,24 @@ func (f *Files) Stat(name string) (storage.Stat, error) {
 	})
 }
 
-// converted returns the state of a session. It converts the growth of a converted session unless
-// that is long: then the token is of no object, and the caller opens the session to be able to give
-// up.
+// converted returns the state of a session; raw returns the state of its file. A session that is not converted has the
+// state of its file. converted converts the growth of a converted session unless that is long: then the token is of no
+// object, and the caller opens the session to be able to give up.
 func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storage.Stat, error) {
 	st, err := raw()
 	if err != nil || st.Kind != storage.KindFile || !f.format.IsSession(name) {
 		return st, err
 	}
 	s, last := f.find(name)
-	if last.raw == st.Token {
+	if last.raw == st.Token { // nothing changed since, also if the conversion was evicted
 		st.Token = last.shown
 		return st, nil
 	}
-	unknown := st
-	unknown.Inode = ^unknown.Inode
-	switch {
-	case s == nil:
+	if s == nil {
 		return st, nil
-	case s.busy.Load():
-		return unknown, nil
+	}
+	if s.busy.Load() {
+		return ofNoObject(st), nil
 	}
 	obj, err := f.Files.Open(name)
 	if err != nil {
@@ -151,12 +148,12 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	defer obj.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.now == nil {
+	if s.now == nil { // it was evicted meanwhile
 		return st, nil
 	}
 	now, err := obj.Stat()
 	if err != nil || s.now.toConvert(now) > longSize {
-		return unknown, err
+		return ofNoObject(st), err
 	}
 	st, err = f.update(context.Background(), s, obj)
 	if err == nil {
@@ -165,11 +162,21 @@ func (f *Files) converted(name string, raw func() (storage.Stat, error)) (storag
 	return st, err
 }
 
-// update converts the current state of the file. Callers must hold s.mu.
+// ofNoObject returns a state with the token of no object, which callers take for a change.
+func ofNoObject(st storage.Stat) storage.Stat {
+	st.Inode = ^st.Inode
+	return st
+}
+
+// update converts the current state of a session's file, and returns that state. s.now is nil after an error of the
+// conversion. Callers must hold s.mu.
 func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storage.Stat, error) {
 	st, err := obj.Stat()
-	if err != nil || s.now != nil && s.now.raw == st.Token {
+	if err != nil {
 		return st, err
+	}
+	if s.now != nil && s.now.raw == st.Token {
+		return st, nil
 	}
 	if s.now.toConvert(st) > longSize {
 		s.busy.Store(true)
@@ -184,25 +191,17 @@ func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storag
 	if err != nil {
 		return st, err
 	}
-	var converter *Builder
-	if c := s.now; c != nil {
-		if c.about == about && c.raw.SameObject(st.Token) {
-			ok, err := c.extend(ctx, obj, st.Token)
-			if err != nil {
-				s.drop()
-				return st, err
-			}
-			if ok {
-				next := c.converter.Restart()
-				if next == nil {
-					f.keep(s)
-					return st, nil
-				}
-				converter = next
-			}
-		}
+	isExtended, restarted, err := s.extend(ctx, about, obj, st.Token)
+	if err != nil {
 		s.drop()
+		return st, err
 	}
+	if isExtended {
+		f.keep(s)
+		return st, nil
+	}
+	s.drop()
+	converter := restarted
 	if converter == nil {
 		likely, err := f.likely(s.name, about, obj, st.Size)
 		if err != nil {
@@ -213,8 +212,25 @@ func (f *Files) update(ctx context.Context, s *slot, obj storage.Object) (storag
 	return st, f.convert(ctx, s, about, converter, obj, st.Token)
 }
 
-// start returns the facts about a session outside its records, and a converter for its file. words becomes
-// About.Words.
+// extend extends the conversion by the growth of its file. isExtended is false if the file must be converted from its
+// start: by restarted, if the growth told that earlier lines are wrong, else by a new converter. Callers must hold s.mu.
+func (s *slot) extend(
+	ctx context.Context, about About, obj storage.Object, to storage.Token,
+) (isExtended bool, restarted *Builder, err error) {
+	c := s.now
+	if c == nil || c.about != about || !c.raw.SameObject(to) {
+		return false, nil, nil
+	}
+	ok, err := c.extend(ctx, obj, to)
+	if err != nil || !ok {
+		return false, nil, err
+	}
+	restarted = c.converter.Restart()
+	return restarted == nil, restarted, nil
+}
+
+// start returns the facts about a session outside its records, and a converter for its file of size bytes. words
+// becomes About.Words.
 func (f *Files) start(name string, obj storage.Object, size int64, words bool) (about About, first *Builder, err error) {
 	ofEnds := obj
 	if f.facts == nil {
@@ -237,8 +253,8 @@ func (f *Files) start(name string, obj storage.Object, size int64, words bool) (
 	return about, f.format.Converter(likely, obj), nil
 }
 
-// likely returns the facts about a session with the title that a list finds, as a converter would
-// restart for another one.
+// likely returns the facts about a session, with the title that a list finds if they have none. Mostly that is the title
+// that all records give, and the converter need not restart for it.
 func (f *Files) likely(name string, about About, obj storage.Object, size int64) (About, error) {
 	if about.Title != "" || about.Facts {
 		return about, nil
@@ -248,14 +264,16 @@ func (f *Files) likely(name string, about About, obj storage.Object, size int64)
 	return about, err
 }
 
-// convert converts a file from its start. Callers must hold s.mu.
+// convert converts a file from its start to the state to, and makes that the session's conversion. converter is for the
+// first reading; there are more if it restarts. Callers must hold s.mu.
 func (f *Files) convert(
 	ctx context.Context, s *slot, about About, converter *Builder, obj storage.Object, to storage.Token,
 ) error {
 	_, last := f.find(s.name)
 	rewrites := last.rewrites
+	wasReported := last.raw != (storage.Token{})
 	isOther := last.about != about || last.raw != ownState(obj, to)
-	if last.raw != (storage.Token{}) && isOther {
+	if wasReported && isOther { // readers must not take the text for a continuation
 		rewrites++
 	}
 	for range maxReadings {
@@ -305,7 +323,7 @@ func (f *Files) part(name string, obj storage.Object) storage.Object {
 	return obj
 }
 
-// join returns the object with all records of a session; obj is its own file.
+// join returns the object with all records of a session; obj is its own file. Closing it closes obj.
 func (f *Files) join(name string, obj storage.Object) storage.Object {
 	obj = f.part(name, obj)
 	if j, ok := f.format.(Joiner); ok {

@@ -34,7 +34,7 @@ func (f *Folders) Init() {
 	f.Real = f.real
 }
 
-// Split returns the ids of the session and of the subagent of a name, each may be "".
+// Split returns the ids of the session and of the subagent of a shown name, each may be "".
 func (f *Folders) Split(name string) (session, subagent string) {
 	dir, rest, _ := strings.Cut(strings.TrimSuffix(name, sessionEnding), "/")
 	session, subagent, _ = strings.Cut(rest, "/")
@@ -44,17 +44,24 @@ func (f *Folders) Split(name string) (session, subagent string) {
 	return session, subagent
 }
 
-// IsSubagent reports whether a subagent's id can be the name of its session.
+// IsSubagent reports whether a subagent's id can be the name of its session: one that is short, not hidden, and stays in
+// its directory.
 func IsSubagent(id string) bool {
-	return storage.CheckName(id) == nil && len(id) <= maxSubagent && !strings.Contains(id, "/") && id[0] != '.'
+	err := storage.CheckName(id)
+	if err != nil || len(id) > maxSubagent {
+		return false
+	}
+	isHidden := id[0] == '.'
+	return !isHidden && !strings.Contains(id, "/")
 }
 
+// isFile reports whether a name of the agent's is a regular file. An error counts as none.
 func (f *Folders) isFile(name string) bool {
 	st, err := f.Raw.Stat(name)
 	return err == nil && st.Kind == storage.KindFile
 }
 
-// file returns the file of a session.
+// file returns the file of a session: DIR/ID/FILE, or else DIR/ID.jsonl, which need not exist.
 func (f *Folders) file(session string) string {
 	file := path.Join(f.Dir, session, f.File)
 	if f.isFile(file) {
@@ -66,7 +73,7 @@ func (f *Folders) file(session string) string {
 // SessionFile returns the file of a session.
 func (f *Folders) SessionFile(session string) string { return f.file(session) }
 
-// Part implements Sharer.
+// Part implements Sharer. A session itself needs all records of its file.
 func (f *Folders) Part(name string, obj storage.Object) storage.Object {
 	dir, _, _ := strings.Cut(name, "/")
 	session, subagent := f.Split(name)
@@ -103,7 +110,8 @@ func (f *Folders) real(name string) (string, storage.Kind, error) {
 	return "", 0, Missing(name)
 }
 
-// realInside is real for the session of a subagent in a file, or for the directory of all of these.
+// realInside is real for the session of a subagent in a file (isFile), or for the directory of all of these. It reads the
+// file.
 func (f *Folders) realInside(name, file, subagent string, isFile bool) (string, storage.Kind, error) {
 	if isFile {
 		has, err := f.Inside.Has(f.Raw, file, subagent)
@@ -146,7 +154,7 @@ func (f *Folders) names(dir string) ([]storage.Item, error) {
 	return items, err
 }
 
-// subagents returns the names of the subagents of a session.
+// subagents returns the names of the sessions of a session's subagents.
 func (f *Folders) subagents(session string) ([]storage.Item, error) {
 	ids, err := f.Inside.Subagents(f.Raw, f.file(session))
 	var items []storage.Item

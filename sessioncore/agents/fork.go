@@ -111,15 +111,17 @@ const MaxForkedRecord = 32 << 20
 func (r *ForkRequest) end() int64 {
 	end := int64(0)
 	for _, entry := range r.Path {
-		if entry.File == r.Last().File {
+		isInSameFile := entry.File == r.Last().File
+		if isInSameFile {
 			end = max(end, slices.Max(entry.Lines))
 		}
 	}
 	return end
 }
 
-// CopyRecords writes the records of a file up to the last line of a fork, each changed by a function.
-// The error is a ForkError for a damaged line, or one that is too long.
+// CopyRecords writes the records of a file up to the last line of a fork, a line each. change returns the text to write;
+// its record is valid during the call. The error is a ForkError for a damaged line, or one that is too long. It is
+// storage.ErrStale if the file ends before that line, or has no record in it.
 func CopyRecords(
 	obj storage.Object, request *ForkRequest, out io.Writer, change func(record *Record) (rawjson.Value, error),
 ) error {
@@ -148,7 +150,7 @@ func CopyRecords(
 		if err != nil {
 			return err
 		}
-		_, err = out.Write([]byte("\n"))
+		_, err = io.WriteString(out, "\n")
 		return err
 	}
 	records := jsonl.Records{RawControls: request.RawControls, Inner: request.InnerKey}
@@ -180,15 +182,15 @@ func NewUUID() string {
 	return uuidOf(b)
 }
 
-// HashedUUID returns a UUID in the form of NewUUID that is the same for the same words.
+// HashedUUID returns a UUID in the form of NewUUID that is the same for the same words. They have no NUL bytes.
 func HashedUUID(words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return uuidOf([16]byte(sum[:16]))
 }
 
-// uuidOf returns 16 bytes as a UUID, without the bits in the place of the version.
+// uuidOf returns 16 bytes as a UUID, but for the bits in the places of the version and of the variant.
 func uuidOf(b [16]byte) string {
-	b[6] = b[6]&0x0F | 0x40
-	b[8] = b[8]&0x3F | 0x80
+	b[6] = b[6]&0x0F | 0x40 // version 4
+	b[8] = b[8]&0x3F | 0x80 // the variant of RFC 9562
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -37,7 +37,8 @@ type TreeRecord struct {
 // AddTreeRecord adds a record with a uuid to the index in a RecordTree.
 type AddTreeRecord func(t *RecordTree, r TreeRecord, members Object)
 
-// ReadRecordTree indexes a file. Function add calls Append with the records that count.
+// ReadRecordTree indexes a file. Function add calls Append with the records that count. The tree reads obj later, too;
+// the caller closes that.
 func ReadRecordTree(obj storage.Object, add AddTreeRecord) (*RecordTree, error) {
 	st, err := obj.Stat()
 	if err != nil {
@@ -57,7 +58,7 @@ func ReadRecordTree(obj storage.Object, add AddTreeRecord) (*RecordTree, error) 
 	return t, err
 }
 
-// addUnit adds the record in a unit of the file.
+// addUnit adds the record in a unit of the file. It ignores a record without a uuid, and notes a damaged line.
 func (t *RecordTree) addUnit(u *jsonl.Unit, add AddTreeRecord) {
 	if u.Kind != jsonl.ObjectUnit {
 		t.isDamaged = true
@@ -94,7 +95,7 @@ func (t *RecordTree) Has(uuid string) bool {
 	return ok
 }
 
-// ByParent returns the index of the record that a record names as its parent.
+// ByParent returns the index of the record that a record names as its parent, false if the file has none.
 func (t *RecordTree) ByParent(at int) (above int, ok bool) {
 	above, ok = t.byUUID[t.Records[at].Parent]
 	return above, ok
@@ -115,7 +116,7 @@ func (t *RecordTree) Path(request *ForkRequest) ([]int, error) {
 	return t.withEntries(chain, request), nil
 }
 
-// last returns the index of the last record of a fork.
+// last returns the index of the last record of a fork. The error is a ForkError if the entry has no record in this file.
 func (t *RecordTree) last(request *ForkRequest) (int, error) {
 	entry := request.Last()
 	end := slices.Max(entry.Lines)
@@ -127,7 +128,8 @@ func (t *RecordTree) last(request *ForkRequest) (int, error) {
 	return at, nil
 }
 
-// ancestors returns a record and those above it, as indexes, the first one first.
+// ancestors returns a record and those above it, as indexes, the first one first. The error is a ForkError if a damaged
+// line may be one of them, or if one of them comes twice.
 func (t *RecordTree) ancestors(at int) ([]int, error) {
 	chain := []int{at}
 	visited := map[int]bool{at: true}
@@ -137,7 +139,7 @@ func (t *RecordTree) ancestors(at int) ([]int, error) {
 			return nil, NoFork("the record %s before it is not there, and a line of the file is damaged", parent)
 		}
 		if !ok {
-			break
+			break // the client goes on from here too
 		}
 		if visited[above] {
 			return nil, NoFork("the record %s comes after itself", parent)
@@ -150,7 +152,8 @@ func (t *RecordTree) ancestors(at int) ([]int, error) {
 	return chain, nil
 }
 
-// withEntries returns a chain of records, with the missing ones of the entries on the path.
+// withEntries returns a chain of records, with the records of the entries on the path that are not in it, such as
+// the results of parallel calls.
 func (t *RecordTree) withEntries(chain []int, request *ForkRequest) []int {
 	isChosen := map[int]bool{}
 	for _, at := range chain {
@@ -194,7 +197,8 @@ func (t *RecordTree) Read(at int, record *Record) error {
 	if r.size > MaxForkedRecord {
 		return NoFork("line %d has %d bytes, at most %d can be copied", r.Line, r.size, MaxForkedRecord)
 	}
-	text := slices.Grow(record.Value[:0], int(r.size))[:r.size]
+	text := slices.Grow(record.Value[:0], int(r.size))
+	text = text[:r.size]
 	err := storage.ReadFull(t.obj, text, r.off)
 	if err != nil {
 		return err
@@ -202,7 +206,8 @@ func (t *RecordTree) Read(at int, record *Record) error {
 	if !rawjson.IsValidObject(text) {
 		return fmt.Errorf("%w: line %d was changed meanwhile", storage.ErrStale, r.Line)
 	}
-	if bytes.IndexByte(text, '\n') >= 0 || bytes.IndexByte(text, '\r') >= 0 {
+	isOneLine := bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') < 0
+	if !isOneLine {
 		text = OneLine(&jsonl.Unit{Text: text, Loose: true})
 	}
 	record.Value = text
@@ -218,5 +223,6 @@ func ForkedFrom(record *Record, session string) rawjson.Field {
 	if !uuid.IsString() || uuid.Is("") {
 		uuid = record.Member("uuid")
 	}
-	return rawjson.Field{Key: "forkedFrom", JSON: `{"sessionId":` + string(Quoted(session)) + `,"messageUuid":` + string(uuid) + `}`}
+	origin := `{"sessionId":` + rawjson.Quote(session) + `,"messageUuid":` + string(uuid) + `}`
+	return rawjson.Field{Key: "forkedFrom", JSON: origin}
 }

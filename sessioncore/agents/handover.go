@@ -24,7 +24,7 @@ type OwnIDs interface {
 	SessionID(uuid string, at time.Time) string
 }
 
-// Receives reports whether the agent's Format is a Receiver.
+// Receives reports whether the agent's Format is a Receiver, so that a session can be handed over to the agent.
 func (a *Agent) Receives() bool {
 	format, err := a.Alone(nil, nil)
 	_, isReceiver := format.(Receiver)
@@ -139,19 +139,20 @@ type TurnBlock struct {
 	Arguments rawjson.Value
 }
 
-// Texts returns the texts of a turn with a separator between them.
+// Texts returns the texts of a turn with a separator between them, "" if it has none.
 func (t *Turn) Texts(separator string) string {
 	var texts []string
 	for i := range t.Blocks {
-		if t.Blocks[i].Text != "" {
-			texts = append(texts, t.Blocks[i].Text)
+		text := t.Blocks[i].Text
+		if text != "" {
+			texts = append(texts, text)
 		}
 	}
 	return strings.Join(texts, separator)
 }
 
-// HandoverLine returns a record of a handover as a line. The error is a ForkError for one that is too
-// long.
+// HandoverLine returns a record of a handover, which encoding/json can encode, as a line. The error is a ForkError for one
+// that is too long.
 func HandoverLine(record any) ([]byte, error) {
 	line := rawjson.AppendLine(nil, record)
 	if len(line) > MaxForkedRecord {

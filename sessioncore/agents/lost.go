@@ -25,7 +25,8 @@ func (i *Inner) Set(name string, dirs []string) {
 	i.dirs[name] = dirs
 }
 
-// With adds the states of the directories that were set to the state of the shown one.
+// With adds the states of the directories that were set to the state of the shown one, and returns it. A directory that
+// cannot be looked up adds nothing. files has the directories.
 func (i *Inner) With(files storage.Files, name string, st storage.Stat) storage.Stat {
 	i.mu.Lock()
 	dirs := i.dirs[name]
@@ -59,7 +60,8 @@ type LostSubagents struct {
 	names map[string]string // the names of the files' sessions
 }
 
-// Add adds the subagents in the directory of a session's subagents. owner is the session's name.
+// Add adds the subagents in the directory of a session's subagents, at most maxLost with those before. owner is the
+// session's name. A directory that cannot be listed has none.
 func (l *LostSubagents) Add(files storage.Files, dir, owner string) {
 	if l.Files == nil {
 		l.Files = map[string]string{}
@@ -102,7 +104,8 @@ func (l *LostSubagents) isSession(name string) bool {
 	return l.Is == nil || l.Is(name)
 }
 
-// addFile adds a subagent. Where the name of its file is taken, its session has the owner's in it.
+// addFile adds a subagent by its file at, which has this name. Where the name is taken, the session's has the owner's in
+// it.
 func (l *LostSubagents) addFile(at, name, owner string) {
 	if l.isTaken(name) {
 		name = strings.TrimSuffix(name, sessionEnding) + "-" + owner + sessionEnding
@@ -114,6 +117,7 @@ func (l *LostSubagents) addFile(at, name, owner string) {
 	l.names[at] = name
 }
 
+// isTaken reports whether another session has a name.
 func (l *LostSubagents) isTaken(name string) bool { return l.Files[name] != "" || l.Taken(name) }
 
 // Has reports whether a file is shown elsewhere.

@@ -12,7 +12,7 @@ import (
 // Blocks is the content of a message: JSON objects with commas between them, or one JSON text.
 type Blocks []byte
 
-// Text adds a text.
+// Text adds a text. It ignores other values than texts.
 func (l *Blocks) Text(text rawjson.Value) {
 	if text.IsString() {
 		l.begin(`{"type":"text"`)
@@ -21,7 +21,7 @@ func (l *Blocks) Text(text rawjson.Value) {
 	}
 }
 
-// Image adds an image of base64 data.
+// Image adds an image of base64 data. It ignores one without a type or data.
 func (l *Blocks) Image(mimeType, data rawjson.Value) {
 	if mimeType.IsString() && data.IsString() {
 		l.begin(`{"type":"image"`)
@@ -49,7 +49,7 @@ func (l *Blocks) ImageURL(url rawjson.Value) bool {
 	return true
 }
 
-// Other adds a block of the agent's.
+// Other adds a block of the agent's. It ignores other values than objects.
 func (l *Blocks) Other(block rawjson.Value) {
 	if block.IsObject() {
 		l.begin("")
@@ -57,7 +57,7 @@ func (l *Blocks) Other(block rawjson.Value) {
 	}
 }
 
-// begin begins a block with its first members.
+// begin begins a block with a text, which may be "": its brace and first members.
 func (l *Blocks) begin(text string) {
 	if len(*l) > 0 {
 		*l = append(*l, ',')
@@ -67,7 +67,7 @@ func (l *Blocks) begin(text string) {
 
 func (l *Blocks) end() { *l = append(*l, '}') }
 
-// appendContent appends the content of a message, or an empty one for facts.
+// appendContent appends the content of a message: a text, or else a list of blocks, which is empty for facts.
 func (b *Builder) appendContent(dst []byte, content Blocks) []byte {
 	switch {
 	case b.Facts:
@@ -92,8 +92,8 @@ func (b *Builder) User(content Blocks) {
 // maxEarly bounds the entries that wait for the header, in bytes.
 const maxEarly = 256 << 10
 
-// Context adds a message of the program in the person's name. It may wait for a header, as
-// it may say the header's directory.
+// Context adds a message of the program in the person's name. Before the header it waits for that: the agent may find
+// the header's directory in it. At most maxEarly bytes wait; then the header is written.
 func (b *Builder) Context(content Blocks) {
 	body := append(b.start(), `"message":{"role":"user","content":`...)
 	body = b.appendContent(body, content)
@@ -111,20 +111,21 @@ func (b *Builder) Context(content Blocks) {
 		Time:   b.from.time,
 		Body:   body,
 		Path:   b.Path,
+		Lines:  b.from.lines(),
 	}
-	e.Lines = b.from.lines()
 	b.at = e.ID
 	b.last = e.ID
 	b.early = e.AppendTo(b.early)
 	b.body = reuse(body)
 }
 
-// Custom adds a message of the program, which readers show if display is true, with more members.
+// Custom adds a message of the program, with more members of the entry. kind is its customType, such as gemini/info.
+// Readers show it if display is true.
 func (b *Builder) Custom(kind string, content Blocks, display bool, more ...rawjson.Member) {
 	b.addOfRecord("custom_message", b.appendCustom(b.start(), kind, content, display, more...))
 }
 
-// appendCustom appends the members of a custom entry: more of them stand before its content.
+// appendCustom appends the members of a custom entry: more of them, unless they are missing, stand before its content.
 func (b *Builder) appendCustom(dst []byte, kind string, content Blocks, display bool, more ...rawjson.Member) []byte {
 	dst = append(dst, `"customType":`...)
 	dst = rawjson.AppendQuoted(dst, kind)
@@ -142,23 +143,25 @@ func (b *Builder) appendCustom(dst []byte, kind string, content Blocks, display 
 	return strconv.AppendBool(dst, display)
 }
 
+// notSent is the member of an entry that no model is sent.
 const notSent = `,"excludeFromContext":true`
 
 // NotSent adds a message of the program that is shown, and not sent to the model.
 func (b *Builder) NotSent(kind string, content Blocks) {
-	b.addOfRecord("custom_message", append(b.appendCustom(b.start(), kind, content, true), notSent...))
+	body := b.appendCustom(b.start(), kind, content, true)
+	b.addOfRecord("custom_message", append(body, notSent...))
 }
 
-// Asked adds words of a person outside the conversation, which are not sent to the model. agent is
-// the agent's name.
+// Asked adds words of a person outside the conversation, such as a question to the program, which are not sent to the
+// model. agent is the agent's name.
 func (b *Builder) Asked(agent string, content Blocks) {
 	attribution := rawjson.Member{Key: rawjson.Value(`"attribution"`), Value: rawjson.Value(`"user"`)}
 	body := b.appendCustom(b.start(), agent+message.PromptEnding, content, true, attribution)
 	b.addOfRecord("custom_message", append(body, notSent...))
 }
 
-// Full adds the content of the entry made last as it was before it was shortened. It is not sent
-// to the model.
+// Full adds the content of the entry made last as it was before the client shortened it. It is not sent to the model. Its
+// id is that entry's with .full, and kind is its customType.
 func (b *Builder) Full(kind string, content Blocks) {
 	e := Entry{
 		Type:  "custom_message",
@@ -172,7 +175,7 @@ func (b *Builder) Full(kind string, content Blocks) {
 	b.add(&e)
 }
 
-// Mention adds a file that the person named in a prompt, with its content or an image.
+// Mention adds a file that the person named in a prompt, with its content or an image. path is a JSON text.
 func (b *Builder) Mention(path, content rawjson.Value, image Blocks) {
 	body := append(b.start(), `"message":{"role":"fileMention","files":[{"path":`...)
 	body = append(body, path...)
@@ -186,7 +189,7 @@ func (b *Builder) Mention(path, content rawjson.Value, image Blocks) {
 	b.addOfRecord("message", body)
 }
 
-// Bash adds a command that the person ran. The exit status may be missing.
+// Bash adds a command that the person ran. The exit status is a number, or missing.
 func (b *Builder) Bash(command, output string, exit rawjson.Value) {
 	if b.Facts {
 		command = ""
@@ -199,7 +202,9 @@ func (b *Builder) Bash(command, output string, exit rawjson.Value) {
 	if exit.IsNumber() {
 		body = AppendMember(body, "exitCode", exit)
 	}
-	b.addOfRecord("message", append(appendMillis(body, b.from.time), '}'))
+	body = appendMillis(body, b.from.time)
+	body = append(body, '}')
+	b.addOfRecord("message", body)
 }
 
 // Compaction adds a compaction. firstKept is the first entry with a message that is kept, or ""; tokens
@@ -234,7 +239,7 @@ type ToolResult struct {
 	Session string // path of the subagent's session, from the session's directory
 }
 
-// Tool sets the tool of a call, for its results.
+// Tool sets the tool of a call, for its results. It ignores a call without an id or a name.
 func (b *Builder) Tool(call, name rawjson.Value) {
 	id, ok := call.Text()
 	if ok && name.IsString() {
@@ -261,24 +266,13 @@ func (b *Builder) Result(r ToolResult) {
 	a := b.open
 	isOwn := a != nil && a.from.id == from.id && a.from.line == from.line
 	body := b.body[:0]
-	if !isOwn {
+	if !isOwn { // else the settings wait: the result belongs before them
 		body = b.start()
 	}
-	if b.Facts {
-		r.Content = nil
-	}
-	if b.Facts && !b.tools[id].Is(BilledTool) {
-		r.Details = nil
-	}
-	if b.Bills() && r.Details.Member("usage").IsObject() {
-		b.billing.isPartial = true
-	}
-	if b.Words && !message.MayNest(r.Details) {
-		r.Details = nil
-	}
 	tool, isKnown := b.tools[id]
+	b.reduce(&r, tool)
 	if !isKnown {
-		tool = []byte(`"unknown"`)
+		tool = rawjson.Value(`"unknown"`)
 	}
 	body = append(body, `"message":{"role":"toolResult"`...)
 	body = AppendMember(body, "toolCallId", r.Call)
@@ -296,5 +290,22 @@ func (b *Builder) Result(r ToolResult) {
 		a.addResult(&e)
 	} else {
 		b.add(&e)
+	}
+}
+
+// reduce removes the parts of a result that the reader of the session does not want. A bill of a result with a usage
+// needs the text.
+func (b *Builder) reduce(r *ToolResult, tool rawjson.Value) {
+	if b.Facts {
+		r.Content = nil
+		if !tool.Is(BilledTool) {
+			r.Details = nil
+		}
+	}
+	if b.Bills() && r.Details.Member("usage").IsObject() {
+		b.billing.isPartial = true
+	}
+	if b.Words && !message.MayNest(r.Details) {
+		r.Details = nil
 	}
 }

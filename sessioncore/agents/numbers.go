@@ -16,45 +16,49 @@ type numbersOf struct {
 	free []int // but these, in order
 }
 
-// next returns the first unused number behind another, and uses it.
+// next returns the first unused number behind another, and uses it. Most records have one entry, so nothing is kept for
+// number 1, and next returns it again for the same id: the caller finds that the entry is there.
 func (n numbers) next(id string, after int) int {
-	of := n[id]
-	switch {
-	case of == nil && after == 0:
-		return 1
-	case of == nil:
-		of = &numbersOf{}
-		n[id] = of
-	}
-	at, _ := slices.BinarySearch(of.free, after+1)
-	if at < len(of.free) {
-		number := of.free[at]
-		if at == 0 {
-			of.free = of.free[1:]
-		} else {
-			of.free = slices.Delete(of.free, at, at+1)
+	used := n[id]
+	if used == nil {
+		if after == 0 {
+			return 1
 		}
-		return number
+		used = &numbersOf{}
+		n[id] = used
 	}
-	of.last = max(of.last, after) + 1
-	return of.last
+	at, _ := slices.BinarySearch(used.free, after+1)
+	if at == len(used.free) {
+		used.last = max(used.last, after) + 1
+		return used.last
+	}
+	number := used.free[at]
+	if at == 0 {
+		used.free = used.free[1:] // without moving the others
+	} else {
+		used.free = slices.Delete(used.free, at, at+1)
+	}
+	return number
 }
 
-// release makes the number of an entry's id unused.
+// release makes the number of an entry of the record id unused. It ignores number 1, of which nothing is kept.
 func (n numbers) release(id, entry string) {
-	suffix, ok := strings.CutPrefix(entry, id+".")
+	suffix, hasNumber := strings.CutPrefix(entry, id+".")
 	number, err := strconv.Atoi(suffix)
-	of := n[id]
-	if !ok || err != nil || of == nil || number > of.last {
+	if !hasNumber || err != nil {
 		return
 	}
-	at, isFree := slices.BinarySearch(of.free, number)
+	used := n[id]
+	if used == nil || number > used.last {
+		return
+	}
+	at, isFree := slices.BinarySearch(used.free, number)
 	if !isFree {
-		of.free = slices.Insert(of.free, at, number)
+		used.free = slices.Insert(used.free, at, number)
 	}
 }
 
-// numbered returns the id of an entry of a record.
+// numbered returns the id of an entry of a record: the record's for the first one, else with a dot and its number.
 func numbered(id string, number int) string {
 	if number == 1 {
 		return id

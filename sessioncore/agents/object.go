@@ -15,7 +15,7 @@ const usualMembers = 16
 // Read returns the members of an object, or none.
 func Read(v rawjson.Value) Object { return Object(nil).Read(v) }
 
-// Read is the function Read in the memory of an unused Object.
+// Read is the function Read in the memory of an Object that is not used any more.
 func (o Object) Read(v rawjson.Value) Object {
 	if cap(o) == 0 {
 		o = make(Object, 0, usualMembers)
@@ -27,7 +27,8 @@ func (o Object) Read(v rawjson.Value) Object {
 	return o
 }
 
-// Member returns the last value of a member, or nil.
+// Member returns the value of a member, the last one of several, or nil. It compares the text of the keys, so it finds no
+// key with escapes in it, which no client writes.
 func (o Object) Member(key string) rawjson.Value {
 	for i := len(o) - 1; i >= 0; i-- {
 		quoted := o[i].Key

@@ -46,7 +46,8 @@ const (
 // omp stands for the agents without a converter: omp, pi, xcsh and operator.
 var omp = &Agent{Dirs: []string{"sessions"}, Wrote: isOwn}
 
-// isOwn reports whether a record is of a session file of omp, pi, xcsh or operator.
+// isOwn reports whether a record is of a session file of omp, pi, xcsh or operator: a title slot, a header, or an entry
+// that no other agent writes so.
 func isOwn(v rawjson.Value) bool {
 	typ := v.Member("type")
 	if typ.Is("title") {
@@ -72,8 +73,8 @@ func IsUnderstood(text []byte, whole bool) bool {
 // maxBeginning bounds the part of a lone file that is searched for records.
 const maxBeginning = 256 << 10
 
-// WriterOfFile returns the agent that wrote a session file, nil for omp and the like, and a record of it.
-// It is false for a file without records of a known agent.
+// WriterOfFile returns the agent that wrote a session file, nil for omp and the like, and a record of it. ok is false for
+// a file without records of a known agent at its beginning, and for one that cannot be read.
 func WriterOfFile(file string) (agent *Agent, record rawjson.Value, ok bool) {
 	f, _, err := storage.OpenRegular(file)
 	if err != nil {
@@ -84,13 +85,16 @@ func WriterOfFile(file string) (agent *Agent, record rawjson.Value, ok bool) {
 	if err != nil {
 		return nil, nil, false
 	}
-	found := evidenceOf(text, len(text) < maxBeginning, func(v rawjson.Value) bool {
-		if !isOwn(v) {
-			agent = WriterOf(v)
-		}
+	wrote := func(v rawjson.Value) bool { // the record that it is true for is the last one
 		record = v
-		return agent != nil || isOwn(v)
-	})
+		if isOwn(v) {
+			return true
+		}
+		agent = WriterOf(v)
+		return agent != nil
+	}
+	isWhole := len(text) < maxBeginning
+	found := evidenceOf(text, isWhole, wrote)
 	return agent, record, found == ownRecords
 }
 
@@ -101,10 +105,12 @@ func ReadBeginning(files storage.Files, name string) (text []byte, whole bool, e
 	return text, len(text) < recordSize, err
 }
 
-// evidenceOf returns the evidence in the beginning of a file.
+// evidenceOf returns the evidence in the beginning of a file, or in a whole one, for the agent that wrote recognizes the
+// records of. It calls wrote until that is true. A record that is cut is looked at as far as it is there.
 func evidenceOf(text []byte, whole bool, wrote func(rawjson.Value) bool) evidence {
 	if isDocument(text) {
-		v := completeMembers(bytes.TrimSpace(oneLine(text)))
+		line := bytes.TrimSpace(oneLine(text))
+		v := completeMembers(line)
 		if len(v) > 0 && wrote(v) {
 			return ownRecords
 		}
@@ -123,9 +129,11 @@ func evidenceOf(text []byte, whole bool, wrote func(rawjson.Value) bool) evidenc
 		case isCut && isOfAnother: // the difference may be in the missing part
 		case wrote(v):
 			return ownRecords
-		case v.Member("type").IsString() || ObjectIn(line) != nil: // else it may follow
+		case v.Member("type").IsString() || ObjectIn(line) != nil: // else its type may follow
 			found = otherRecords
-			isOfAnother = isOfAnother || WriterOf(v) != nil
+			if WriterOf(v) != nil {
+				isOfAnother = true
+			}
 		}
 	}
 	return found
@@ -148,15 +156,16 @@ func claimants(dir string) (named []*Agent) {
 	return named
 }
 
-// ownerOf returns the agent of a directory, nil for omp, and whether records rule out all agents
-// that its names tell.
+// ownerOf returns the agent of a directory, nil for omp and for none, and whether records rule out all agents that its
+// names tell (unread). The first agent with records of its own is it, or else the first one by the names.
 func ownerOf(dir string) (owner *Agent, unread bool) {
 	named := claimants(dir)
 	for _, a := range named {
-		switch evidenceIn(dir, a) {
-		case ownRecords:
+		found := evidenceIn(dir, a)
+		if found == ownRecords {
 			return a.orOMP(), false
-		case otherRecords:
+		}
+		if found == otherRecords {
 			unread = true
 		}
 	}
@@ -187,7 +196,7 @@ func evidenceIn(dir string, agent *Agent) evidence {
 		for _, name := range agent.Dirs {
 			s.top = filepath.Join(dir, name)
 			s.name = name
-			s.look("")
+			s.search("")
 		}
 		if s.found != noRecords {
 			return s.found
@@ -205,6 +214,7 @@ func (a *Agent) names(dir, below string) bool {
 	return err == nil && format.IsSession(a.NameOf(dir, below))
 }
 
+// isAnySession reports whether a file has the ending of sessions. It is names for an unknown agent.
 func isAnySession(_, below string) bool { return strings.HasSuffix(below, sessionEnding) }
 
 // sampler reads the beginnings of files until one has a record of an agent.
@@ -216,8 +226,9 @@ type sampler struct {
 	found            evidence
 }
 
-// look looks at the files in a directory, and then at those below it.
-func (s *sampler) look(below string) {
+// search takes samples of the files in a directory of s.top, and then of those below it, until one has a record of the
+// agent or enough are looked at.
+func (s *sampler) search(below string) {
 	items := itemsOf(filepath.Join(s.top, below))
 	s.folders--
 	for _, item := range items {
@@ -235,12 +246,12 @@ func (s *sampler) look(below string) {
 		}
 		name := path.Join(below, item.Name())
 		if item.IsDir() && strings.Count(name, "/") < maxDepth {
-			s.look(name)
+			s.search(name)
 		}
 	}
 }
 
-// sample looks at the beginning of a file.
+// sample looks at the beginning of a file, and counts it if it has records of others.
 func (s *sampler) sample(file string) {
 	text, whole := beginnings.read(file)
 	switch evidenceOf(text, whole, s.agent.Wrote) {
@@ -289,14 +300,16 @@ type fileBeginning struct {
 // maxBeginnings bounds the cached beginnings.
 const maxBeginnings = 64
 
-// isOf reports whether a file in a state has the beginning.
+// isOf reports whether a file in a state has the beginning. No file has the zero beginning.
 func (b fileBeginning) isOf(info fs.FileInfo) bool {
-	return b.info != nil && os.SameFile(b.info, info) &&
-		b.info.Size() == info.Size() && b.info.ModTime().Equal(info.ModTime())
+	if b.info == nil || !os.SameFile(b.info, info) {
+		return false
+	}
+	return b.info.Size() == info.Size() && b.info.ModTime().Equal(info.ModTime())
 }
 
 // read returns the beginning of a regular file, empty if it cannot be read, and whether it is the
-// whole file. It follows no link.
+// whole file. It follows no link, and waits for no named pipe.
 func (c *beginningCache) read(file string) (text []byte, whole bool) {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() {
@@ -314,17 +327,18 @@ func (c *beginningCache) read(file string) (text []byte, whole bool) {
 	}
 	defer f.Close()
 	opened, err := f.Stat()
-	if err != nil || !os.SameFile(opened, info) {
+	if err != nil || !os.SameFile(opened, info) { // it was replaced meanwhile
 		return nil, false
 	}
 	text = make([]byte, recordSize)
 	n, err := io.ReadFull(f, text)
 	whole = err == io.EOF || err == io.ErrUnexpectedEOF
-	c.put(file, fileBeginning{info: opened, text: text[:n], whole: whole})
-	return text[:n], whole
+	text = text[:n]
+	c.put(file, fileBeginning{info: opened, text: text, whole: whole})
+	return text, whole
 }
 
-// put caches a beginning.
+// put caches a beginning. A full cache is emptied before.
 func (c *beginningCache) put(file string, b fileBeginning) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -334,11 +348,23 @@ func (c *beginningCache) put(file string, b fileBeginning) {
 	c.known[file] = b
 }
 
-// Unread counts the session files in a directory, up to 10,000, if records rule out all agents that
+// Unread counts the session files in a directory, up to maxUnread, if records rule out all agents that
 // its names tell. It returns 0 for the directory of an agent, and for one without records.
 func Unread(dir string) (files int) {
-	if _, unread := ownerOf(dir); !unread {
+	_, isUnread := ownerOf(dir)
+	if !isUnread {
 		return 0
+	}
+	count := func(_ string, item fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // the others count
+		case files == maxUnread:
+			return fs.SkipAll
+		case item.Type().IsRegular() && strings.HasSuffix(item.Name(), sessionEnding):
+			files++
+		}
+		return nil
 	}
 	var tops []string
 	for _, a := range claimants(dir) {
@@ -347,20 +373,9 @@ func Unread(dir string) (files int) {
 	slices.Sort(tops)
 	for _, top := range slices.Compact(tops) {
 		root, err := filepath.EvalSymlinks(filepath.Join(dir, top))
-		if err != nil {
-			continue
+		if err == nil {
+			_ = filepath.WalkDir(root, count)
 		}
-		_ = filepath.WalkDir(root, func(_ string, item fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return nil // the others count
-			case files == maxUnread:
-				return fs.SkipAll
-			case item.Type().IsRegular() && strings.HasSuffix(item.Name(), sessionEnding):
-				files++
-			}
-			return nil
-		})
 	}
-	return max(files, 1) // a document
+	return max(files, 1) // records without a session file are in a document
 }

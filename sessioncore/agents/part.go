@@ -17,7 +17,7 @@ type RecordPlace struct {
 	isCut    bool  // no newline follows it
 }
 
-// placeOf returns the place of a value.
+// placeOf returns the place of a value in its file, with the newline behind it.
 func placeOf(u *jsonl.Unit) RecordPlace {
 	at := RecordPlace{
 		off:   u.Off,
@@ -53,16 +53,20 @@ type recordSpan struct {
 // newlineSize is the size of the newline that a part has behind a record without one.
 const newlineSize = 1
 
-// add adds a record.
+// add adds a record behind the others. It extends the last span if the record follows it in the file and no open object
+// has a copy of it.
 func (p *subagentPart) add(at RecordPlace) {
 	size := at.end - at.off
 	if at.isCut {
 		size += newlineSize
 	}
-	last := len(p.spans) - 1
-	if last >= p.fixed && !p.spans[last].isCut && p.spans[last].end == at.off {
-		p.spans[last].end = at.end
-		p.spans[last].isCut = at.isCut
+	var before *recordSpan // the last span, if it may change
+	if len(p.spans) > p.fixed {
+		before = &p.spans[len(p.spans)-1]
+	}
+	if before != nil && !before.isCut && before.end == at.off {
+		before.end = at.end
+		before.isCut = at.isCut
 	} else {
 		p.spans = append(p.spans, recordSpan{
 			RecordPlace: at,
@@ -86,7 +90,8 @@ func (p *subagentPart) lineOf(line int64) int64 {
 	return s.line + line - s.before - 1
 }
 
-// readSome reads from one span.
+// readSome reads from the span at an offset of the part, to its end at most, and returns how much. text is not empty. The
+// error is io.EOF behind the part.
 func (p *subagentPart) readSome(file io.ReaderAt, text []byte, off int64) (int, error) {
 	if off >= p.size {
 		return 0, io.EOF
@@ -96,7 +101,7 @@ func (p *subagentPart) readSome(file io.ReaderAt, text []byte, off int64) (int, 
 	})
 	s := &p.spans[next-1]
 	from := s.off + off - s.at // in the file
-	if from == s.end {
+	if from == s.end {         // the record has no newline in the file
 		text[0] = '\n'
 		return newlineSize, nil
 	}
@@ -130,7 +135,7 @@ func (o *partObject) Stat() (storage.Stat, error) {
 	return st, nil
 }
 
-// Joined returns the size of the part minus the size of the file.
+// Joined implements storage.JoinedObject. It returns the size of the part minus the size of the file.
 func (o *partObject) Joined() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

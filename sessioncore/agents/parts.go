@@ -18,17 +18,18 @@ func EachPart(content rawjson.Value, f func(part rawjson.Value)) {
 	}
 }
 
-// onePart calls f for a text or an object.
+// onePart calls f for an object, or for a text as the object with the member text. It ignores other values.
 func onePart(v rawjson.Value, f func(part rawjson.Value)) {
 	switch {
 	case v.IsString():
-		f(append(append(rawjson.Value(`{"text":`), v...), '}'))
+		part := append(rawjson.Value(`{"text":`), v...)
+		f(append(part, '}'))
 	case v.IsObject():
 		f(v)
 	}
 }
 
-// TextIn returns the texts in content of that form without thoughts.
+// TextIn returns the texts in content of Google's form, joined, without thoughts.
 func TextIn(content rawjson.Value) string {
 	var all strings.Builder
 	EachPart(content, func(part rawjson.Value) {
@@ -43,16 +44,16 @@ func TextIn(content rawjson.Value) string {
 // IsThought reports whether a part is a thought of the model.
 func IsThought(part rawjson.Value) bool { return part.Member("thought").Truthy() }
 
-// Part adds a part that is no call: a text, an image, or the name of other data.
+// Part adds a part that is no call: a text, an image, or the type or the URI of other data.
 func (l *Blocks) Part(part rawjson.Value) {
 	data := part.Member("inlineData")
 	file := part.Member("fileData")
-	kind, _ := data.Member("mimeType").Text()
+	mimeType, _ := data.Member("mimeType").Text()
 	switch {
-	case strings.HasPrefix(kind, "image/"):
+	case strings.HasPrefix(mimeType, "image/"):
 		l.Image(data.Member("mimeType"), data.Member("data"))
 	case data.IsObject():
-		l.Text(Quoted("[" + kind + "]"))
+		l.Text(Quoted("[" + mimeType + "]"))
 	case file.IsObject():
 		l.Text(file.Member("fileUri"))
 	case !part.Member("text").Is(""):
@@ -70,10 +71,11 @@ func (l *Blocks) Response(result rawjson.Value) {
 		}
 		response := answer.Member("response")
 		text := response.AnyOf("output", "error")
-		if len(text) == 0 && response.IsObject() && string(response) != "{}" {
+		hasOthers := response.IsObject() && string(response) != "{}"
+		if len(text) == 0 && hasOthers {
 			text = response
 		}
-		if len(text) > 0 && !text.IsString() {
+		if len(text) > 0 && !text.IsString() { // its JSON is shown
 			text = Quoted(string(text))
 		}
 		l.Text(text)
