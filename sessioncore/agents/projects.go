@@ -72,7 +72,7 @@ func (p *Projects) Init() {
 // chats returns the directory of a project's sessions.
 func (p *Projects) chats(project string) string { return path.Join(p.Dir, project, p.Below) }
 
-// list returns the sessions of a project.
+// list returns the sessions of a project, which it reads again after a change of one of the project's directories.
 func (p *Projects) list(project string) (projectList, error) {
 	dir := p.chats(project)
 	st, err := p.Raw.Stat(dir)
@@ -106,7 +106,7 @@ func (p *Projects) more(project string) (dirs []string) {
 	return dirs
 }
 
-// add adds the sessions among the items of a directory.
+// add adds the sessions among the items of a directory. One in .jsonl replaces a session of the same name.
 func (l *projectList) add(p *Projects, dir string, items []storage.Item) {
 	for _, item := range items {
 		at := path.Join(dir, item.Name)
@@ -162,7 +162,8 @@ func (p *Projects) read(project string) (list projectList, err error) {
 	return list, err
 }
 
-// twins returns the files of sessions by their keys, which several sessions can have.
+// twins returns the files of sessions by their keys, which several sessions can have: the first maxTwins of each, in the
+// order of their names.
 func (l *projectList) twins(p *Projects) map[string][]string {
 	twins := map[string][]string{}
 	for _, session := range slices.Sorted(maps.Keys(l.sessions)) {
@@ -174,13 +175,14 @@ func (l *projectList) twins(p *Projects) map[string][]string {
 	return twins
 }
 
-// session returns a session unless it is hidden.
+// session returns a session, nil if it is hidden, unknown or cannot be read.
 func (p *Projects) session(project, name string) *projectSession {
 	list, err := p.list(project)
-	if s := list.sessions[name]; err == nil && s != nil && !p.hidden(project, name, s) {
-		return s
+	s := list.sessions[name]
+	if err != nil || s == nil || p.isHidden(project, name, s) {
+		return nil
 	}
-	return nil
+	return s
 }
 
 var _ Orphans = (*Projects)(nil)
@@ -217,38 +219,50 @@ func (p *Projects) real(name string) (at string, kind storage.Kind, err error) {
 	if name == "" {
 		return p.Dir, storage.KindDir, nil
 	}
-	parts := strings.Split(name, "/")
-	depth := len(parts)
-	if depth == 1 {
-		return p.chats(name), storage.KindDir, nil
+	project, inProject, hasMore := strings.Cut(name, "/")
+	if !hasMore {
+		return p.chats(project), storage.KindDir, nil
 	}
-	project := parts[0]
-	base, isFile := strings.CutSuffix(parts[1], sessionEnding)
-	session := p.session(project, base)
-	if isFile {
-		file := ""
-		switch {
-		case depth > 2:
-		case session != nil:
-			file = session.file
-		default:
-			file = p.lostFile(project, parts[1])
-		}
-		if file == "" {
-			return "", 0, Missing(name)
-		}
-		return file, storage.KindFile, nil
+	entry, below, isDeep := strings.Cut(inProject, "/")
+	session, isFile := strings.CutSuffix(entry, sessionEnding)
+	switch {
+	case !isFile:
+		at, kind = p.realSide(project, session, below)
+	case !isDeep:
+		at = p.sessionFile(project, session)
+		kind = storage.KindFile
 	}
-	if session == nil || session.side == "" || depth > 2 && parts[2] != Subagents {
+	if at == "" {
 		return "", 0, Missing(name)
 	}
-	switch {
-	case depth < 4:
-		return session.side, storage.KindDir, nil
-	case depth == 4 && strings.HasSuffix(name, sessionEnding):
-		return path.Join(session.side, parts[3]), storage.KindFile, nil
+	return at, kind, nil
+}
+
+// realSide is real for the directory of a session, and for a path below it, which is "" for the directory itself. It
+// returns "" for a name that is not there.
+func (p *Projects) realSide(project, session, below string) (at string, kind storage.Kind) {
+	s := p.session(project, session)
+	if s == nil || s.side == "" {
+		return "", 0
 	}
-	return "", 0, Missing(name)
+	if below == "" || below == Subagents {
+		return s.side, storage.KindDir
+	}
+	file, isInSide := strings.CutPrefix(below, Subagents+"/")
+	isSession := strings.HasSuffix(file, sessionEnding) && !strings.Contains(file, "/")
+	if !isInSide || !isSession {
+		return "", 0
+	}
+	return path.Join(s.side, file), storage.KindFile
+}
+
+// sessionFile returns the file of a session, or of a subagent that lost its session, or "".
+func (p *Projects) sessionFile(project, name string) string {
+	s := p.session(project, name)
+	if s != nil {
+		return s.file
+	}
+	return p.lostFile(project, name+sessionEnding)
 }
 
 // lostFile returns the file of a subagent without its session, by its shown name, or "".
@@ -262,45 +276,56 @@ func (p *Projects) lostFile(project, name string) string {
 
 // names returns the names in a directory: projects, sessions and their directories, or subagents'
 // sessions.
-func (p *Projects) names(dir string) (items []storage.Item, err error) {
-	add := func(kind storage.Kind, names ...string) {
-		for _, name := range names {
-			items = append(items, storage.Item{Name: name, Kind: kind})
-		}
-	}
-	depth := strings.Count(dir, "/")
+func (p *Projects) names(dir string) ([]storage.Item, error) {
+	project, below, isInProject := strings.Cut(dir, "/")
+	isOfSession := isInProject && !strings.Contains(below, "/")
 	switch {
 	case dir == "":
-		add(storage.KindDir, p.withSessions()...)
-	case depth == 0:
-		var list projectList
-		list, err = p.list(dir)
-		for name := range list.lost.Files {
-			add(storage.KindFile, name)
+		var items []storage.Item
+		for _, name := range p.withSessions() {
+			items = append(items, storage.Item{Name: name, Kind: storage.KindDir})
 		}
-		for name := range list.sessions {
-			s := p.session(dir, name)
-			if s != nil {
-				add(storage.KindFile, name+sessionEnding)
-				if s.side != "" {
-					add(storage.KindDir, name)
-				}
-			}
+		return items, nil
+	case !isInProject:
+		return p.sessionNames(project)
+	case isOfSession:
+		return []storage.Item{{Name: Subagents, Kind: storage.KindDir}}, nil
+	}
+	return p.subagentNames(dir)
+}
+
+// sessionNames returns the names in a project: its sessions, the directories of their subagents, and the subagents that
+// lost their session.
+func (p *Projects) sessionNames(project string) (items []storage.Item, err error) {
+	list, err := p.list(project)
+	for name := range list.lost.Files {
+		items = append(items, storage.Item{Name: name, Kind: storage.KindFile})
+	}
+	for name := range list.sessions {
+		s := p.session(project, name)
+		if s == nil {
+			continue
 		}
-	case depth == 1:
-		add(storage.KindDir, Subagents)
-	default:
-		at, _, err := p.real(dir)
-		if err != nil {
-			return nil, err
+		items = append(items, storage.Item{Name: name + sessionEnding, Kind: storage.KindFile})
+		if s.side != "" {
+			items = append(items, storage.Item{Name: name, Kind: storage.KindDir})
 		}
-		files, err := storage.List(p.Raw, at)
-		for _, item := range files {
-			if item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessionEnding) {
-				add(item.Kind, item.Name)
-			}
+	}
+	return items, err
+}
+
+// subagentNames returns the names of subagents' sessions in a shown directory of them.
+func (p *Projects) subagentNames(dir string) (items []storage.Item, err error) {
+	at, _, err := p.real(dir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := storage.List(p.Raw, at)
+	for _, item := range files {
+		isSession := item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessionEnding)
+		if isSession {
+			items = append(items, storage.Item{Name: item.Name, Kind: item.Kind})
 		}
-		return items, err
 	}
 	return items, err
 }
@@ -324,7 +349,7 @@ func (p *Projects) all() (names []string) {
 	return names
 }
 
-// withSessions returns the projects that have sessions.
+// withSessions returns the projects that have a directory of sessions, in order.
 func (p *Projects) withSessions() []string {
 	return slices.DeleteFunc(p.all(), func(name string) bool {
 		st, err := p.Raw.Stat(p.chats(name))
@@ -343,7 +368,8 @@ func (p *Projects) Stat(name string) (storage.Stat, error) {
 	switch {
 	case name == "":
 		projects := strings.Join(p.withSessions(), "/")
-		st.Inode ^= uint64(crc32.ChecksumIEEE([]byte(projects)))
+		sum := crc32.ChecksumIEEE([]byte(projects))
+		st.Inode ^= uint64(sum)
 	case isProject:
 		st = p.inner.With(p.Raw, name, st)
 	}

@@ -31,7 +31,7 @@ func isSide(name string) bool { return path.Base(path.Dir(name)) == Subagents }
 // Converter implements Format.
 func (p *Projects) Converter(about About, _ storage.Object) *Builder { return p.builder(about) }
 
-// builder returns a new Builder with the agent's converter.
+// builder returns a new Builder with the agent's converter. Answers without a model have the one of about.
 func (p *Projects) builder(about About) *Builder {
 	provider := p.Provider
 	if about.Model != "" {
@@ -73,19 +73,20 @@ func (p *Projects) CwdBeside(name string) string {
 	return p.Cwd(project)
 }
 
-// hidden reports whether a session is a copy: without a conversation beside one that has it, or
+// isHidden reports whether a session is a copy: without a conversation beside one that has it, or
 // copied to another project.
-func (p *Projects) hidden(project, name string, s *projectSession) bool {
-	isTalk := func(file string) bool { return !p.isStub(file) }
-	if len(s.twins) > 1 && p.isStub(s.file) && slices.ContainsFunc(s.twins, isTalk) {
+func (p *Projects) isHidden(project, name string, s *projectSession) bool {
+	hasTalk := func(file string) bool { return !p.isStub(file) }
+	hasTwins := len(s.twins) > 1 // else no file need be read
+	if hasTwins && p.isStub(s.file) && slices.ContainsFunc(s.twins, hasTalk) {
 		return true
 	}
 	return p.Copied(project, name)
 }
 
-// isStub reports whether a session has no conversation.
+// isStub reports whether a session has no conversation. It caches the answer. One that cannot be read is no stub.
 func (p *Projects) isStub(file string) bool {
-	is, _ := p.stubs.Get(p.Raw, file, func(st storage.Stat) (bool, error) {
+	isStub, _ := p.stubs.Get(p.Raw, file, func(st storage.Stat) (bool, error) {
 		if st.Size > maxStub || !strings.HasSuffix(file, sessionEnding) {
 			return false, nil
 		}
@@ -93,17 +94,21 @@ func (p *Projects) isStub(file string) bool {
 		if err != nil {
 			return false, err
 		}
-		b := p.builder(About{})
-		var out []byte
-		everyLine := func([]byte) bool { return true }
-		add := func(v rawjson.Value) {
-			out = b.Add(out, v, 1)
-		}
-		lines := &head{}
-		lines.eachObject(text, everyLine, add)
-		out = b.Tail(out)
-		hasMessage := bytes.Contains(out, []byte(`"message":{`))
-		return !hasMessage, nil
+		return !p.hasMessage(text), nil
 	})
-	return is
+	return isStub
+}
+
+// hasMessage reports whether a session that is made of the records in a text has a message.
+func (p *Projects) hasMessage(text []byte) bool {
+	b := p.builder(About{})
+	var out []byte
+	add := func(v rawjson.Value) {
+		out = b.Add(out, v, 1) // the number of the line does not matter
+	}
+	everyLine := func([]byte) bool { return true }
+	lines := &head{}
+	lines.eachObject(text, everyLine, add)
+	out = b.Tail(out)
+	return bytes.Contains(out, []byte(`"message":{`))
 }

@@ -46,7 +46,7 @@ func (r *Renamed) List(dir string, only []string, f func(storage.Item) bool) err
 	return nil
 }
 
-// Stat implements storage.Files.
+// Stat implements storage.Files. A file that is shown as a directory has the file's token.
 func (r *Renamed) Stat(name string) (storage.Stat, error) {
 	file, kind, err := r.Real(name)
 	if err != nil {
@@ -54,7 +54,8 @@ func (r *Renamed) Stat(name string) (storage.Stat, error) {
 	}
 	st, err := r.Raw.Stat(file)
 	switch {
-	case err != nil || kind == AsItIs || st.Kind == kind:
+	case err != nil:
+	case kind == AsItIs || st.Kind == kind:
 	case kind == storage.KindDir && st.Kind == storage.KindFile:
 		st.Kind = kind
 		st.Mode = storage.DirMode

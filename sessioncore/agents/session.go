@@ -41,8 +41,8 @@ func (o *object) Beside() (title, cwd string) {
 	return title, cwd
 }
 
-// Raw returns the agent's file, joined with others. It acquires no slot, as a search reads all files
-// and converts few.
+// Raw returns the agent's file, joined with others, or the file alone once the object is closed. It acquires no slot, as a
+// search reads all files and converts few.
 func (o *object) Raw() storage.Object {
 	_, isJoined := o.files.format.(Joiner)
 	_, isShared := o.files.format.(Sharer)
@@ -65,7 +65,7 @@ func (o *object) join() {
 	}
 }
 
-// InCaller returns those ids that are records of the session that called this one.
+// InCaller returns those ids that are records of the session that called this one, nil if the agent has no such records.
 func (o *object) InCaller(ctx context.Context, ids map[string]bool) (found map[string]bool, err error) {
 	format, ok := o.files.format.(CalledFormat)
 	if !ok {
@@ -74,7 +74,7 @@ func (o *object) InCaller(ctx context.Context, ids map[string]bool) (found map[s
 	return format.InCaller(ctx, o.name, ids)
 }
 
-// prepare joins the file and acquires the slot, unless the object is closed.
+// prepare joins the file and acquires the slot, unless the object is closed: then each may be nil.
 func (o *object) prepare() (storage.Object, *slot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -85,8 +85,8 @@ func (o *object) prepare() (storage.Object, *slot) {
 	return o.raw, o.slot
 }
 
-// refresh advances the object to the newest version that continues its own. It ends early with
-// ctx's error; then the conversion continues only for other callers.
+// refresh advances the object to the newest version that continues its own, and returns the state of its version. It
+// converts the growth of the file. It ends early with ctx's error; then the conversion continues only for other callers.
 func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	raw, s := o.prepare()
 	if o.closed.Load() {
@@ -107,7 +107,7 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	token := o.token
 	isReplaced := o.text.begin != nil && s.now != nil && !s.now.raw.SameObject(st.Token)
 	o.mu.Unlock()
-	if isReplaced {
+	if isReplaced { // the object shows its version to the end, as an open file does
 		st.Token = token
 		return st, nil
 	}
@@ -121,8 +121,9 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	return st, err
 }
 
-// ConvertOnce implements sessioncore.Passing. With words an answer ends where it does without: a short file
-// has no more behind one than maxWaiting.
+// ConvertOnce implements sessioncore.Passing. It returns nil for a session that is converted, and for a long one: these
+// are read as others. With words an answer ends where it does without: a short file has no more behind one than
+// maxWaiting.
 func (o *object) ConvertOnce(ctx context.Context, dst []byte, words bool) ([]byte, storage.Stat, error) {
 	raw := o.Raw()
 	st, err := raw.Stat()
@@ -138,13 +139,16 @@ func (o *object) ConvertOnce(ctx context.Context, dst []byte, words bool) ([]byt
 	if err != nil {
 		return nil, st, err
 	}
-	for readings := 0; converter != nil && readings < maxReadings; readings++ {
+	for range maxReadings {
 		c := &conversion{about: about, converter: converter}
 		dst, err = c.convertOnce(ctx, raw, st.Size, dst)
 		if err != nil {
 			return nil, st, err
 		}
 		converter = c.converter.Restart()
+		if converter == nil {
+			break
+		}
 	}
 	st.Size = int64(len(dst))
 	return dst, st, nil
@@ -161,7 +165,8 @@ func (o *object) isCurrent(st *storage.Stat) bool {
 	return true
 }
 
-// advance makes the object show a conversion, if that continues its version, and returns its token.
+// advance makes the object show a conversion, if that continues its version, and returns its token. It keeps the texts of
+// the version open until the next one or Close. Callers must hold the mutex of the slot.
 func (o *object) advance(c *conversion) (storage.Token, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -190,7 +195,7 @@ func (o *object) Stat() (storage.Stat, error) { return o.refresh(context.Backgro
 // StatUntil implements storage.StatUntil.
 func (o *object) StatUntil(ctx context.Context) (storage.Stat, error) { return o.refresh(ctx) }
 
-// ReadAt implements storage.Object.
+// ReadAt implements storage.Object. It looks for growth only for bytes behind the version that it has.
 func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	t := o.version()
 	if t.begin == nil || off+int64(len(p)) > t.size() {
@@ -218,11 +223,12 @@ func (o *object) version() text {
 // file, without a conversion. It has the facts that an earlier conversion of this state found.
 func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err error) {
 	raw, err := o.file.Stat()
-	if err == nil {
-		st, err = o.files.converted(o.name, func() (storage.Stat, error) {
-			return raw, nil
-		})
+	if err != nil {
+		return nil, st, 0, err
 	}
+	st, err = o.files.converted(o.name, func() (storage.Stat, error) {
+		return raw, nil
+	})
 	if err != nil {
 		return nil, st, 0, err
 	}
@@ -242,7 +248,7 @@ func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err erro
 	if last.raw == raw.Token {
 		about = last.about
 		about.Title = last.title
-		about.Before = ""
+		about.Before = "" // no file is joined for a list
 	} else {
 		about, err = o.files.format.About(o.name, h, own.Size, true)
 	}
@@ -257,7 +263,7 @@ func (o *object) Beginning() (text []byte, st storage.Stat, size int64, err erro
 // ends recycles buffers for both ends of files: a list opens thousands.
 var ends = sync.Pool{New: func() any { return new([ShortSize]byte) }}
 
-// Start implements sessioncore.Started.
+// Start implements sessioncore.Started. It returns nil where only Beginning tells the header.
 func (o *object) Start(named bool) ([]byte, error) {
 	brief, isBrief := o.file.(Brief)
 	if isBrief {
@@ -299,7 +305,9 @@ func (o *object) Start(named bool) ([]byte, error) {
 func hasHeader(out []byte) bool { return len(out) > 0 }
 
 // hasName reports whether the beginning of a session without a title has the words that name it.
-func hasName(out []byte) bool { return isListed(out) || bytes.Contains(out, []byte(`"role":"user"`)) }
+func hasName(out []byte) bool {
+	return isListed(out) || bytes.Contains(out, []byte(`"role":"user"`))
+}
 
 // isListed reports whether the beginning of a session is long enough for a list.
 func isListed(out []byte) bool { return len(out) >= enough }
@@ -319,7 +327,7 @@ func (o *object) namedStart(format Starter, h *head, size int64) ([]byte, error)
 	return h.convert(format, about, size, isEnough)
 }
 
-// Header implements sessioncore.Headed.
+// Header implements sessioncore.Headed. It returns nil where the records are needed for the header.
 func (o *object) Header() (text []byte, st storage.Stat, err error) {
 	brief, ok := o.file.(Brief)
 	if !ok {

@@ -24,11 +24,15 @@ func (s Shown) bill() Shown {
 	return s
 }
 
-// idSize is the length of a UUID, the name of a directory beside a session. Old stores use its
-// name.
-const idSize, sessionEnding = 36, ".jsonl"
+const (
+	// idSize is the length of a UUID, the name of a directory beside a session. Old stores use the session's
+	// name.
+	idSize        = 36
+	sessionEnding = ".jsonl"
+)
 
-// has reports whether an existing name is shown. Composed files have no others.
+// has reports whether an existing name of a kind is shown: a directory at the root, a session in one, and all in a
+// directory beside a session. Composed files have no others.
 func (s Shown) has(name string, kind storage.Kind) bool {
 	_, isComposed := s.Files.(Composed)
 	if isComposed {
@@ -64,12 +68,12 @@ func (s Shown) List(dir string, only []string, f func(storage.Item) bool) error 
 	if isComposed {
 		return s.Files.List(dir, only, f)
 	}
-	var others []string
+	var others []string // directories without an id, which a look for their sessions tells; many have none
 	stopped := false
-	isProject := dir != "" && !strings.Contains(dir, "/")
+	isAtRoot := dir != "" && !strings.Contains(dir, "/")
 	err := s.Files.List(dir, only, func(item storage.Item) bool {
 		hasID := len(item.Name) == idSize
-		if isProject && item.Kind == storage.KindDir && !hasID {
+		if isAtRoot && item.Kind == storage.KindDir && !hasID {
 			others = append(others, item.Name)
 			return true
 		}

@@ -16,6 +16,7 @@ import (
 // skillMark is the last line of an installed skill: the hash of the lines before it.
 var skillMark = regexp.MustCompile(`(?s)^(.*)<!-- sessionfs ([0-9a-f]{64}) -->\n$`)
 
+// marked returns the text of a skill with its mark.
 func marked(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return text + "<!-- sessionfs " + hex.EncodeToString(sum[:]) + " -->\n"
@@ -25,7 +26,7 @@ func marked(text string) string {
 const maxSkill = 256 << 10
 
 // checkOurs returns an error unless a file is a skill as this program, or an earlier version, wrote
-// it.
+// it. The error is fs.ErrNotExist for no file.
 func checkOurs(file string) error {
 	text, err := storage.ReadRegular(file, maxSkill)
 	if errors.Is(err, storage.ErrNotRegular) {
@@ -34,8 +35,9 @@ func checkOurs(file string) error {
 	if err != nil {
 		return err
 	}
-	m := skillMark.FindStringSubmatch(string(text))
-	if m == nil || marked(m[1]) != string(text) {
+	parts := skillMark.FindStringSubmatch(string(text)) // all, the text, its hash
+	isOurs := parts != nil && marked(parts[1]) == string(text)
+	if !isOurs {
 		return fmt.Errorf("%s was changed, or is another skill of that name; it stays", file)
 	}
 	return nil
@@ -49,8 +51,28 @@ func InstallSkill(file, text string) error {
 		return err
 	}
 	dir := filepath.Dir(file)
+	err = makeSkillDirs(dir)
+	if err != nil {
+		return err
+	}
+	made, err := os.CreateTemp(dir, "skill")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(made.Name())
+	_, err = made.WriteString(marked(text))
+	err = errors.Join(err, made.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(made.Name(), file)
+}
+
+// makeSkillDirs makes the directory of a skill and the one of all skills above it, unless they are there. It returns an
+// error for a link in their place.
+func makeSkillDirs(dir string) error {
 	skills := filepath.Dir(dir)
-	err = os.MkdirAll(filepath.Dir(skills), 0o700)
+	err := os.MkdirAll(filepath.Dir(skills), 0o700)
 	if err != nil {
 		return err
 	}
@@ -64,17 +86,7 @@ func InstallSkill(file, text string) error {
 			return fmt.Errorf("%s is a link or no directory; nothing is written", d)
 		}
 	}
-	made, err := os.CreateTemp(dir, "skill")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(made.Name())
-	_, err = made.WriteString(marked(text))
-	err = errors.Join(err, made.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(made.Name(), file)
+	return nil
 }
 
 // UninstallSkill removes the skill and its directory. Its error is fs.ErrNotExist where there is none.

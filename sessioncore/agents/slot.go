@@ -27,7 +27,7 @@ type slot struct {
 	state int64 // bytes of the converter
 }
 
-// find returns the slot of a converted session or nil, and its last report.
+// find returns the slot of a session, nil if it is not converted, and its last report, zero if there is none.
 func (f *Files) find(name string) (*slot, reported) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +62,8 @@ func (f *Files) release(s *slot) {
 	}
 }
 
-// keep counts a conversion's memory, and evicts others beyond the limits. Callers must hold s.mu.
+// keep notes the report of a session's conversion, counts its memory, and evicts others beyond the limits. Callers must
+// hold s.mu.
 func (f *Files) keep(s *slot) {
 	f.mu.Lock()
 	now := s.now
@@ -74,32 +75,23 @@ func (f *Files) keep(s *slot) {
 		rewrites: now.rewrites,
 	}
 	s.isConverted.Store(true)
-	s.state = s.now.state()
+	s.state = now.state()
 	f.trim(s)
 	f.mu.Unlock()
-	if budget.FilesFull() {
-		f.texts.Limit.Evict()
+	if budget.FilesFull() { // texts of all agents count
+		f.texts.Limit.Evict() // it locks f.mu
 	}
 }
 
 // trim evicts slots beyond the limits: closed sessions, the one used least recently first, then the
-// converters of others. It does not evict the slot kept, so that a growing session does not restart
+// converters of others. It does not evict the slot kept, which may be nil, so that a growing session does not restart
 // each time. Callers must hold f.mu.
 func (f *Files) trim(kept *slot) {
 	if f.fits() {
 		return
 	}
-	names := slices.SortedFunc(maps.Keys(f.slots), func(a, b string) int {
-		s := f.slots[a]
-		t := f.slots[b]
-		idleFirst := cmp.Compare(min(s.open.Load(), 1), min(t.open.Load(), 1))
-		if idleFirst != 0 {
-			return idleFirst
-		}
-		return cmp.Compare(s.used, t.used)
-	})
-	for _, name := range names {
-		s := f.slots[name]
+	slots := slices.SortedFunc(maps.Values(f.slots), beforeInEviction)
+	for _, s := range slots {
 		if s != kept {
 			f.evictSlot(s)
 		}
@@ -107,10 +99,22 @@ func (f *Files) trim(kept *slot) {
 			return
 		}
 	}
-	f.states.Set(f.stateSize())
+	f.states.Set(f.stateSize()) // it is beyond the limit
 }
 
-// fits reports whether the kept conversions are within the limits.
+// beforeInEviction orders slots: closed sessions come first, then those used least recently.
+func beforeInEviction(s, t *slot) int {
+	isOpen := min(s.open.Load(), 1)
+	isOtherOpen := min(t.open.Load(), 1)
+	closedFirst := cmp.Compare(isOpen, isOtherOpen)
+	if closedFirst != 0 {
+		return closedFirst
+	}
+	return cmp.Compare(s.used, t.used)
+}
+
+// fits reports whether the kept conversions are within the limits. If they are, it sets the memory of converters that the
+// budget counts. Callers must hold f.mu.
 func (f *Files) fits() bool {
 	idle := 0
 	for _, s := range f.slots {
@@ -118,16 +122,25 @@ func (f *Files) fits() bool {
 			idle++
 		}
 	}
-	hasRoom := idle == 0 // another conversion is cheaper than files
-	if !hasRoom && !budget.FilesFull() && f.texts.Memory.Add(inMemory) == nil {
-		_ = f.texts.Memory.Add(-inMemory)
-		hasRoom = true
-	}
-	if !hasRoom || idle > maxKept {
+	mustMakeRoom := idle > 0 && !f.hasRoom() // another conversion is cheaper than files
+	if mustMakeRoom || idle > maxKept {
 		return false
 	}
 	err := f.states.Resize(f.stateSize())
 	return err == nil
+}
+
+// hasRoom reports whether one more text of the largest size fits into memory, and files for longer ones can be made.
+func (f *Files) hasRoom() bool {
+	if budget.FilesFull() {
+		return false
+	}
+	err := f.texts.Memory.Add(inMemory)
+	if err != nil {
+		return false
+	}
+	_ = f.texts.Memory.Add(-inMemory) // it was only tried; less memory is no error
+	return true
 }
 
 // stateSize returns the memory of the converters of all slots.
@@ -161,18 +174,25 @@ func (f *Files) evict() {
 	defer f.mu.Unlock()
 	for _, s := range f.slots {
 		f.evictSlot(s)
-		if s.mu.TryLock() {
-			if s.now != nil {
-				s.now.text.begin.Spill()
-				s.now.text.tail.Spill()
-			}
-			s.mu.Unlock()
-		}
+		s.spill()
 	}
 	f.states.Set(f.stateSize())
 }
 
-// drop drops the conversion. Callers must hold s.mu.
+// spill moves the text of a conversion from memory to files, unless it is in use. Callers must not wait for s.mu, as
+// they hold Files.mu.
+func (s *slot) spill() {
+	if !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	if s.now != nil {
+		s.now.text.begin.Spill()
+		s.now.text.tail.Spill()
+	}
+}
+
+// drop drops the conversion, if there is one. Callers must hold s.mu.
 func (s *slot) drop() {
 	if s.now != nil {
 		s.isConverted.Store(false)

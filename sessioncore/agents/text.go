@@ -23,6 +23,7 @@ type text struct {
 	end    int64        // size of tail
 }
 
+// size returns the bytes of both parts.
 func (t *text) size() int64 { return t.stable + t.end }
 
 // retain adds a user of both parts, which must close the text.
@@ -31,6 +32,7 @@ func (t *text) retain() {
 	t.tail.Retain()
 }
 
+// close ends a use of both parts.
 func (t *text) close() {
 	t.begin.Close()
 	t.tail.Close()
@@ -46,7 +48,7 @@ func (t *text) ReadAt(p []byte, off int64) (n int, err error) {
 		}
 	}
 	rest := p[n:]
-	inTail := off + int64(n) - t.stable
+	inTail := off + int64(n) - t.stable // negative if p ends within the stable part
 	more := boundedLen(rest, t.end-inTail)
 	if more > 0 && inTail >= 0 {
 		_, err := t.tail.ReadAt(rest[:more], inTail)
@@ -67,12 +69,12 @@ func boundedLen(p []byte, left int64) int {
 	return int(max(0, length))
 }
 
-// continues reports whether the text begins with an earlier version.
+// continues reports whether the text begins with an earlier version. It is false if that cannot be read.
 func (t *text) continues(before *text) bool {
 	if t.size() < before.size() {
 		return false
 	}
-	from := before.stable
+	from := before.stable // up to there no version changes
 	same, err := storage.SameBytes(t, from, before, from, before.size()-from)
 	return err == nil && same
 }

@@ -15,14 +15,16 @@ const maxUnfolded = 64 << 20
 
 // unfold emits the records of a document, a file of one JSON object over many lines that is written
 // anew at each change: the object without the member list, and that list's elements, each with the
-// number of its first line. It returns false for a document that is not complete.
+// number of its first line. It returns false, and emits nothing, for a document that is not complete. The units are
+// valid during the call of emit, whose error ends unfold.
 func unfold(obj io.ReaderAt, size int64, list string, emit func(*jsonl.Unit) error) (isOne bool, err error) {
 	if size > maxUnfolded {
 		const why = "the session is one JSON object of %d MiB, and may have %d"
 		return false, fmt.Errorf(why, size>>20, maxUnfolded>>20)
 	}
 	text := make([]byte, size)
-	if err := storage.ReadFull(obj, text, 0); err != nil {
+	err = storage.ReadFull(obj, text, 0)
+	if err != nil {
 		return false, err
 	}
 	v := ObjectIn(text)
@@ -39,18 +41,25 @@ func unfold(obj io.ReaderAt, size int64, list string, emit func(*jsonl.Unit) err
 		u.Text = without(v, list)
 	}
 	err = emit(&u)
-	at := 0 // the byte in u.Line
-	v.Member(list).EachElement(func(element rawjson.Value, _ int) bool {
+	if err != nil {
+		return true, err
+	}
+	at := 0 // the byte that is in line u.Line
+	for element := range v.Member(list).EachElement {
 		begin := element.OffsetIn(text)
-		u.Line += int64(bytes.Count(text[at:begin], []byte{'\n'}))
+		breaks := bytes.Count(text[at:begin], []byte{'\n'})
+		u.Line += int64(breaks)
 		at = begin
-		u.Text = element
-		if err == nil && element.IsObject() {
-			err = emit(&u)
+		if !element.IsObject() {
+			continue
 		}
-		return err == nil
-	})
-	return true, err
+		u.Text = element
+		err := emit(&u)
+		if err != nil {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 // without returns an object without the members of a name.
@@ -78,8 +87,8 @@ func isDocument(text []byte) bool {
 	return more && string(bytes.TrimSpace(first)) == "{"
 }
 
-// document returns an object with the complete members at both ends of a file of one object: at its
-// beginning, and after its last list.
+// document returns an object with the complete members at both ends of a file of one object with size bytes: at its
+// beginning, and after its last list. It keeps the object for the next call.
 func (h *head) document(size int64) (rawjson.Value, error) {
 	if h.members != nil {
 		return h.members, nil
@@ -91,19 +100,26 @@ func (h *head) document(size int64) (rawjson.Value, error) {
 	firstLines := bytes.TrimSpace(oneLine(h.text[:h.first]))
 	begin := completeMembers(firstLines)
 	end := rawjson.Value("{}")
-	const listEnd = "\n  ],"
+	const listEnd = "\n  ]," // of a list that is a member of the object, as clients indent it
 	at := bytes.LastIndex(tail, []byte(listEnd))
 	if at >= 0 {
 		lastLines := bytes.TrimSpace(oneLine(tail[at+len(listEnd):]))
 		end = append(rawjson.Value{'{'}, lastLines...)
 	}
-	switch {
-	case len(begin) == 0:
-		begin = rawjson.Value("{}")
-	case rawjson.IsValidObject(end) && len(begin) > len("{}") && len(end) > len("{}"):
-		begin = append(begin[:len(begin)-1], ',')
-		begin = append(begin, end[1:]...)
+	h.members = joinObjects(begin, end)
+	return h.members, nil
+}
+
+// joinObjects returns an object with the members of two, in the memory of the first one. An empty or wrong object has no
+// members.
+func joinObjects(first, second rawjson.Value) rawjson.Value {
+	if len(first) == 0 {
+		return rawjson.Value("{}")
 	}
-	h.members = begin
-	return begin, nil
+	isEmpty := len(first) <= len("{}") || len(second) <= len("{}")
+	if isEmpty || !rawjson.IsValidObject(second) {
+		return first
+	}
+	joined := append(first[:len(first)-1], ',')
+	return append(joined, second[1:]...)
 }

@@ -26,7 +26,7 @@ type UnreadHome struct{ Title, Dir string }
 func UnreadHomes(getenv func(string) string) (found []UnreadHome) {
 	for _, a := range unreadAgents {
 		dir := a.Home(getenv)
-		isRead := func(read *Agent) bool {
+		isRead := func(read *Agent) bool { // since it was listed, or by a fork that has its directory
 			return read.Title == a.Title || read.Home(getenv) == dir
 		}
 		exists := filepath.IsAbs(dir) && HasDir(dir)

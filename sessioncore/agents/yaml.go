@@ -5,23 +5,28 @@ import (
 	"strings"
 )
 
-// YAMLText returns a text member of a YAML mapping, or "": plain, quoted, or a block.
+// YAMLText returns a text member of a YAML mapping, or "": plain, quoted, or a block. It reads the top level only, and
+// of the forms of YAML those that clients write.
 func YAMLText(text, key string) string {
 	_, value, found := strings.Cut("\n"+text, "\n"+key+":")
 	if !found {
 		return ""
 	}
 	first, rest, _ := strings.Cut(value, "\n")
-	lines := []string{strings.TrimSpace(first)}
+	first = strings.TrimSpace(first)
+	isLiteral := strings.HasPrefix(first, "|") // a block that keeps its line breaks
+	isFolded := strings.HasPrefix(first, ">")
 	between := " "
-	if mark := lines[0]; strings.HasPrefix(mark, "|") || strings.HasPrefix(mark, ">") {
-		lines[0] = ""
-		if mark[0] == '|' {
-			between = "\n"
-		}
+	if isLiteral {
+		between = "\n"
 	}
+	if isLiteral || isFolded { // the mark is no part of the text
+		first = ""
+	}
+	lines := []string{first}
 	for line := range strings.Lines(rest) {
-		if line[0] != ' ' && line[0] != '\t' {
+		isIndented := line[0] == ' ' || line[0] == '\t'
+		if !isIndented { // the next member
 			break
 		}
 		lines = append(lines, strings.TrimSpace(line))
