@@ -180,91 +180,94 @@ func (s *Scanner) SkipValue(b []byte, i int) (int, ScanStatus) {
 	return end, st
 }
 
-// skipNested is SkipValue with a stack of containers, which is empty before and after. It is one loop over
-// the bytes: each round reads the beginning of a value, then closes containers and goes on to the next one.
+// skipNested is SkipValue with a stack of containers, which is empty before and after. It takes turns in two states: at
+// the beginning of a value, and behind a value within a container.
 func (s *Scanner) skipNested(b []byte, i int, open *containers) (int, ScanStatus) {
-	var st ScanStatus
-	for {
+	st := ScanStatus(inside)
+	for st == inside {
+		i, st = s.beginValue(b, i, open)
+		if st == OK && open.depth > 0 {
+			i, st = s.endValue(b, i, open)
+		}
+	}
+	return i, st
+}
+
+// beginValue reads the value at b[i], possibly after white space, and returns the offset after it. Of an object or
+// array that is not empty it reads the beginning up to the first value in it, opens the container, and returns inside.
+func (s *Scanner) beginValue(b []byte, i int, open *containers) (int, ScanStatus) {
+	i = SkipSpace(b, i)
+	if i >= len(b) {
+		return i, Short
+	}
+	first := b[i]
+	switch {
+	case first == '"':
+		s.noteString(b[i+1:])
+		return s.SkipString(b, i+1)
+	case first == '{':
+		i = SkipSpace(b, i+1)
+		if i >= len(b) {
+			return i, Short
+		}
+		if b[i] == '}' {
+			return i + 1, OK
+		}
+		open.push(1)
+		return s.skipNextKey(b, i)
+	case first == '[':
+		i = SkipSpace(b, i+1)
+		if i >= len(b) {
+			return i, Short
+		}
+		if b[i] == ']' {
+			return i + 1, OK
+		}
+		open.push(0)
+		return i, inside
+	case first == '-' || first >= '0' && first <= '9':
+		return s.SkipNumber(b, i)
+	case first == 't' || first == 'f' || first == 'n':
+		return skipLiteral(b, i)
+	}
+	return i, Bad
+}
+
+// endValue goes on behind a value in a container: it closes the containers that end there. It returns inside at the next
+// value, and OK behind the outermost container.
+func (s *Scanner) endValue(b []byte, i int, open *containers) (int, ScanStatus) {
+	for open.depth > 0 {
 		i = SkipSpace(b, i)
 		if i >= len(b) {
 			return i, Short
 		}
-		// A value begins here.
-		first := b[i]
+		inObject := open.inObject()
+		c := b[i]
 		switch {
-		case first == '"':
-			s.noteString(b[i+1:])
-			i, st = s.SkipString(b, i+1)
-		case first == '{':
-			i = SkipSpace(b, i+1)
-			if i >= len(b) {
-				return i, Short
-			}
-			if b[i] == '}' {
-				i++
-				break
-			}
-			open.push(1)
-			i, st = s.skipKey(b, i)
-			if st != OK {
-				return i, st
-			}
-			continue
-		case first == '[':
-			i = SkipSpace(b, i+1)
-			if i >= len(b) {
-				return i, Short
-			}
-			if b[i] == ']' {
-				i++
-				break
-			}
-			open.push(0)
-			continue
-		case first == '-' || first >= '0' && first <= '9':
-			i, st = s.SkipNumber(b, i)
-		case first == 't' || first == 'f' || first == 'n':
-			i, st = skipLiteral(b, i)
+		case c == ',' && inObject:
+			return s.skipNextKey(b, SkipSpace(b, i+1))
+		case c == ',':
+			return i + 1, inside
+		case c == '}' && inObject, c == ']' && !inObject:
+			open.pop()
+			i++
 		default:
 			return i, Bad
 		}
-		if st != OK {
-			return i, st
-		}
-		// A value ended here: continue in its container, closing containers that end.
-		for {
-			if open.depth == 0 {
-				return i, OK
-			}
-			i = SkipSpace(b, i)
-			if i >= len(b) {
-				return i, Short
-			}
-			c := b[i]
-			i++
-			if c == ',' {
-				if !open.inObject() {
-					break
-				}
-				i = SkipSpace(b, i)
-				if i >= len(b) {
-					return i, Short
-				}
-				i, st = s.skipKey(b, i)
-				if st != OK {
-					return i, st
-				}
-				break
-			}
-			closesObject := c == '}' && open.inObject()
-			closesArray := c == ']' && !open.inObject()
-			if closesObject || closesArray {
-				open.pop()
-				continue
-			}
-			return i - 1, Bad
-		}
 	}
+	return i, OK
+}
+
+// skipNextKey is skipKey for the next member of an open object. It returns inside at the member's value.
+func (s *Scanner) skipNextKey(b []byte, i int) (int, ScanStatus) {
+	if i >= len(b) {
+		return i, Short
+	}
+	i, st := s.skipKey(b, i)
+	if st == OK {
+		st = inside
+	}
+	return i, st
 }
 
 // skipKey validates a member's key and colon, beginning at the key's opening quote.
