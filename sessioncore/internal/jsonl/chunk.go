@@ -66,14 +66,16 @@ func (c *chunk) recycle() {
 	}
 }
 
-// release returns the buffer of a long line, and forgets the members of its record.
+// release returns the buffer of a long line, and forgets the members of its record. It does nothing for other chunks, and
+// for one that was released.
 func (c *chunk) release() {
-	if c.free != nil {
-		c.buf = nil
-		c.notes.forget()
-		c.free()
-		c.free = nil
+	if c.free == nil {
+		return
 	}
+	c.buf = nil
+	c.notes.forget()
+	c.free()
+	c.free = nil
 }
 
 // chunkReader reads a file as chunks.
@@ -85,8 +87,9 @@ type chunkReader struct {
 	limit int64 // length of the longest line that is read
 }
 
-// fill reads the next chunk. It returns io.EOF at the end of the file, and an error that wraps
-// ErrStale if the file has become shorter.
+// fill reads the next chunk into c, in the memory that c has: about chunk bytes, cut behind the last newline in them, or
+// more if they have none. It returns io.EOF at the end of the file, and an error that wraps ErrStale if the file has
+// become shorter.
 func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 	if r.next >= r.size {
 		return io.EOF
@@ -102,8 +105,9 @@ func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 	r.chunk = min(2*r.chunk, ChunkSize)
 	for {
 		have := len(c.buf)
-		n := min(want, r.size-r.next) - int64(have)
-		c.buf = slices.Grow(c.buf, int(n))[:have+int(n)]
+		size := int(min(want, r.size-r.next))
+		c.buf = slices.Grow(c.buf, size-have)
+		c.buf = c.buf[:size]
 		err := storage.ReadFull(r.obj, c.buf[have:], r.next+int64(have))
 		if err != nil {
 			return err
@@ -174,7 +178,7 @@ func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
 }
 
 // lineSize returns the size of the line at start, with its newline, in a file of end bytes. It
-// searches for the newline from offset from on. open reports that the line has none.
+// searches for the newline from offset from on, as the bytes before have none. open reports that the line has none.
 func lineSize(ctx context.Context, obj io.ReaderAt, start, from, end int64) (size int64, open bool, err error) {
 	buf := make([]byte, ChunkSize)
 	for at := from; at < end; at += int64(len(buf)) {
@@ -309,7 +313,7 @@ func (b *buffers) removeReader() {
 	}
 }
 
-// get returns a buffer of n bytes.
+// get returns a buffer of n bytes, which the caller gives back by put. Its capacity is a multiple of longStep.
 func (b *buffers) get(n int) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -322,12 +326,13 @@ func (b *buffers) get(n int) []byte {
 		}
 	}
 	b.pooled = nil // all are too small
-	buf := make([]byte, n, (n+longStep-1)/longStep*longStep)
+	steps := (n + longStep - 1) / longStep
+	buf := make([]byte, n, steps*longStep)
 	b.inUse += int64(cap(buf))
 	return buf
 }
 
-// put returns a buffer of get to the pool.
+// put returns a buffer of get to the pool, or drops it if the pool is full or nobody reads.
 func (b *buffers) put(buf []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// textRange is a range of a text, from Start up to End. The zero part stands for nothing.
+// textRange is a range of a text, from Start up to End. The zero range stands for nothing.
 type textRange struct{ Start, End uint32 }
 
-// Of returns the part of text, nil for the zero part.
-func (p textRange) Of(text []byte) rawjson.Value {
-	if p.End == 0 {
+// Of returns the range of text, nil for the zero range.
+func (r textRange) Of(text []byte) rawjson.Value {
+	if r.End == 0 {
 		return nil
 	}
-	return rawjson.Value(text[p.Start:p.End])
+	return rawjson.Value(text[r.Start:r.End])
 }
 
 // lineClass is the class of a line taken by itself.
@@ -72,17 +72,19 @@ func (l *LineInfo) noteText(text []byte) {
 
 // rebase makes the offsets of the parts count from start.
 func (l *LineInfo) rebase(start uint32) {
-	for _, p := range [...]*textRange{
+	parts := [...]*textRange{
 		&l.Type, &l.ID, &l.Parents[CamelCase], &l.Parents[SnakeCase], &l.Time, &l.Message, &l.Role, &l.Tool, &l.Cost,
-	} {
-		if p.End != 0 {
-			p.Start -= start
-			p.End -= start
+	}
+	for _, part := range parts {
+		if part.End != 0 {
+			part.Start -= start
+			part.End -= start
 		}
 	}
 }
 
-// classify scans one line, without its newline, into out; a record's members go into n, if not nil.
+// classify scans one line, without its newline, into out, which has no facts of another line. A record's members go into n;
+// with nil for n the line is an entry's.
 func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 	start := rawjson.SkipSpace(line, 0)
 	if start == len(line) {
@@ -91,7 +93,8 @@ func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 	}
 	s.Flags = 0
 	end, st := scanLine(s, line, start, n, out)
-	if st != rawjson.OK || rawjson.SkipSpace(line, end) != len(line) {
+	isAlone := st == rawjson.OK && rawjson.SkipSpace(line, end) == len(line)
+	if !isAlone {
 		out.class = lineLoose
 		return
 	}
@@ -102,7 +105,7 @@ func classify(s *rawjson.Scanner, line []byte, n *notes, out *LineInfo) {
 		return
 	}
 	out.class = lineObject
-	if n == nil {
+	if n == nil { // records need no checksum, and their members are slices
 		out.noteText(line[start:end])
 		out.rebase(uint32(start))
 	}
@@ -173,15 +176,15 @@ func rangeOf(start, end int) textRange {
 	return textRange{Start: uint32(start), End: uint32(end)}
 }
 
-// memberStart returns the offset of the member with that key and value of the object at start, or
-// of its first member if the key has escapes.
+// memberStart returns the offset of the member of the object at start with that key, in quotes, and the value at an
+// offset. If the key has escapes in the text, it returns the offset of the first member.
 func memberStart(text []byte, start int, key []byte, value int) uint32 {
-	at := value
-	for text[at-1] != '"' { // blanks and the colon
-		at--
+	keyEnd := value
+	for text[keyEnd-1] != '"' { // blanks and the colon
+		keyEnd--
 	}
-	at -= len(key)
-	if at <= start || !bytes.Equal(text[at:at+len(key)], key) {
+	at := keyEnd - len(key)
+	if at <= start || !bytes.Equal(text[at:keyEnd], key) {
 		return uint32(start + 1)
 	}
 	return uint32(at)

@@ -156,7 +156,8 @@ func (r Records) Load(ctx context.Context, obj io.ReaderAt, from Position, size 
 	return l.load(ctx, from)
 }
 
-// load loads the file from a position on, and returns the position for the next load.
+// load loads the file from a position on, and returns the position for the next load. It waits until the file may be
+// read, unless that is one read.
 func (l *loader) load(ctx context.Context, from Position) (Position, error) {
 	obj := l.obj
 	size := l.size
@@ -180,7 +181,7 @@ func (l *loader) load(ctx context.Context, from Position) (Position, error) {
 	} else {
 		err = l.pipeline(ctx, start, from.Lines)
 	}
-	if !l.settled {
+	if !l.settled { // else settle has set it
 		l.resume.work = l.work
 	}
 	return l.resume, err
@@ -214,13 +215,14 @@ func (r Records) LoadFirst(ctx context.Context, obj io.ReaderAt, size int64, emi
 func bomLen(obj io.ReaderAt) int64 {
 	var b [3]byte
 	n, _ := obj.ReadAt(b[:], 0)
-	if n == 3 && b == [3]byte{0xEF, 0xBB, 0xBF} {
-		return 3
+	hasMark := n == len(b) && b == [3]byte{0xEF, 0xBB, 0xBF}
+	if !hasMark {
+		return 0
 	}
-	return 0
+	return int64(len(b))
 }
 
-// inline loads the chunks one by one in this goroutine.
+// inline loads the chunks one by one in this goroutine, from an offset with lines before it.
 func (l *loader) inline(ctx context.Context, off, lines int64) error {
 	r := chunkReader{
 		obj:   l.obj,
@@ -239,7 +241,8 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 		err = r.fill(ctx, c)
 		if err == io.EOF {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 		c.classify(&l.scan, l.inner, l.skip)
@@ -251,11 +254,12 @@ func (l *loader) inline(ctx context.Context, off, lines int64) error {
 	}
 }
 
-// pipeline loads with one goroutine that reads, one for each chunk that classifies it, and this
-// one, which merges the results in file order.
+// pipeline is inline with one goroutine that reads, one for each chunk that classifies it, and this
+// one, which merges the results in file order. Chunks go around: free, filled by the reader, ordered, merged here, and
+// free again. All goroutines have ended when it returns.
 func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 	ctx, cancel := context.WithCancel(ctx)
-	inFlight := 2 * min(runtime.GOMAXPROCS(0), 4)
+	inFlight := 2 * min(runtime.GOMAXPROCS(0), 4) // more than 4 processors wait for the merging
 	free := make(chan *chunk, inFlight)
 	for range inFlight {
 		free <- newChunk()
@@ -294,14 +298,15 @@ func (l *loader) pipeline(ctx context.Context, off, lines int64) error {
 		lines += c.newlines
 		free <- c
 	}
-	for len(free) > 0 {
+	for len(free) > 0 { // the reader has ended
 		c := <-free
 		c.recycle()
 	}
 	return readErr
 }
 
-// readChunks fills free chunks with the file, and sends them in order.
+// readChunks fills free chunks with the file, and sends them in order. Each one's done gets an error once it is
+// classified.
 func (l *loader) readChunks(ctx context.Context, r *chunkReader, free <-chan *chunk, ordered chan<- *chunk) error {
 	for {
 		var c *chunk
@@ -313,27 +318,32 @@ func (l *loader) readChunks(ctx context.Context, r *chunkReader, free <-chan *ch
 		err := r.fill(ctx, c)
 		if err == io.EOF {
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 		go func() {
-			c.done <- func() (err error) {
-				defer storage.RecoverTo(&err)
-				c.classify(&rawjson.Scanner{}, l.inner, l.skip)
-				return nil
-			}()
+			c.done <- l.classifyGuarded(c)
 		}()
 		ordered <- c // does not block: there are no more chunks than its capacity
 	}
 }
 
-// merge emits the units of a classified chunk, with linesBefore lines before it, and releases it.
+// classifyGuarded classifies a chunk, and returns a panic as an error. Several goroutines call it.
+func (l *loader) classifyGuarded(c *chunk) (err error) {
+	defer storage.RecoverTo(&err)
+	c.classify(&rawjson.Scanner{}, l.inner, l.skip)
+	return nil
+}
+
+// merge emits the units of a classified chunk, with linesBefore lines before it, and releases it. It moves l.resume behind
+// the chunk.
 func (l *loader) merge(c *chunk, linesBefore int64) error {
 	defer c.release()
 	for i := range c.lines {
 		info := &c.lines[i]
 		off := c.off + int64(info.start)
-		if off < l.skipTo {
+		if off < l.skipTo { // a part of a value that was emitted
 			continue
 		}
 		line := linesBefore + int64(info.number) + 1
@@ -367,7 +377,7 @@ func (l *loader) merge(c *chunk, linesBefore int64) error {
 	return nil
 }
 
-// emitLine emits the unit of a line that is a value by itself.
+// emitLine emits the unit of a line that is a value by itself. Behind the settled position it is a guess.
 func (l *loader) emitLine(c *chunk, info *LineInfo, line, off int64) error {
 	kind := OtherUnit
 	if info.class == lineObject {
@@ -448,7 +458,8 @@ type Window struct {
 	text []byte
 }
 
-// NewWindow returns a window on a file. It reads off to end unless that is more than windowSize.
+// NewWindow returns a window on a file. It reads from offset off to end, unless that is more than windowSize: then the
+// window has nothing read.
 func NewWindow(obj io.ReaderAt, off, end int64) (*Window, error) {
 	w := &Window{obj: obj, off: off}
 	if end-off <= windowSize {

@@ -136,12 +136,12 @@ func (r *looseRun) reason() string {
 
 // release keeps the buffer for the next value. A long one goes back to longBuffers.
 func (r *looseRun) release() {
-	if r.long {
-		longBuffers.put(r.text)
-		longLoose.Release(1)
-	} else {
+	if !r.long {
 		r.l.loose = r.text
+		return
 	}
+	longBuffers.put(r.text)
+	longLoose.Release(1)
 }
 
 // grow makes room in text for size bytes in all. Above KeepBuffer it waits until no other value is that long.
@@ -161,16 +161,19 @@ func (r *looseRun) grow(size int) error {
 		}
 		r.long = true
 		buf := longBuffers.get(size)
-		r.text = buf[:copy(buf, old)]
+		length := copy(buf, old)
+		r.text = buf[:length]
 		return nil
 	}
-	buf := longBuffers.get(max(size, 2*cap(old)))
-	r.text = buf[:copy(buf, old)]
+	buf := longBuffers.get(max(size, 2*cap(old))) // twice, so that few lines are copied
+	length := copy(buf, old)
+	r.text = buf[:length]
 	longBuffers.put(old)
 	return nil
 }
 
-// fillLoose sets the fields of u for the value at the start of r's text.
+// fillLoose sets the fields of u and info for the value at the start of r's text, and notes the end of its last line, so
+// that its lines are not emitted again.
 func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun) {
 	start := rawjson.SkipSpace(r.text, 0)
 	end := r.end
@@ -198,7 +201,8 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun) {
 	if n >= 0 {
 		lineEnd = end + n
 	}
-	u.Trailing = int64(len(bytes.TrimSpace(r.text[end:lineEnd])))
+	trailing := bytes.TrimSpace(r.text[end:lineEnd])
+	u.Trailing = int64(len(trailing))
 	l.skipTo = r.off + int64(lineEnd)
 }
 
@@ -259,13 +263,15 @@ func (r *looseRun) isObject(line []byte) bool {
 	return info.class == lineObject && !mayBeInString
 }
 
-// addText adds the line at an offset with its newline, up to MaxLine bytes of it.
+// addText adds the line at an offset with its newline, up to MaxLine bytes of it. It reads short lines ahead, many at
+// once.
 func (r *looseRun) addText(off int64) error {
 	l := r.l
 	line, ok := l.aheadAt(off)
 	if !ok {
 		n := min(lookAhead, l.size-off)
-		l.ahead = slices.Grow(l.ahead[:0], int(n))[:n]
+		l.ahead = slices.Grow(l.ahead[:0], int(n))
+		l.ahead = l.ahead[:n]
 		l.aheadOff = off
 		err := storage.ReadFull(l.obj, l.ahead, off)
 		if err != nil {

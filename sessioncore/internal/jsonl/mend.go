@@ -10,8 +10,9 @@ import (
 // Some agents write control characters into strings as they are (Records.RawControls). Such a value is
 // read from a copy with escapes in their place.
 
-// scan validates the value at the beginning of the lines, mended where it has control characters in
-// strings.
+// scan validates the value at the beginning of the lines. If it is wrong for control characters in its strings and the
+// agent writes such, scan validates a mended copy, as it does for all lines that are added later. It sets info, and returns
+// the offset behind the value in that copy or in the lines.
 func (r *looseRun) scan(info *LineInfo) (end int, st rawjson.ScanStatus) {
 	l := r.l
 	l.work += int64(len(r.text))
@@ -21,7 +22,7 @@ func (r *looseRun) scan(info *LineInfo) (end int, st rawjson.ScanStatus) {
 			return end, st
 		}
 		start := rawjson.SkipSpace(r.text, 0)
-		if r.text[start] != '{' {
+		if r.text[start] != '{' { // only objects are mended
 			return end, st
 		}
 	}
@@ -29,7 +30,8 @@ func (r *looseRun) scan(info *LineInfo) (end int, st rawjson.ScanStatus) {
 	if cap(mended) <= KeepBuffer {
 		l.mended = mended
 	}
-	if len(mended) == len(r.text) || int64(len(mended)) > l.limit {
+	isUnchanged := len(mended) == len(r.text) // something else is wrong
+	if isUnchanged || int64(len(mended)) > l.limit {
 		return 0, rawjson.Bad
 	}
 	r.mended = mended
@@ -38,7 +40,8 @@ func (r *looseRun) scan(info *LineInfo) (end int, st rawjson.ScanStatus) {
 	return l.scanLoose(mended, info)
 }
 
-// scanLoose validates the value at the beginning of a text.
+// scanLoose validates the value at the beginning of a text, which is not blank, and sets info. It returns the offset
+// behind the value.
 func (l *loader) scanLoose(text []byte, info *LineInfo) (end int, st rawjson.ScanStatus) {
 	l.scan.Flags = 0
 	return scanText(&l.scan, text, rawjson.SkipSpace(text, 0), info)

@@ -17,7 +17,8 @@ func (n notes) forget() {
 	clear(n.inner[:cap(n.inner)])
 }
 
-// scanLine validates the value at text[start] and sets out, or, for a record, n.
+// scanLine validates the value at text[start], and returns the offset after it. It sets the members of an entry in out; for
+// a record (n is not nil) it adds the members to n, and sets their ranges in out.
 func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInfo) (end int, st rawjson.ScanStatus) {
 	switch {
 	case n == nil:
@@ -43,8 +44,8 @@ func scanLine(s *rawjson.Scanner, text []byte, start int, n *notes, out *LineInf
 	return end, st
 }
 
-// scanRecord validates the object at text[start] and appends its members to list. scan scans the
-// value of a member.
+// scanRecord validates the object at text[start], and appends its members to list. scan scans the
+// value of a member. members is their range in list.
 func scanRecord(
 	s *rawjson.Scanner, text []byte, start int, list *[]rawjson.Member, scan func(key []byte, i int) (int, rawjson.ScanStatus),
 ) (members textRange, end int, st rawjson.ScanStatus) {

@@ -37,7 +37,7 @@ func lowestHeading(text []byte) int {
 	return c.lowest
 }
 
-// AppendQuote appends visible text as a quote of Markdown that affects nothing outside it.
+// AppendQuote appends visible text as a quote of Markdown that affects nothing outside it, as Append does.
 func AppendQuote(dst, text []byte) []byte {
 	// Tabs would have another width after the quote's marker.
 	text = bytes.ReplaceAll(text, []byte("\t"), []byte("    "))
@@ -78,7 +78,7 @@ var (
 	interrupts = regexp.MustCompile(`^(?:>|(?:[-+*]|0*1[.)])[ \t]+[^ \t])`)
 )
 
-// isRule reports whether text is a thematic break.
+// isRule reports whether a text, which is not empty, is a thematic break: three or more of one sign, and blanks.
 func isRule(text []byte) bool {
 	if bytes.IndexByte([]byte("*-_"), text[0]) < 0 {
 		return false
@@ -127,7 +127,7 @@ type copier struct {
 	unsure bool // in the rest of the paragraph the looks of code may deceive
 }
 
-// lines copies the lines of a text.
+// lines copies the lines of a text, and closes its last code fence.
 func (c *copier) lines(text []byte) {
 	for len(text) > 0 {
 		var line []byte
@@ -135,57 +135,64 @@ func (c *copier) lines(text []byte) {
 		c.next = text
 		c.line(line)
 	}
-	if c.last == fenced {
+	if c.last == fenced { // the text does not close its code
 		c.out = append(c.out, c.margin...)
 		c.put(c.fence)
 	}
 }
 
+// put appends text, or the rest of a line, and a newline.
 func (c *copier) put(line []byte) {
 	c.out = append(c.out, line...)
 	c.out = append(c.out, '\n')
 }
 
-// line copies one line.
+// line copies one line: of fenced code as it is, else by its beginning.
 func (c *copier) line(src []byte) {
-	line, n, at := c.enter(src)
-	if c.last == fenced && n == len(c.open) {
+	line, depth, at := c.enter(src)
+	isCode := c.last == fenced && depth == len(c.open)
+	if isCode {
 		if c.closesFence(line, at) {
 			c.last = nothing
 		}
 		c.put(src)
 		return
 	}
-	start := c.begin(line, n, at)
-	spaces := start.spaces
-	n = start.depth
+	start := c.begin(line, depth, at)
+	if start.text == len(start.line) { // a blank line
+		c.close(start.depth)
+		c.put(src)
+		return
+	}
 	lead := start.line[:start.text]
 	text := start.line[start.text:]
 	if bytes.Equal(bytes.TrimLeft(src, " \t"), text) {
 		lead = src[:len(src)-len(text)] // with the original tabs
 	}
-	below := c.last == paragraph && n == len(c.open)
+	isIndented := start.spaces >= 4
 	switch {
-	case len(text) == 0:
-		c.close(n)
-		c.put(src)
-	case spaces >= 4 && c.last != paragraph:
-		c.close(n)
-		c.code(lead, text, n > 0)
-	case spaces >= 4 || !special[text[0]]:
-		c.text(src, lead, text, n)
+	case isIndented && c.last != paragraph:
+		c.close(start.depth)
+		c.code(lead, text, start.depth > 0)
+	case isIndented || !special[text[0]]:
+		c.text(src, lead, text, start.depth)
+	default:
+		c.specialLine(src, lead, text, start.depth)
+	}
+}
+
+// specialLine copies a line whose text begins with one of the special bytes. lead is the text before it, with the margins
+// of depth quotes and items.
+func (c *copier) specialLine(src, lead, text []byte, depth int) {
+	isBelowText := c.last == paragraph && depth == len(c.open)
+	switch {
 	case heading.Match(text):
-		c.close(n)
+		c.close(depth)
 		c.heading(lead, text)
 	case fence.Match(text):
-		c.close(n)
-		c.last = fenced
-		c.fence = text[:RunLength(text, text[0])]
-		c.margin = markers.ReplaceAll(lead, []byte(" "))
-		// Some programs take a line with bars for the head of a table, not for a fence.
-		c.out = append(c.out, lead...)
-		c.put(bytes.ReplaceAll(text, []byte("|"), []byte("&#124;")))
-	case below && underline.Match(text):
+		c.close(depth)
+		c.openFence(lead, text)
+	case isBelowText && underline.Match(text):
 		if isRule(text) { // with a blank line before it, it is a thematic break
 			c.apart(src)
 			return
@@ -194,12 +201,23 @@ func (c *copier) line(src []byte) {
 		c.out = append(c.out, '\\')
 		c.put(text)
 	case isRule(text):
-		c.close(n)
+		c.close(depth)
 		c.out = append(c.out, lead...)
 		c.put(text)
 	default:
-		c.text(src, lead, text, n)
+		c.text(src, lead, text, depth)
 	}
+}
+
+// openFence copies a line that opens fenced code.
+func (c *copier) openFence(lead, text []byte) {
+	c.last = fenced
+	c.fence = text[:RunLength(text, text[0])]
+	c.margin = markers.ReplaceAll(lead, []byte(" "))
+	// Some programs take a line with bars for the head of a table, not for a fence.
+	text = bytes.ReplaceAll(text, []byte("|"), []byte("&#124;"))
+	c.out = append(c.out, lead...)
+	c.put(text)
 }
 
 // close ends the current block and closes all open quotes and items but the first n.
@@ -208,7 +226,7 @@ func (c *copier) close(n int) {
 	c.last = nothing
 }
 
-// apart copies a line with a blank line before it.
+// apart copies a line anew, with a blank line before it that ends the paragraph.
 func (c *copier) apart(src []byte) {
 	c.line(nil)
 	c.line(src)
@@ -228,29 +246,31 @@ func (c *copier) closesFence(line []byte, at int) bool {
 // enter matches the margins of the open quotes and items that a line continues. It returns the line
 // with the tabs in its margins expanded, the number of these quotes and items, and the column after
 // their margins.
-func (c *copier) enter(line []byte) (wide []byte, n, at int) {
-	for ; n < len(c.open); n++ {
+func (c *copier) enter(line []byte) (wide []byte, depth, at int) {
+	for depth < len(c.open) {
 		var text, spaces int
 		line, text, spaces = indent(line, at)
 		isBlank := text == len(line)
-		margin := c.open[n]
+		margin := c.open[depth]
 		isQuote := margin == 0
-		isEmptyItem := c.empty && n == len(c.open)-1
+		hasSign := !isBlank && spaces < 4 && line[text] == '>'
+		isEmptyItem := c.empty && depth == len(c.open)-1
 		switch {
-		case isQuote && !isBlank && spaces < 4 && line[text] == '>':
+		case isQuote && hasSign:
 			line, _, spaces = indent(line, text+1)
 			at = text + 1 + min(spaces, 1)
 		case isQuote:
-			return line, n, at
-		case isBlank && !isEmptyItem:
+			return line, depth, at
+		case isBlank && !isEmptyItem: // a blank line ends no item with content
 			at = text
 		case !isBlank && spaces >= margin:
 			at += margin
 		default:
-			return line, n, at
+			return line, depth, at
 		}
+		depth++
 	}
-	return line, n, at
+	return line, depth, at
 }
 
 // lineStart is the beginning of a line behind its quotes and items. The line "> - text" has
@@ -265,11 +285,11 @@ type lineStart struct {
 	spaces int    // the number of blanks before the text, behind the last margin
 }
 
-// begin opens the quotes and items that begin on a line after the n that it continues. at is the column after
-// their margins. A marker that would open too many, or an empty item at once in another one, is escaped.
-func (c *copier) begin(line []byte, n, at int) lineStart {
+// begin opens the quotes and items that begin on a line after those that it continues, which are depth in number. at is
+// the column after their margins. A marker that would open too many, or an empty item at once in another one, is escaped.
+func (c *copier) begin(line []byte, depth, at int) lineStart {
 	c.empty = false
-	start := lineStart{depth: n}
+	start := lineStart{depth: depth}
 	start.line, start.text, start.spaces = indent(line, at)
 	hasOpened := false
 	for c.hasMarker(&start) {
@@ -278,7 +298,7 @@ func (c *copier) begin(line []byte, n, at int) lineStart {
 		isQuote := rest[0] == '>'
 		isEmpty := len(bytes.TrimLeft(rest[width:], " \t")) == 0
 		isEmptyItem := isEmpty && !isQuote
-		isInner := isEmptyItem && hasOpened
+		isInner := isEmptyItem && hasOpened // programs disagree on these
 		if isInner || start.depth == maxNesting {
 			markerEnd := start.text + width - 1
 			start.line = slices.Insert(bytes.Clone(start.line), markerEnd, '\\')

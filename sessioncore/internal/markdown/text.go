@@ -5,21 +5,23 @@ import (
 	"regexp"
 )
 
-// heading copies a heading, lowered below ours.
+// heading copies a heading, lowered below ours but not below the deepest one, and notes its level.
 func (c *copier) heading(lead, text []byte) {
 	level := RunLength(text, '#')
 	if c.lowest == 0 || level < c.lowest {
 		c.lowest = level
 	}
 	c.out = append(c.out, lead...)
-	c.out = append(c.out, "######"[:min(c.deeper, deepestHeading-level)]...)
+	for range min(c.deeper, deepestHeading-level) {
+		c.out = append(c.out, '#')
+	}
 	c.table = true
 	c.unsure = false // some programs take it for the head of a table
 	c.escape(text)
 }
 
 // code copies a line of indented code. Within quotes and items, programs disagree whether it is
-// code.
+// code, so raw HTML is escaped there.
 func (c *copier) code(lead, text []byte, within bool) {
 	c.out = append(c.out, lead...)
 	if within {
@@ -28,29 +30,28 @@ func (c *copier) code(lead, text []byte, within bool) {
 	c.put(text)
 }
 
-// text copies a line of a paragraph.
-func (c *copier) text(src, lead, text []byte, n int) {
-	first := c.last != paragraph
-	if first {
-		c.close(n)
+// text copies the line src of a paragraph: lead, with the margins of depth quotes and items, and text.
+func (c *copier) text(src, lead, text []byte, depth int) {
+	isFirst := c.last != paragraph
+	if isFirst {
+		c.close(depth)
 		c.last = paragraph
 		c.table = false
 		c.unsure = false
-	} else if c.table {
-		mayBegin := marker.Match(text) || len(lead) >= 4
-		if mayBegin {
-			// A list or code can begin below the head of a table but not below text, and programs
-			// disagree whether this is one.
-			c.apart(src)
-			return
-		}
+	}
+	isUncertain := c.table && (marker.Match(text) || len(lead) >= 4)
+	if isUncertain {
+		// A list or code can begin below the head of a table but not below text, and programs
+		// disagree whether this is one.
+		c.apart(src)
+		return
 	}
 	next, _, _ := bytes.Cut(c.next, []byte("\n"))
 	if isDelimiters(next) {
 		c.table = true
 	}
 	c.out = append(c.out, lead...)
-	mayDefine := first || bytes.HasPrefix(text, []byte("[^"))
+	mayDefine := isFirst || bytes.HasPrefix(text, []byte("[^"))
 	isLabel := text[0] == '[' && !label.Match(text)
 	if c.labels && mayDefine && isLabel {
 		c.out = append(c.out, '\\')
@@ -175,6 +176,8 @@ const longestWord = 256
 // escape anything there.
 func inAddress(text []byte) bool {
 	word := text[max(0, len(text)-longestWord):]
-	word = word[bytes.LastIndexAny(word, " \t")+1:]
-	return len(word) == longestWord || address.Match(word)
+	begin := bytes.LastIndexAny(word, " \t") + 1
+	word = word[begin:]
+	isCut := len(word) == longestWord // its beginning is not looked at
+	return isCut || address.Match(word)
 }

@@ -46,33 +46,37 @@ func Visible(text []byte) []byte {
 			return append(dst, text...)
 		}
 		if dst == nil {
-			dst = make([]byte, 0, len(text)+len(text)/8)
+			dst = make([]byte, 0, len(text)+len(text)/8) // a picture takes three bytes for one
 		}
 		dst = append(dst, text[:i]...)
-		text = text[i:]
-		n := 1
-		c := text[0]
-		switch {
-		case c == '\r':
-			dst = append(dst, '\n')
-			if len(text) > 1 && text[1] == '\n' {
-				n = 2
-			}
-		case c < 0x20:
-			dst = utf8.AppendRune(dst, 0x2400+rune(c))
-		case c == 0x7F:
-			dst = append(dst, "␡"...)
-		default:
-			var r rune
-			r, n = rawjson.DecodeRune(text)
-			if Obeyed(r) {
-				dst = fmt.Appendf(dst, "{U+%04X}", r)
-			} else {
-				dst = utf8.AppendRune(dst, r) // a surrogate is written as U+FFFD
-			}
-		}
-		text = text[n:]
+		var size int
+		dst, size = appendVisible(dst, text[i:])
+		text = text[i+size:]
 	}
+}
+
+// controlPictures is the character that shows the control character NUL. Those for the others follow it.
+const controlPictures = 0x2400
+
+// appendVisible appends the first character of a text, which begins with a suspicious byte, as Visible shows it. It
+// returns the bytes of the character.
+func appendVisible(dst, text []byte) (out []byte, size int) {
+	c := text[0]
+	switch {
+	case c == '\r' && len(text) > 1 && text[1] == '\n':
+		return append(dst, '\n'), 2
+	case c == '\r':
+		return append(dst, '\n'), 1
+	case c < 0x20:
+		return utf8.AppendRune(dst, controlPictures+rune(c)), 1
+	case c == 0x7F:
+		return append(dst, "␡"...), 1
+	}
+	r, size := rawjson.DecodeRune(text)
+	if Obeyed(r) {
+		return fmt.Appendf(dst, "{U+%04X}", r), size
+	}
+	return utf8.AppendRune(dst, r), size // a surrogate is written as U+FFFD
 }
 
 // Obeyed reports whether r is a character beyond ASCII that has an effect on terminals, editors or
@@ -86,18 +90,18 @@ func Obeyed(r rune) bool {
 // become one blank. If the text is cut, an ellipsis is added.
 func AppendLine(dst, text []byte, characters int) []byte {
 	begin := len(dst)
-	space := false
+	hasSpace := false // white space is before the next character
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
 		switch {
 		case r == '\n' || r == '\t' || r == ' ':
-			space = len(dst) > begin
+			hasSpace = len(dst) > begin
 		case characters == 0:
 			return append(dst, "…"...)
 		default:
-			if space {
+			if hasSpace {
 				dst = append(dst, ' ')
-				space = false
+				hasSpace = false
 			}
 			dst = append(dst, text[:n]...)
 			characters--
@@ -107,7 +111,8 @@ func AppendLine(dst, text []byte, characters int) []byte {
 	return dst
 }
 
-// Line returns WTF-8 text as Visible and AppendLine do.
+// Line returns WTF-8 text as Visible and AppendLine do. It looks at 16 bytes of the text for each of the characters, so
+// that a long text costs no more; they are fewer where it has long runs of white space.
 func Line(text []byte, characters int) string {
 	enough := text[:min(len(text), 16*characters)]
 	return string(AppendLine(nil, Visible(enough), characters))

@@ -30,7 +30,8 @@ const lockPrefix = "@omp-file-lock-"
 // LockSocket returns the abstract name of the socket for the lock at path. Clients hash the path byte
 // by byte, with links unresolved. As in Go and /proc, an @ stands for the leading NUL.
 func LockSocket(path string) string {
-	name := make([]byte, 0, len(lockPrefix)+32)
+	const digits = 2 * 16 // of two hashes of 64 bits
+	name := make([]byte, 0, len(lockPrefix)+digits)
 	name = append(name, lockPrefix...)
 	for _, seed := range [...]uint64{seedHigh, seedLow} {
 		var d xxhash.Digest // not by its constructor, which allocates
@@ -95,19 +96,22 @@ func LockHolder(path string) int {
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	if unix.Fstat(fd, &st) != nil {
+	err = unix.Fstat(fd, &st)
+	if err != nil {
 		return 0
 	}
 	for _, p := range Processes("/proc") {
-		has, _ := p.Writes(storage.Token{Device: st.Dev, Inode: inode})
-		if has { // all sockets are on one device
+		socket := storage.Token{Device: st.Dev, Inode: inode} // all sockets are on one device
+		has, _ := p.Writes(socket)
+		if has {
 			return p.PID
 		}
 	}
 	return 0
 }
 
-// Locks returns the sockets of all held locks in our network namespace, with their inodes.
+// Locks returns the inodes of the sockets of all held locks in our network namespace, by their names (LockSocket). It
+// returns nil if they cannot be listed.
 func Locks() map[string]uint64 {
 	table, err := os.ReadFile("/proc/self/net/unix")
 	if err != nil {
@@ -115,10 +119,14 @@ func Locks() map[string]uint64 {
 	}
 	locks := map[string]uint64{}
 	for line := range strings.Lines(string(table)) {
-		// Num RefCount Protocol Flags Type St Inode Path
-		f := strings.Fields(line)
-		if len(f) == 8 && strings.HasPrefix(f[7], lockPrefix) {
-			locks[f[7]], _ = strconv.ParseUint(f[6], 10, 64)
+		fields := strings.Fields(line) // Num RefCount Protocol Flags Type St Inode Path
+		if len(fields) != 8 {          // a socket without a path
+			continue
+		}
+		inode := fields[6]
+		path := fields[7]
+		if strings.HasPrefix(path, lockPrefix) {
+			locks[path], _ = strconv.ParseUint(inode, 10, 64)
 		}
 	}
 	return locks

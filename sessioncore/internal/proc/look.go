@@ -39,11 +39,12 @@ func Look[T any](look func() (T, error)) (found T, err error) {
 		err   error
 	}
 	done := make(chan result, 1)
-	go storage.Guarded(func() {
+	guarded := storage.Guarded(func() {
 		defer func() { <-looks }()
 		found, err := look()
 		done <- result{found: found, err: err}
-	})()
+	})
+	go guarded()
 	limit := time.NewTimer(lookLimit)
 	defer limit.Stop()
 	select {

@@ -35,8 +35,8 @@ func Processes(proc string) (all []Process) {
 			all = append(all, Process{PID: pid, Dir: filepath.Join(proc, name.Name())})
 		}
 	}
-	slices.SortFunc(all, func(a, b Process) int {
-		return b.PID - a.PID
+	slices.SortFunc(all, func(left, right Process) int {
+		return right.PID - left.PID
 	})
 	return all
 }
@@ -44,9 +44,10 @@ func Processes(proc string) (all []Process) {
 // Command returns the name of the process, "" if it is gone.
 func (p Process) Command() string { return strings.TrimSuffix(p.Read("comm"), "\n") }
 
-// Read returns the text of a file of the process, "" if it cannot be read.
+// Read returns the text of a file of the process, "" if it cannot be read. path has the elements of its path below Dir.
 func (p Process) Read(path ...string) string {
-	text, _ := os.ReadFile(filepath.Join(p.Dir, filepath.Join(path...)))
+	file := filepath.Join(p.Dir, filepath.Join(path...))
+	text, _ := os.ReadFile(file)
 	return string(text)
 }
 
@@ -54,27 +55,42 @@ func (p Process) Read(path ...string) string {
 // wraps fs.ErrPermission if we may not look. Any other error means that the process is gone. During
 // execve it compares inode numbers only.
 func (p Process) Writes(files ...storage.Token) (bool, error) {
+	isFile := func(fd string) (bool, error) {
+		link := filepath.Join(p.Dir, "fd", fd)
+		is, err := isOneOf(link, files)
+		if err != nil || !is {
+			return false, err
+		}
+		return opensForWriting(p.Read("fdinfo", fd)), nil
+	}
 	writes, err := Look(func() (bool, error) {
-		return p.anyDescriptor(func(fd string) (bool, error) {
-			is, err := isOneOf(filepath.Join(p.Dir, "fd", fd), files)
-			return is && opensForWriting(p.Read("fdinfo", fd)), err
-		})
+		return p.anyDescriptor(isFile)
 	})
 	if !errors.Is(err, errWithheld) {
 		return writes, err
 	}
-	return p.anyDescriptor(func(fd string) (bool, error) {
+	mayBeFile := func(fd string) (bool, error) { // in its fdinfo alone, which is never withheld
 		info := p.Read("fdinfo", fd)
-		inode, err := strconv.ParseUint(Field(info, "ino"), 10, 64)
-		// Linux before 5.14 has no such field: then any file may be this one.
-		sameInode := func(f storage.Token) bool {
-			return err != nil || f.Inode == inode
-		}
-		return opensForWriting(info) && slices.ContainsFunc(files, sameInode), nil
+		return opensForWriting(info) && hasInode(info, files), nil
+	}
+	return p.anyDescriptor(mayBeFile)
+}
+
+// hasInode reports whether the inode number in the text of a /proc/*/fdinfo file is that of one of the files. Linux before
+// 5.14 writes no number: then any file may be this one.
+func hasInode(info string, files []storage.Token) bool {
+	inode, err := strconv.ParseUint(Field(info, "ino"), 10, 64)
+	if err != nil {
+		return len(files) > 0
+	}
+	return slices.ContainsFunc(files, func(file storage.Token) bool {
+		return file.Inode == inode
 	})
 }
 
-// anyDescriptor reports whether match returns true for a descriptor of the process.
+// anyDescriptor reports whether match returns true for a descriptor of the process. It ends early if we may not look;
+// other errors are of descriptors that are closed meanwhile. The error is of the list of descriptors, if match
+// returns true for none.
 func (p Process) anyDescriptor(match func(fd string) (bool, error)) (bool, error) {
 	fds, err := os.ReadDir(filepath.Join(p.Dir, "fdinfo"))
 	for _, fd := range fds {
@@ -86,7 +102,7 @@ func (p Process) anyDescriptor(match func(fd string) (bool, error)) (bool, error
 	return false, err
 }
 
-// opensForWriting parses the octal flags line of a /proc/*/fdinfo file (proc_pid_fdinfo(5)).
+// opensForWriting reports whether the octal flags line of a /proc/*/fdinfo file (proc_pid_fdinfo(5)) allows to write.
 func opensForWriting(info string) bool {
 	flags, err := strconv.ParseUint(Field(info, "flags"), 8, 64)
 	return err == nil && flags&unix.O_ACCMODE != unix.O_RDONLY
@@ -96,7 +112,8 @@ func opensForWriting(info string) bool {
 // fdinfo, or "" if there is none.
 func Field(text, key string) string {
 	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, key+":"); ok {
+		value, hasKey := strings.CutPrefix(line, key+":")
+		if hasKey {
 			return strings.TrimSpace(value)
 		}
 	}
