@@ -90,8 +90,11 @@ func IsLocked(path string) bool {
 // has the socket's inode open. That may take milliseconds.
 func LockHolder(path string) int {
 	inode := Locks()[LockSocket(path)]
-	fd, err := newSocket()
-	if err != nil || inode == 0 {
+	if inode == 0 {
+		return 0
+	}
+	fd, err := newSocket() // for the device of sockets
+	if err != nil {
 		return 0
 	}
 	defer unix.Close(fd)

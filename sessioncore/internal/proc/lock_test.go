@@ -69,6 +69,24 @@ func TestLock(t *testing.T) {
 	require.Zero(t, LockHolder(path))
 }
 
+// TestLockHolderKeepsNoDescriptor: a look for the holder of a free lock leaves no socket open.
+func TestLockHolderKeepsNoDescriptor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "free.lock")
+	before := openDescriptors(t)
+	const looks = 10 // the runtime may open a descriptor of its own meanwhile
+	for range looks {
+		require.Zero(t, LockHolder(path))
+	}
+	require.Less(t, openDescriptors(t), before+looks)
+}
+
+// openDescriptors returns the number of descriptors that this process has open.
+func openDescriptors(t *testing.T) int {
+	descriptors, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(descriptors)
+}
+
 // TestProbingTakesNothing: neither we nor a client in another process ever find a lock taken by those who look whether it
 // is.
 func TestProbingTakesNothing(t *testing.T) {
