@@ -19,17 +19,17 @@ type Edits []TextEdit
 
 // InOrder sorts the edits, removes those within another, and returns the result. It modifies l.
 func (l Edits) InOrder() Edits {
-	slices.SortStableFunc(l, func(a, b TextEdit) int {
-		if a.Start != b.Start {
-			return cmp.Compare(a.Start, b.Start)
+	slices.SortStableFunc(l, func(left, right TextEdit) int {
+		if left.Start != right.Start {
+			return cmp.Compare(left.Start, right.Start)
 		}
-		return cmp.Compare(b.End, a.End)
+		return cmp.Compare(right.End, left.End) // the longer one, which has the other in it
 	})
-	at := 0
+	end := 0 // of the edits so far
 	return slices.DeleteFunc(l, func(e TextEdit) bool {
-		inside := e.Start < at
-		at = max(at, e.End)
-		return inside
+		isInside := e.Start < end
+		end = max(end, e.End)
+		return isInside
 	})
 }
 
@@ -54,44 +54,39 @@ func (l Edits) AppendTo(dst, text []byte) []byte {
 
 // Object appends the edits that remove the members of an object that drop reports, and add members
 // after the last one. add is JSON without a leading comma, "" for none. base is the object's offset in
-// the edited text.
+// the edited text. A removed member goes with the comma before it, and the members before the first kept one with the
+// comma behind them:
+//
+//	{"a":1,"b":2,"c":3}    without a: {"b":2,"c":3}    without b: {"a":1,"c":3}
 func (l Edits) Object(object Value, base int, add string, drop func(Member) bool) Edits {
-	var kept, found bool
-	var keptEnd int
-	open := -1 // start of dropped members with no kept member before them
+	hasKept := false
+	end := 1        // of the members so far; behind the brace of an object without any
+	firstDrop := -1 // start of dropped members with no kept member before them
 	for m := range object.EachMember {
-		found = true
 		switch {
 		case !drop(m):
-			if open >= 0 {
-				l = append(l, TextEdit{Start: base + open, End: base + m.start})
-				open = -1
+			if firstDrop >= 0 {
+				l = append(l, TextEdit{Start: base + firstDrop, End: base + m.start})
+				firstDrop = -1
 			}
-			kept = true
-			keptEnd = m.End
-		case kept:
-			l = append(l, TextEdit{Start: base + keptEnd, End: base + m.End})
-			keptEnd = m.End
-		case open < 0:
-			open = m.start
-			keptEnd = m.End
-		default:
-			keptEnd = m.End
+			hasKept = true
+		case hasKept:
+			l = append(l, TextEdit{Start: base + end, End: base + m.End})
+		case firstDrop < 0:
+			firstDrop = m.start
 		}
+		end = m.End
 	}
-	if !found {
-		keptEnd = 1
+	if firstDrop >= 0 { // no member is kept
+		l = append(l, TextEdit{Start: base + firstDrop, End: base + end})
 	}
-	if open >= 0 {
-		l = append(l, TextEdit{Start: base + open, End: base + keptEnd})
+	if add == "" {
+		return l
 	}
-	if add != "" {
-		if kept {
-			add = "," + add
-		}
-		l = append(l, TextEdit{Start: base + keptEnd, End: base + keptEnd, Text: add})
+	if hasKept {
+		add = "," + add
 	}
-	return l
+	return append(l, TextEdit{Start: base + end, End: base + end, Text: add})
 }
 
 // Blob is the content of a blob, encoded as base64 or unchanged.
@@ -109,7 +104,7 @@ func (b *Blob) Size() int64 {
 	return b.Bytes
 }
 
-// AppendListed appends an element to a comma-separated list of JSON texts.
+// AppendListed appends an element to a comma-separated list of JSON texts. Bytes of it that are not UTF-8 become U+FFFD.
 func AppendListed(list []byte, text string) []byte {
 	if len(list) > 0 {
 		list = append(list, ',')
@@ -133,7 +128,7 @@ func SetMembers(object Value, fields []Field) []byte {
 	return AppendMembers(nil, object, members, fields)
 }
 
-// AppendMembers is SetMembers for an object with known members. It appends the object to dst.
+// AppendMembers is SetMembers for an object with known members. It appends the changed object to dst.
 func AppendMembers(dst []byte, object Value, members []Member, fields []Field) []byte {
 	last := make([]TextEdit, len(fields)) // of the last member of each field; End is 0 for none
 	for _, m := range members {
@@ -157,7 +152,8 @@ func AppendMembers(dst []byte, object Value, members []Member, fields []Field) [
 		case last[i].End > 0:
 			edits = append(edits, last[i])
 		default:
-			add = AppendListed(add, string(AppendQuoted(nil, f.Key))+":"+f.JSON)
+			member := Quote(f.Key) + ":" + f.JSON
+			add = AppendListed(add, member)
 		}
 	}
 	switch {
@@ -174,7 +170,7 @@ func AppendMembers(dst []byte, object Value, members []Member, fields []Field) [
 	return edits.AppendTo(dst, object)
 }
 
-// behindMembers returns the edit that adds members behind the last one of an object.
+// behindMembers returns the edit that adds members, without a leading comma, behind the last one of an object.
 func behindMembers(members []Member, add string) TextEdit {
 	if len(members) == 0 {
 		return TextEdit{Start: 1, End: 1, Text: add}

@@ -61,7 +61,8 @@ func skipBlanks(b []byte, i int) int {
 // BigNumberLen is the minimum length of a number with digits that may overflow a double (1.8e308).
 const BigNumberLen = 309
 
-// SkipNumber validates the number at b[i] and returns the offset after it.
+// SkipNumber validates the number at b[i] and returns the offset after it, or with Bad and Short the offset where it
+// stopped. It sets HasBigNumber.
 func (s *Scanner) SkipNumber(b []byte, i int) (int, ScanStatus) {
 	start := i
 	if b[i] == '-' {
@@ -93,7 +94,7 @@ func (s *Scanner) SkipNumber(b []byte, i int) (int, ScanStatus) {
 		if j == i {
 			return j, badOrShort(b, j)
 		}
-		if j-i >= 2 {
+		if j-i >= 2 { // an exponent of several digits
 			s.Flags |= HasBigNumber
 		}
 		i = j

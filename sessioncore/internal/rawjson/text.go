@@ -59,7 +59,7 @@ var (
 	escaped   = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
 )
 
-// Hex4 returns the value of four hexadecimal digits.
+// Hex4 returns the value of four hexadecimal digits, which are checked before.
 func Hex4(b []byte) rune {
 	return rune(HexDigit(b[0])<<12 | HexDigit(b[1])<<8 | HexDigit(b[2])<<4 | HexDigit(b[3]))
 }
@@ -67,22 +67,27 @@ func Hex4(b []byte) rune {
 // ReadEscape returns the character of the escape \uXXXX, or of a surrogate pair of two, at the
 // start of text, and its length; 0 if there is none.
 func ReadEscape(text []byte) (r rune, size int) {
-	unit, ok := escapedUnit(text)
-	if !ok {
+	unit, isEscape := escapedUnit(text)
+	if !isEscape {
 		return 0, 0
 	}
-	if low, ok := escapedUnit(text[6:]); ok {
-		pair := utf16.DecodeRune(unit, low)
-		if pair != utf8.RuneError {
-			return pair, 12
-		}
+	low, hasNext := escapedUnit(text[escapeLen:])
+	if !hasNext {
+		return unit, escapeLen
 	}
-	return unit, 6
+	pair := utf16.DecodeRune(unit, low)
+	if pair == utf8.RuneError { // the next escape is another character
+		return unit, escapeLen
+	}
+	return pair, 2 * escapeLen
 }
 
-// escapedUnit returns the code unit of an escape \uXXXX at the start of a text.
+// escapeLen is the length of the longest escape of one code unit.
+const escapeLen = len(`\uXXXX`)
+
+// escapedUnit returns the code unit of an escape \uXXXX at the start of a text. ok is false if there is none.
 func escapedUnit(text []byte) (unit rune, ok bool) {
-	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+	if len(text) < escapeLen || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
 	}
 	_, status := EscapeLen(text)
@@ -97,7 +102,8 @@ func AppendCodePoint(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// AppendUTF8 appends raw bytes of a file, with each ill-formed sequence replaced by one U+FFFD.
+// AppendUTF8 appends raw bytes of a file, with each ill-formed sequence replaced by one U+FFFD, as IllFormedLen counts
+// them.
 func AppendUTF8(dst, raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return append(dst, raw...)
@@ -219,7 +225,8 @@ func TrimSpace(text string) string {
 	})
 }
 
-// EscapeLen returns the length of the escape sequence at the start of b.
+// EscapeLen returns the length of the escape sequence at the start of b, which is a backslash: OK for a valid one, Bad for
+// another, Short for the beginning of a valid one.
 func EscapeLen(b []byte) (int, ScanStatus) {
 	if len(b) < 2 {
 		return 0, Short
@@ -230,7 +237,7 @@ func EscapeLen(b []byte) (int, ScanStatus) {
 		}
 		return 2, OK
 	}
-	for k := 2; k < 6; k++ {
+	for k := 2; k < escapeLen; k++ {
 		if k >= len(b) {
 			return 0, Short
 		}
@@ -238,38 +245,50 @@ func EscapeLen(b []byte) (int, ScanStatus) {
 			return 0, Bad
 		}
 	}
-	return 6, OK
+	return escapeLen, OK
 }
 
-// IsEscaped reports whether the last byte of this part of a string's body escapes the next one.
+// IsEscaped reports whether the last byte of this part of a string's body escapes the next one: it ends with an odd number
+// of backslashes.
 func IsEscaped(body []byte) bool {
-	return (len(body)-len(bytes.TrimRight(body, `\`)))%2 == 1
+	rest := bytes.TrimRight(body, `\`)
+	backslashes := len(body) - len(rest)
+	return backslashes%2 == 1
 }
 
 // CutPoint returns the largest offset up to at that cuts the body of a string neither within a
 // character or an escape nor in a surrogate pair.
 func CutPoint(body []byte, at int) int {
-	const longest = len(`\uXXXX`)
 	if at >= len(body) {
 		return len(body)
 	}
-	for start := at - 1; start >= 0 && start > at-longest; start-- {
-		if body[start] == '\\' && !IsEscaped(body[:start]) {
-			n, _ := EscapeLen(body[start:])
-			if start+n > at {
-				at = start
-			}
-			break
-		}
-	}
-	for back := 0; back < 3 && at > 0 && body[at]&0xC0 == 0x80; back++ {
+	at = beforeEscape(body, at)
+	const mostContinuations = utf8.UTFMax - 1 // a body that is not UTF-8 may have more
+	for back := 0; back < mostContinuations && at > 0 && !utf8.RuneStart(body[at]); back++ {
 		at--
 	}
-	if before := at - longest; before >= 0 && !IsEscaped(body[:before]) {
-		_, size := ReadEscape(body[before:])
-		if size > longest {
-			return before
+	before := at - escapeLen // the place of an escape before the cut
+	if before < 0 || IsEscaped(body[:before]) {
+		return at
+	}
+	_, size := ReadEscape(body[before:])
+	if size > escapeLen { // it is the first one of a pair
+		return before
+	}
+	return at
+}
+
+// beforeEscape returns the offset of the escape that an offset of a string's body is within, or at if there is none.
+func beforeEscape(body []byte, at int) int {
+	for start := at - 1; start >= 0 && start > at-escapeLen; start-- {
+		if body[start] != '\\' || IsEscaped(body[:start]) {
+			continue
 		}
+		n, _ := EscapeLen(body[start:])
+		if start+n > at {
+			return start
+		}
+		return at
 	}
 	return at
 }

@@ -110,7 +110,7 @@ func (v Value) EachMember(f func(Member) bool) {
 }
 
 // eachMember is EachMember for the object at v[i]. It returns the offset after the object if f never
-// returned false.
+// returned false. The results of scans are not checked, as v is valid.
 func (s *Scanner) eachMember(v Value, i int, f func(Member) bool) int {
 	for i = SkipSpace(v, i+1); v[i] != '}'; {
 		m := Member{start: i}
@@ -184,7 +184,7 @@ func (v Value) EachElement(f func(element Value, offset int) bool) {
 }
 
 // OffsetIn returns the offset of v, a slice of text, in text: the difference of their capacities,
-// which have the same end.
+// which have the same end. It is not for a copy of v, or one with a smaller capacity.
 func (v Value) OffsetIn(text Value) int { return cap(text) - cap(v) }
 
 // Truthy reports whether JavaScript converts v to true.
@@ -322,11 +322,9 @@ const maxTime = 8.64e15
 func timeOf(v Value) (ms int64, ok bool) {
 	switch {
 	case v.IsString():
-		// The form of clients, parsed without allocation, as it is in every entry.
-		b := v[1 : len(v)-1]
-		var t time.Time
-		if len(b) == len(TimestampLayout) && b[len(layoutLocal)] == '.' && t.UnmarshalText(b) == nil {
-			return t.UnixMilli(), true
+		ms, ok = clientTime(v[1 : len(v)-1])
+		if ok {
+			return ms, true
 		}
 		text, _ := v.Bytes()
 		return parseTime(text)
@@ -338,6 +336,21 @@ func timeOf(v Value) (ms int64, ok bool) {
 		return int64(f), true
 	}
 	return 0, false
+}
+
+// clientTime is parseTime for a time in the form of clients, TimestampLayout, of any zone. ok is false for most others. It
+// allocates nothing, as such a time is in every entry.
+func clientTime(text []byte) (ms int64, ok bool) {
+	hasForm := len(text) == len(TimestampLayout) && text[len(layoutLocal)] == '.'
+	if !hasForm {
+		return 0, false
+	}
+	var t time.Time
+	err := t.UnmarshalText(text)
+	if err != nil {
+		return 0, false
+	}
+	return t.UnixMilli(), true
 }
 
 // Layouts of the times that parseTime parses. Fractions of a second need no layouts of their own.
@@ -363,11 +376,14 @@ func parseTime(text []byte) (ms int64, ok bool) {
 		}
 		return t.UnixMilli(), true
 	}
-	// RFC 3339 allows all three separators. time.Parse would accept a fraction after a comma.
-	if strings.IndexByte("Tt ", s[len(layoutDate)]) < 0 || strings.IndexByte(s, ',') >= 0 {
+	separator := s[len(layoutDate)] // RFC 3339 allows all three
+	isSeparator := strings.IndexByte("Tt ", separator) >= 0
+	hasComma := strings.IndexByte(s, ',') >= 0 // time.Parse would accept a fraction behind it
+	if !isSeparator || hasComma {
 		return 0, false
 	}
-	s = strings.ToUpper(s[:len(layoutDate)] + "T" + s[len(layoutDate)+1:])
+	s = s[:len(layoutDate)] + "T" + s[len(layoutDate)+1:]
+	s = strings.ToUpper(s) // the z of the zone
 	t, err := time.Parse(layoutZone, s)
 	if err != nil {
 		t, err = time.ParseInLocation(layoutLocal, s, time.Local)
@@ -420,36 +436,51 @@ func ReadTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 // AppendDate appends the JSON of JavaScript's new Date(v).getTime(), null for NaN. It supports
 // strings that ReadTimestamp parses, years, and short lists of one element.
 func AppendDate(dst []byte, v Value) []byte {
-	inList := false
-	for v.IsArray() && len(v) <= maxTimeText {
-		var only Value
-		for element := range v.EachElement {
-			if only != nil {
-				return append(dst, "null"...)
-			}
-			only = element
-		}
-		v = only
-		inList = true
-	}
-	switch {
-	case inList && v.IsNumber():
-		v = AppendQuoted(nil, string(v))
-	case inList:
-	case v.IsNull(), string(v) == "false":
-		v = Value("0")
-	case v.IsTrue():
-		v = Value("1")
-	}
-	if v.IsString() && len(v) == len(`"2006"`) {
-		text, _ := v.Text()
-		v = AppendQuoted(nil, text+"-01-01")
-	}
-	ms, ok := timeOf(v)
+	ms, ok := timeOf(dateOf(v))
 	if !ok {
 		return append(dst, "null"...)
 	}
 	return strconv.AppendInt(dst, ms, 10)
+}
+
+// dateOf returns the value, a string or a number of milliseconds, that JavaScript makes of v in new Date(v), or another
+// value that is no time. JavaScript takes a list as the text of its element, so that a number in a list is a year.
+func dateOf(v Value) Value {
+	isInList := v.IsArray()
+	if isInList {
+		v = onlyElement(v)
+	}
+	switch {
+	case isInList && v.IsNumber():
+		v = AppendQuoted(nil, string(v))
+	case isInList:
+	case v.IsNull(), string(v) == "false":
+		return Value("0")
+	case v.IsTrue():
+		return Value("1")
+	}
+	isYear := v.IsString() && len(v) == len(`"2006"`)
+	if !isYear {
+		return v
+	}
+	year, _ := v.Text()
+	return AppendQuoted(nil, year+"-01-01")
+}
+
+// onlyElement returns the only element of a short list, or of lists in a list. It returns nil for an empty list and one of
+// several elements, and v itself if it is long.
+func onlyElement(v Value) Value {
+	for v.IsArray() && len(v) <= maxTimeText {
+		var only Value
+		for element := range v.EachElement {
+			if only != nil {
+				return nil
+			}
+			only = element
+		}
+		v = only
+	}
+	return v
 }
 
 // maxSeconds is the limit below which a number means seconds since the epoch, as from Python's
@@ -457,7 +488,7 @@ func AppendDate(dst []byte, v Value) []byte {
 const maxSeconds = 1e11
 
 // ReadOperatorTimestamp parses a timestamp of the operator dialect: a number of seconds or
-// milliseconds since the epoch, or a string.
+// milliseconds since the epoch, or a string. form is the form of the value, for more times in the file.
 func ReadOperatorTimestamp(v Value) (ms int64, form TimeForm, ok bool) {
 	switch {
 	case v.IsString():
