@@ -96,27 +96,30 @@ func OfText(of SnapshotSource, text []byte) *Document {
 	return d
 }
 
-// SetResolved records that r resolved the document's references to blobs, and whether it has any.
+// SetResolved records that r resolved the document's references to blobs, and whether it has any. The caller adds no more
+// pieces.
 func (d *Document) SetResolved(r *Resolver, found bool) {
 	d.hasBlobs = d.blobs != nil && found
 	d.unresolved = r.skipped
 	d.pieces = slices.Clip(d.pieces)
 }
 
-// SetHasBlobs records that the document depends on blobs although it shows none.
+// SetHasBlobs records that the document depends on blobs although it has no piece of one.
 func (d *Document) SetHasBlobs() { d.hasBlobs = true }
 
 // Unresolved returns the number of blob references left for want of room.
 func (d *Document) Unresolved() int { return d.unresolved }
 
-// add adds a piece, as a part of the last one if it can.
+// add adds a piece at the end, as a part of the last one if it can. It sets the offset of p, and ignores an empty piece.
 func (d *Document) add(p piece) {
 	if p.size == 0 {
 		return
 	}
-	n := len(d.pieces)
-	if n > 0 && p.follows(&d.pieces[n-1]) {
-		last := &d.pieces[n-1]
+	var last *piece
+	if len(d.pieces) > 0 {
+		last = &d.pieces[len(d.pieces)-1]
+	}
+	if last != nil && p.follows(last) {
 		last.text += p.text
 		last.size += p.size
 	} else {
@@ -154,11 +157,14 @@ func (d *Document) AddBlob(b *rawjson.Blob) { d.add(piece{size: b.Size(), blob: 
 func (d *Document) AddMade(n int32, size int64) { d.add(piece{size: size, number: n}) }
 
 // AddEdited adds the range of the session file at off, which has the content text, with edits applied. The
-// rest of the range is read from the file with the document.
+// parts between the edits are read from the file with the document. AddEdited sorts the edits.
 func (d *Document) AddEdited(off int64, text []byte, edits rawjson.Edits) {
+	addUnchanged := func(start, end int) {
+		d.AddRange(off+int64(start), int64(end-start))
+	}
 	at := 0
 	for _, e := range edits.InOrder() {
-		d.AddRange(off+int64(at), int64(e.Start-at))
+		addUnchanged(at, e.Start)
 		if e.Blob != nil {
 			d.AddBlob(e.Blob)
 		} else {
@@ -166,7 +172,7 @@ func (d *Document) AddEdited(off int64, text []byte, edits rawjson.Edits) {
 		}
 		at = e.End
 	}
-	d.AddRange(off+int64(at), int64(len(text)-at))
+	addUnchanged(at, len(text))
 }
 
 // Size returns the document's size in bytes.
@@ -177,11 +183,11 @@ func (d *Document) HasBlobs() bool { return d.hasBlobs }
 
 // Memory returns the approximate size in bytes of the document without its snapshot.
 func (d *Document) Memory() int64 {
-	n := int64(len(d.pieces)) * pieceBytes
+	memory := int64(len(d.pieces)) * pieceBytes
 	for _, p := range d.pieces {
-		n += int64(len(p.text))
+		memory += int64(len(p.text))
 	}
-	return n
+	return memory
 }
 
 // OnClose sets the function that Close calls.
@@ -205,14 +211,13 @@ func (d *Document) ReadAt(p []byte, off int64) (n int, err error) {
 			break
 		}
 		skip := off + int64(n) - piece.at
-		left := piece.size - skip
 		room := int64(len(p) - n)
-		part := p[n : n+int(min(room, left))]
-		err := d.readPiece(piece, part, skip)
+		length := int(min(room, piece.size-skip))
+		err := d.readPiece(piece, p[n:n+length], skip)
 		if err != nil {
 			return n, err
 		}
-		n += len(part)
+		n += length
 	}
 	err = d.check(p[:n], off, first)
 	if err != nil {
@@ -233,16 +238,19 @@ func (d *Document) check(p []byte, off int64, first int) error {
 	}
 	d.making.Lock()
 	defer d.making.Unlock()
-	for _, piece := range d.pieces[min(first, len(d.pieces)):] {
+	end := off + int64(len(p))
+	for _, piece := range d.pieces[first:] {
 		from := max(piece.at, off)
-		to := min(piece.at+piece.size, off+int64(len(p)))
+		to := min(piece.at+piece.size, end)
 		if from >= to {
 			break
 		}
 		if !piece.isRange() {
 			continue
 		}
-		err := d.source.CheckRange(p[from-off:to-off], piece.off+from-piece.at, now, &d.verified)
+		text := p[from-off : to-off]
+		inFile := piece.off + from - piece.at
+		err := d.source.CheckRange(text, inFile, now, &d.verified)
 		if err != nil {
 			return err
 		}
@@ -250,7 +258,8 @@ func (d *Document) check(p []byte, off int64, first int) error {
 	return nil
 }
 
-// readPiece fills p from an offset of a piece.
+// readPiece fills p from an offset of a piece, which has as many bytes behind it. The error wraps storage.ErrStale for a
+// blob that is gone.
 func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 	switch {
 	case piece.text != "":
@@ -277,7 +286,8 @@ func (d *Document) readPiece(piece piece, p []byte, off int64) error {
 func (d *Document) readMade(piece piece, p []byte, off int64) error {
 	d.making.Lock()
 	defer d.making.Unlock()
-	if d.textAt != piece.at || len(d.text) == 0 {
+	isCached := d.textAt == piece.at && len(d.text) > 0
+	if !isCached {
 		text, err := d.maker.Make(d.text[:0], piece.number)
 		if err == nil && int64(len(text)) != piece.size {
 			// The checksums of the entries matched, so this is a bug.
@@ -298,9 +308,10 @@ func (d *Document) readMade(piece piece, p []byte, off int64) error {
 // encode three bytes. For the characters from 5 up to 11 it reads the bytes from 3 up to 9, which are the
 // characters from 4 up to 12, and copies these from the second one on.
 func readBase64(obj io.ReaderAt, size int64, p []byte, off int64) error {
-	start := off / 4 * 3
-	lastGroup := (off + int64(len(p)) + 3) / 4
-	end := min(lastGroup*3, size)
+	firstGroup := off / 4
+	groupsEnd := (off + int64(len(p)) + 3) / 4 // rounded up
+	start := firstGroup * 3
+	end := min(groupsEnd*3, size) // the last group may be shorter
 	raw := make([]byte, end-start)
 	err := storage.ReadFull(obj, raw, start)
 	if err != nil {

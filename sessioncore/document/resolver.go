@@ -22,9 +22,12 @@ func IsBlobHash(name string) bool {
 	return len(name) == HashLen && strings.Trim(name, "0123456789abcdef") == ""
 }
 
+// longestReference is the length of a blob reference in JSON with each byte escaped, as \u0041 is.
+const longestReference = len(`\u0041`)*(len(rawjson.BlobPrefix)+HashLen) + len(`""`)
+
 // BlobHash returns the hash in a blob reference. ok is false if v is not a blob reference.
 func BlobHash(v rawjson.Value) (hash string, ok bool) {
-	if len(v) < HashLen || len(v) > 6*(HashLen+len(rawjson.BlobPrefix))+2 {
+	if len(v) < HashLen || len(v) > longestReference { // most texts are not decoded
 		return "", false
 	}
 	text, _ := v.Text()
@@ -86,24 +89,28 @@ func (r *Resolver) Image(token rawjson.Value, at int) (e rawjson.TextEdit, ok bo
 		return e, false
 	}
 	blob := &rawjson.Blob{Hash: hash, Base64: true, Bytes: size}
-	return rawjson.TextEdit{
-		Start: at + 1,
+	if !r.fits(blob.Size()) {
+		return e, false
+	}
+	e = rawjson.TextEdit{
+		Start: at + 1, // within the quotes
 		End:   at + len(token) - 1,
 		Blob:  blob,
-	}, r.fits(blob.Size())
-}
-
-// size returns the size of a blob in bytes.
-func (r *Resolver) size(hash string) (int64, error) {
-	k, ok := r.known[hash]
-	if !ok {
-		k.size, k.err = r.blobs.Size(hash)
-		r.known[hash] = k
 	}
-	return k.size, k.err
+	return e, true
 }
 
-// fits reserves n bytes of the room. If there are fewer, it returns false and the reference stays.
+// size returns the size of a blob in bytes, cached, also the error.
+func (r *Resolver) size(hash string) (int64, error) {
+	blob, isKnown := r.known[hash]
+	if !isKnown {
+		blob.size, blob.err = r.blobs.Size(hash)
+		r.known[hash] = blob
+	}
+	return blob.size, blob.err
+}
+
+// fits takes n bytes of the room. If there are fewer, it returns false, the reference stays and is counted as skipped.
 func (r *Resolver) fits(n int64) bool {
 	if n > r.room {
 		r.skipped++
@@ -119,23 +126,28 @@ func (r *Resolver) ImageEdits(edits rawjson.Edits, content rawjson.Value, base i
 	if r.blobs == nil {
 		return edits
 	}
-	content.EachElement(func(block rawjson.Value, _ int) bool {
-		data := block.Member("data")
-		if block.Member("type").Is("image") {
-			if e, ok := r.Image(data, base+data.OffsetIn(content)); ok {
-				edits = append(edits, e)
-			}
+	for block := range content.EachElement {
+		if r.ctx.Err() != nil {
+			break
 		}
-		return r.ctx.Err() == nil
-	})
+		if !block.Member("type").Is("image") {
+			continue
+		}
+		data := block.Member("data")
+		e, ok := r.Image(data, base+data.OffsetIn(content))
+		if ok {
+			edits = append(edits, e)
+		}
+	}
 	return edits
 }
 
-// TextEdits adds the edits for references under the key image_url, ill-formed bytes and numbers
-// that overflow a double, anywhere in a text. It scans tokens, without a depth limit.
+// TextEdits adds the edits for references under the key image_url, ill-formed bytes, numbers
+// that overflow a double and line breaks between values, anywhere in a text. base is its offset in the edited text. It
+// scans tokens, without a depth limit. The error is of the context, or of a blob that cannot be read.
 func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) (rawjson.Edits, error) {
 	var s rawjson.Scanner
-	key := false // the last string was the key image_url
+	isURL := false // the last string was the key image_url, and no value has followed
 	for i := 0; i < len(text); {
 		c := text[i]
 		isCRLF := c == '\r' && i+1 < len(text) && text[i+1] == '\n'
@@ -143,16 +155,16 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 		case c == '"':
 			end, _ := s.SkipString(text, i+1)
 			token := text[i:end]
-			next := rawjson.SkipSpace(text, end)
-			if next < len(text) && text[next] == ':' {
-				key = token.Is("image_url")
-			} else if key {
+			switch {
+			case isKey(text, end):
+				isURL = token.Is("image_url")
+			case isURL:
 				var err error
 				edits, err = r.URL(edits, token, base+i)
 				if err != nil {
 					return nil, err
 				}
-				key = false
+				isURL = false
 			}
 			edits = IllFormedEdits(edits, token, base+i)
 			i = end
@@ -162,10 +174,10 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 				edits = append(edits, rawjson.TextEdit{Start: base + i, End: base + end, Text: "null"})
 			}
 			i = end
-			key = false
+			isURL = false
 		case c == '{', c == '[', c == 't', c == 'f', c == 'n': // another value
 			i++
-			key = false
+			isURL = false
 		case c == '\n', isCRLF:
 			// A value that spans several lines is put on one line.
 			edits = append(edits, rawjson.TextEdit{
@@ -179,6 +191,12 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 		}
 	}
 	return edits, nil
+}
+
+// isKey reports whether the string that ends at an offset of a JSON text is the key of a member.
+func isKey(text rawjson.Value, end int) bool {
+	next := rawjson.SkipSpace(text, end)
+	return next < len(text) && text[next] == ':'
 }
 
 // overflows reports whether a number is infinite as a double, which JSON.stringify writes as null.
@@ -222,7 +240,7 @@ func (r *Resolver) URL(edits rawjson.Edits, token rawjson.Value, at int) (rawjso
 		return nil, err
 	}
 	size, err := r.size(hash)
-	if err != nil {
+	if err != nil { // the blob is missing
 		return edits, nil
 	}
 	plain, err := r.plain(hash, size)
@@ -262,7 +280,8 @@ func (r *Resolver) escapedBlob(hash string, size int64) (escaped string, fits bo
 	if err != nil {
 		return "", false, err
 	}
-	quoted := rawjson.AppendQuoted(nil, string(rawjson.AppendUTF8(nil, text)))
+	wellFormed := rawjson.AppendUTF8(nil, text)
+	quoted := rawjson.AppendQuoted(nil, string(wellFormed))
 	escaped = string(quoted[1 : len(quoted)-1])
 	if int64(len(escaped)) > r.text {
 		r.text = 0 // no further blob is read in vain
@@ -274,13 +293,13 @@ func (r *Resolver) escapedBlob(hash string, size int64) (escaped string, fits bo
 
 // plain is isPlainText, which reads the whole blob, cached.
 func (r *Resolver) plain(hash string, size int64) (bool, error) {
-	k := r.known[hash]
-	if !k.plainKnown {
-		k.plainKnown = true
-		k.plain, k.plainErr = r.isPlainText(hash, size)
-		r.known[hash] = k
+	blob := r.known[hash]
+	if !blob.plainKnown {
+		blob.plainKnown = true
+		blob.plain, blob.plainErr = r.isPlainText(hash, size)
+		r.known[hash] = blob
 	}
-	return k.plain, k.plainErr
+	return blob.plain, blob.plainErr
 }
 
 // isPlainText reports whether a blob consists of ASCII characters that JSON does not escape.
@@ -290,7 +309,8 @@ func (r *Resolver) isPlainText(hash string, size int64) (bool, error) {
 		return false, err
 	}
 	defer obj.Close()
-	buf := make([]byte, min(size, 64<<10))
+	const pieceSize = 64 << 10
+	buf := make([]byte, min(size, pieceSize))
 	for off := int64(0); off < size; off += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), size-off)]
 		err := storage.ReadFull(obj, buf, off)
@@ -298,8 +318,8 @@ func (r *Resolver) isPlainText(hash string, size int64) (bool, error) {
 			return false, err
 		}
 		for _, c := range buf {
-			isPrintable := c >= 0x20 && c < utf8.RuneSelf
-			if !isPrintable || c == '"' || c == '\\' {
+			isASCII := c >= ' ' && c < utf8.RuneSelf
+			if !isASCII || c == '"' || c == '\\' {
 				return false, nil
 			}
 		}
@@ -321,24 +341,25 @@ func (r *Resolver) readBlob(hash string, size int64) ([]byte, error) {
 // EachReference calls f for each blob reference in an entry, a string under data or image_url.
 func EachReference(text rawjson.Value, f func(hash string)) {
 	var s rawjson.Scanner
-	key := false // the last string was one of the keys
+	mayRefer := false // the last key was one of those, and no object or list has begun since
 	for i := 0; i < len(text); {
-		switch c := text[i]; c {
-		case '"':
-			end, _ := s.SkipString(text, i+1)
-			token := text[i:end]
-			next := rawjson.SkipSpace(text, end)
-			if next < len(text) && text[next] == ':' {
-				key = token.Is("data") || token.Is("image_url")
-			} else if hash, ok := BlobHash(token); ok && key {
-				f(hash)
+		c := text[i]
+		if c != '"' {
+			if c == '{' || c == '[' {
+				mayRefer = false
 			}
-			i = end
-		case '{', '[':
 			i++
-			key = false
-		default:
-			i++
+			continue
 		}
+		end, _ := s.SkipString(text, i+1)
+		token := text[i:end]
+		hash, isReference := BlobHash(token)
+		switch {
+		case isKey(text, end):
+			mayRefer = token.Is("data") || token.Is("image_url")
+		case isReference && mayRefer:
+			f(hash)
+		}
+		i = end
 	}
 }

@@ -81,22 +81,23 @@ var keys = map[string]Key{
 // Members holds the known members of a message or block, nil for missing ones.
 type Members [count]rawjson.Value
 
-// Read finds the members of a message, of an entry like one, or of a content block in one pass.
+// Read finds the members of a message, of an entry like one, or of a content block in one pass. Of repeated members the
+// last one counts.
 func Read(v rawjson.Value) (m Members) {
 	for member := range v.EachMember {
 		name, _ := member.Key.Bytes()
-		key, ok := keys[string(name)]
-		if !ok {
-			key, ok = keys[member.Name()]
+		key, isKnown := keys[string(name)]
+		if !isKnown { // it may be in snake_case; most are not, and need no copy
+			key, isKnown = keys[member.Name()]
 		}
-		if ok {
+		if isKnown {
 			m[key] = member.Value
 		}
 	}
 	return m
 }
 
-// Role returns the role of a message in camelCase.
+// Role returns the role of a message in camelCase, "" for none.
 func (m *Members) Role() string {
 	text, _ := m[Role].Text()
 	return rawjson.CamelCase(text)
@@ -125,20 +126,21 @@ var kinds = map[string]Kind{
 	"toolResult": ResultKind, "fallback": FallbackKind, "anthropicServerTool": ServerKind,
 }
 
-// Kind returns the kind of a block.
+// Kind returns the kind of a block, OtherKind for one without a known type.
 func (m *Members) Kind() Kind {
 	text, _ := m[Type].Bytes()
-	kind, ok := kinds[string(text)]
-	if !ok {
-		kind = kinds[rawjson.CamelCase(string(text))]
+	kind, isKnown := kinds[string(text)]
+	if isKnown {
+		return kind
 	}
-	return kind
+	return kinds[rawjson.CamelCase(string(text))]
 }
 
 // MaxDepth bounds the depth of contents in contents. A result in a message has depth 2.
 const MaxDepth = 4
 
-// EachCall calls f for each call of a tool in a message's content.
+// EachCall calls f for each call of a tool in a message's content: a block, or a list of blocks. It looks into blocks of
+// a provider, to MaxDepth.
 func EachCall(content rawjson.Value, f func(*Members)) { eachCall(content, 0, f) }
 
 // eachCall is EachCall for the content of a block at a depth.

@@ -8,7 +8,8 @@ import "sessionfs/sessioncore/internal/rawjson"
 func EachNested(result *Members, f func(*Members)) {
 	details := result[Details]
 	var previews map[string]rawjson.Value // of the arguments, by call
-	for v := range result[NestedCalls].Member("calls").EachElement {
+	nested := result[NestedCalls].Member("calls")
+	for v := range nested.EachElement {
 		call := Read(v)
 		if call[Arguments].Missing() {
 			if previews == nil {
@@ -82,7 +83,8 @@ func eachEventIn(events rawjson.Value, f func(*Members)) {
 	}
 }
 
-// previewsIn returns the beginnings of the arguments of calls in the details of a result, by call.
+// previewsIn returns the beginnings of the arguments of calls in the details of a result, by call: each an object, or nil
+// for one that tells nothing.
 func previewsIn(details rawjson.Value) map[string]rawjson.Value {
 	previews := map[string]rawjson.Value{}
 	for call := range details.Member("calls").EachElement {
@@ -101,26 +103,33 @@ func wholeMember(text []byte) rawjson.Value {
 	if rawjson.IsValidObject(text) {
 		return text
 	}
-	end := 0
-	var s rawjson.Scanner
-	for _, before := range []byte{'{', ':'} {
-		end = rawjson.SkipSpace(text, end)
-		if end >= len(text) || text[end] != before {
-			return nil
-		}
-		end = rawjson.SkipSpace(text, end+1)
-		if end >= len(text) || text[end] != '"' {
-			return nil
-		}
-		var status rawjson.ScanStatus
-		end, status = s.SkipString(text, end+1)
-		if status != rawjson.OK {
-			return nil
-		}
+	keyEnd, hasKey := skipStringBehind(text, 0, '{')
+	if !hasKey {
+		return nil
 	}
-	object := append(text[:end:end], '}')
+	end, hasValue := skipStringBehind(text, keyEnd, ':')
+	if !hasValue {
+		return nil
+	}
+	object := append(text[:end:end], '}') // a copy, as the text goes on
 	if !rawjson.IsValidObject(object) {
 		return nil
 	}
 	return object
+}
+
+// skipStringBehind returns the end of the string that follows a sign at an offset of a JSON text. ok is false if the text
+// does not go on so, or ends within the string.
+func skipStringBehind(text []byte, at int, sign byte) (end int, ok bool) {
+	at = rawjson.SkipSpace(text, at)
+	if at >= len(text) || text[at] != sign {
+		return 0, false
+	}
+	quote := rawjson.SkipSpace(text, at+1)
+	if quote >= len(text) || text[quote] != '"' {
+		return 0, false
+	}
+	var s rawjson.Scanner
+	end, status := s.SkipString(text, quote+1)
+	return end, status == rawjson.OK
 }

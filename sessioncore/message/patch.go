@@ -53,7 +53,7 @@ func eachPatchLine(text []byte, f func(string)) {
 	if begin < 0 {
 		return
 	}
-	isQuoted := begin > 0 && text[begin-1] != '\n'
+	isQuoted := begin > 0 && text[begin-1] != '\n' // in a string of a program, which may be a template
 	at := begin
 	for {
 		next := bytes.Index(text[at+1:], patchMark)
@@ -75,7 +75,8 @@ const anchoredBegin = "@@ "
 // IsAnchored reports whether a text is a patch of omp's edit in 14.9: sections, each below a line
 // with the name of a file (AnchoredPath). Lines of other patches begin alike.
 func IsAnchored(text []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte(anchoredBegin)) && !bytes.Contains(text, patchBegin)
+	beginning := bytes.TrimLeft(text, " \t\r\n")
+	return bytes.HasPrefix(beginning, []byte(anchoredBegin)) && !bytes.Contains(text, patchBegin)
 }
 
 // AnchoredPath returns the path in a line of such a patch, or "".
@@ -126,7 +127,10 @@ func withoutTag(name string) string {
 const tagLength = 4
 
 // isTag reports whether a text has hexadecimal digits alone.
-func isTag(text string) bool { return text != "" && strings.Trim(text, "0123456789abcdefABCDEF") == "" }
+func isTag(text string) bool {
+	others := strings.Trim(text, "0123456789abcdefABCDEF")
+	return text != "" && others == ""
+}
 
 // unquoted returns a name without the quotes around it.
 func unquoted(name string) string {
@@ -154,8 +158,8 @@ func patchPath(text []byte, at int) string {
 	if name == nil {
 		return ""
 	}
-	slashes := 0
-	quote := byte(0)
+	slashes := 0     // the backslashes of an escaped line break in the string that the patch is in, 0 outside of one
+	quote := byte(0) // the quote that ends that string, 0 for an unknown one
 	if at > 0 {
 		switch c := text[at-1]; c {
 		case '\n', '\r':
@@ -164,7 +168,7 @@ func patchPath(text []byte, at int) string {
 			quote = c
 		case 'n', 'r':
 			slashes = slashesBefore(text[:at-1])
-			if slashes == 0 {
+			if slashes == 0 { // a letter
 				return ""
 			}
 			slashes &= -slashes // the line break's own; the others are backslashes before it
@@ -177,7 +181,7 @@ func patchPath(text []byte, at int) string {
 	if !fits(name) {
 		return ""
 	}
-	for ; slashes > 0; slashes /= 2 {
+	for ; slashes > 0; slashes /= 2 { // a string in a string doubles them
 		name = unescape(name)
 	}
 	return strings.TrimRight(string(name), " ")
@@ -190,7 +194,7 @@ func patchPath(text []byte, at int) string {
 //	a.go\n@@ …     the end of a.go: a break
 //	C:\\new.go"    the end of C:\\new.go: two backslashes are one, and no break
 func nameEnd(name []byte, slashes int, quote byte) int {
-	quotes := string(quote)
+	quotes := string(quote) // those that may end the string
 	switch {
 	case quote == 0 && slashes > 0:
 		quotes = "\"`"
@@ -204,7 +208,8 @@ func nameEnd(name []byte, slashes int, quote byte) int {
 			return i - run
 		}
 		mayEscapeBreak := c == 'n' || c == 'r'
-		if mayEscapeBreak && slashes > 0 && run&-run == slashes {
+		ownSlashes := run & -run // the largest power of two in it: the others are backslashes of the name
+		if mayEscapeBreak && slashes > 0 && ownSlashes == slashes {
 			return i - slashes
 		}
 		if c == '\\' {
@@ -245,7 +250,7 @@ func unescape(text []byte) []byte {
 			text = text[size:]
 			continue
 		}
-		isEscape := text[0] == '\\' && len(text) > 1 && bytes.IndexByte([]byte("\\\"'`$/"), text[1]) >= 0
+		isEscape := text[0] == '\\' && len(text) > 1 && strings.IndexByte(escapedSigns, text[1]) >= 0
 		if isEscape {
 			text = text[1:]
 		}
@@ -255,10 +260,13 @@ func unescape(text []byte) []byte {
 	return out
 }
 
+// escapedSigns are the signs that languages escape in strings.
+const escapedSigns = "\\\"'`$/"
+
 // MayBePatched reports whether an offset of a file's bytes can be in a path of a patch. It reads at
-// most MaxPath bytes before it, in the same line of the same string.
+// most MaxPath bytes before it, in the same line of the same string of JSON.
 func MayBePatched(b []byte, at int) bool {
-	start := at
+	start := at // of that line
 	least := max(0, at-MaxPath)
 	for start > least {
 		c := b[start-1]

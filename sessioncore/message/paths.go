@@ -27,7 +27,7 @@ func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
 		r.dir, _ = dir.Text()
 	}
 	use := OtherUse
-	if arguments.IsString() {
+	if arguments.IsString() { // the tool has one argument, without a name
 		use = ArgumentOf(tool, "input").Use
 	}
 	r.value(arguments, 0, use)
@@ -37,25 +37,29 @@ func EachPath(tool string, arguments rawjson.Value, f func(string) bool) {
 // their names before a move.
 func EachResultPath(details rawjson.Value, f func(string) bool) {
 	r := pathReader{f: f}
-	file := func(v rawjson.Value) {
-		r.value(v.Member("path"), 0, PathUse)
-		r.value(v.Member("sourcePath"), 0, PathUse)
+	r.file(details)
+	for result := range details.Member("perFileResults").EachElement {
+		r.file(result)
 	}
-	file(details)
-	for _, list := range [...]rawjson.Value{details.Member("perFileResults"), details.Member("fileEdits")} {
-		for result := range list.EachElement {
-			file(result)
-		}
+	for edit := range details.Member("fileEdits").EachElement {
+		r.file(edit)
 	}
 	r.value(details.Member("possiblePaths"), 0, PathUse)
 	r.applied(details)
 	success := details.Member("success")
-	if success.Missing() || success.Truthy() {
+	hasFailed := !success.Missing() && !success.Truthy() // then nothing was changed
+	if !hasFailed {
 		for change := range details.Member("changes").EachMember {
 			r.value(change.Key, 0, PathUse)
 			r.value(change.Value.AnyOf("move_path", "movePath"), 0, PathUse)
 		}
 	}
+}
+
+// file reads the path of a file in a result, and the one before a move.
+func (r *pathReader) file(result rawjson.Value) {
+	r.value(result.Member("path"), 0, PathUse)
+	r.value(result.Member("sourcePath"), 0, PathUse)
 }
 
 // applied reads the files that omp's ast_edit changed, in its own result or in the result of the tool that
@@ -78,7 +82,8 @@ type pathReader struct {
 	decoded   []byte
 }
 
-// value reads a value of some use at a depth below the arguments.
+// value reads a value of some use at a depth below the arguments: a string, or those in an object or a list. The members of
+// an object have uses of their own. Deeper values than maxArgumentDepth are ignored.
 func (r *pathReader) value(v rawjson.Value, depth int, use Use) {
 	if v.IsString() {
 		r.text(v, use)
@@ -96,7 +101,7 @@ func (r *pathReader) value(v rawjson.Value, depth int, use Use) {
 	}
 }
 
-// text reads a string.
+// text reads a string of some use. Any text may have a patch in it, but for the content of a file.
 func (r *pathReader) text(v rawjson.Value, use Use) {
 	switch {
 	case use == ContentUse, use == DirectoryUse:
@@ -105,12 +110,13 @@ func (r *pathReader) text(v rawjson.Value, use Use) {
 	case use == PathUse, use == PathsUse:
 		r.path(v)
 	case use == PatchUse, bytes.Contains(v, patchBegin):
-		r.decoded = rawjson.AppendDecoded(r.decoded[:0], v[1:len(v)-1])
+		body := v[1 : len(v)-1]
+		r.decoded = rawjson.AppendDecoded(r.decoded[:0], body)
 		eachPatched(r.decoded, use == PatchUse, r.patched)
 	}
 }
 
-// path reads a path.
+// path reads a path, unless it is longer than MaxPath.
 func (r *pathReader) path(v rawjson.Value) {
 	if len(v) <= MaxPath+len(`""`) {
 		text, _ := v.Text()
@@ -124,8 +130,11 @@ func (r *pathReader) list(v rawjson.Value) {
 	isKnown := false
 	for part := range strings.SplitSeq(text, ";") {
 		name := strings.TrimSpace(part)
-		if name != "" && fits([]byte(part)) {
-			isKnown = r.f(name) || isKnown
+		if name == "" || !fits([]byte(part)) {
+			continue
+		}
+		if r.f(name) {
+			isKnown = true
 		}
 	}
 	if !isKnown {
@@ -133,10 +142,11 @@ func (r *pathReader) list(v rawjson.Value) {
 	}
 }
 
-// patched calls f for the name of a file in a patch.
+// patched calls f for the name of a file in a patch, relative names with the directory of the call before them.
 func (r *pathReader) patched(name string) {
 	_, _, isAbs := names.AbsPath(name)
-	if r.dir != "" && !isAbs && !strings.HasPrefix(name, "~") {
+	isInHome := strings.HasPrefix(name, "~")
+	if r.dir != "" && !isAbs && !isInHome {
 		name = path.Join(r.dir, name)
 	}
 	r.f(name)

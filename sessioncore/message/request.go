@@ -60,23 +60,25 @@ func calledWith(m *Members) rawjson.Value {
 	return rawjson.AppendQuoted(nil, skillCall(name, args))
 }
 
-// SkillOf returns the name of the skill in a person's request, or "".
-func SkillOf(m *Members) (name string) {
-	switch {
-	case !IsRequest(m):
-	case m[CustomType].Is(skillType):
-		name, _ = m[Details].Member("name").Text()
-	case m[Content].IsString():
-		name = skillIn(m[Content])
-	default:
-		for block := range m[Content].EachElement {
-			name = skillIn(textOfBlock(block))
-			if name != "" {
-				break
-			}
+// SkillOf returns the name of the skill in a person's request, the first one of several, or "".
+func SkillOf(m *Members) string {
+	if !IsRequest(m) {
+		return ""
+	}
+	if m[CustomType].Is(skillType) {
+		name, _ := m[Details].Member("name").Text()
+		return name
+	}
+	if m[Content].IsString() {
+		return skillIn(m[Content])
+	}
+	for block := range m[Content].EachElement {
+		name := skillIn(textOfBlock(block))
+		if name != "" {
+			return name
 		}
 	}
-	return name
+	return ""
 }
 
 // skillIn returns the name of the skill in a user's text, or "".
@@ -94,7 +96,7 @@ func skillCall(name, args string) string {
 	return strings.TrimSpace("/skill:" + name + " " + rawjson.TrimSpace(args))
 }
 
-// typedContent returns a content without the texts of programs, or the content itself if nothing
+// typedContent returns a content without the texts of programs, or the content itself if it has none or nothing
 // would be left.
 func typedContent(content rawjson.Value) rawjson.Value {
 	if content.IsString() {
@@ -108,11 +110,12 @@ func typedContent(content rawjson.Value) rawjson.Value {
 	hasWrapped := false
 	for block := range content.EachElement {
 		typed, isWrapped := typedText(textOfBlock(block))
-		hasWrapped = hasWrapped || isWrapped
-		switch {
-		case !isWrapped:
+		if !isWrapped {
 			parts = append(parts, block)
-		case typed != "":
+			continue
+		}
+		hasWrapped = true
+		if typed != "" {
 			parts = append(parts, textBlock(typed))
 		}
 	}
@@ -122,7 +125,8 @@ func typedContent(content rawjson.Value) rawjson.Value {
 	return listOf(parts)
 }
 
-// FirstText returns the first text in a content that is not blank, or nil.
+// FirstText returns the first text in a list of blocks that is not blank, or nil. Of a content that is a string it returns
+// that.
 func FirstText(content rawjson.Value) rawjson.Value {
 	if content.IsString() {
 		return content
@@ -156,7 +160,9 @@ func textOfBlock(block rawjson.Value) rawjson.Value {
 
 // textBlock returns a block with a text.
 func textBlock(text string) rawjson.Value {
-	return append(rawjson.AppendQuoted([]byte(`{"type":"text","text":`), text), '}')
+	block := []byte(`{"type":"text","text":`)
+	block = rawjson.AppendQuoted(block, text)
+	return append(block, '}')
 }
 
 // listOf returns a JSON list of values.
@@ -183,15 +189,15 @@ func RegisterTyped(typed func(text string) (typed string, isWrapped bool)) {
 // wrapperSigns begin the texts of programs.
 const wrapperSigns = "<[#"
 
-// typedText returns the person's words in a text, and whether a program put anything around them.
-// Most texts are not decoded for it.
+// typedText returns the person's words in a text, and whether a program put anything around them. Without that, and for
+// other values, it returns "". Most texts are not decoded for it.
 func typedText(v rawjson.Value) (typed string, isWrapped bool) {
 	if !v.IsString() || !beginsWithSign(v) {
 		return "", false
 	}
 	text, _ := v.Text()
-	for _, of := range typers {
-		typed, isWrapped = of(text)
+	for _, typer := range typers {
+		typed, isWrapped = typer(text)
 		if isWrapped {
 			return typed, true
 		}
@@ -204,7 +210,9 @@ const mostSpace = 64
 
 // beginsWithSign reports whether a string may begin a program's text, by its first sign.
 func beginsWithSign(v rawjson.Value) bool {
-	head := rawjson.AppendDecoded(nil, v[1:1+rawjson.CutPoint(v[1:len(v)-1], mostSpace)])
+	body := v[1 : len(v)-1]
+	end := rawjson.CutPoint(body, mostSpace)
+	head := rawjson.AppendDecoded(nil, body[:end])
 	text := rawjson.TrimSpace(string(head))
 	return text != "" && strings.ContainsRune(wrapperSigns, rune(text[0]))
 }
@@ -236,7 +244,7 @@ func cutSkill(text string) (name, args string, isSkill bool) {
 	if !hasHead || strings.ContainsAny(name, "\"\n") {
 		return "", "", false
 	}
-	for {
+	for { // the skill's text may have its own end in it
 		_, behind, isClosed := strings.Cut(rest, skillEnd)
 		if !isClosed {
 			return "", "", false

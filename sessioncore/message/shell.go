@@ -2,7 +2,6 @@ package message
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"sessionfs/sessioncore/internal/rawjson"
@@ -46,7 +45,7 @@ func Shell(call *Members) (shell ShellCall, ok bool) {
 	}
 	shell.IsFresh = isFresh
 	for m := range call[Arguments].EachMember {
-		if len(m.Value) > maxCommand {
+		if len(m.Value) > maxCommand { // in any argument
 			return ShellCall{}, false
 		}
 		switch m.Name() {
@@ -67,7 +66,8 @@ func Shell(call *Members) (shell ShellCall, ok bool) {
 	return shell, shell.Command != ""
 }
 
-// commandText returns a command: a text, the last word of a shell's command line, or words.
+// commandText returns a command: a text, the last word of a shell's command line, or words in quotes. It returns "" for
+// other values.
 func commandText(v rawjson.Value) string {
 	if v.IsString() {
 		text, _ := v.Text()
@@ -81,11 +81,21 @@ func commandText(v rawjson.Value) string {
 		}
 		words = append(words, word)
 	}
-	if len(words) == 3 && strings.HasSuffix(path.Base(words[0]), "sh") && slices.Contains([]string{"-c", "-lc"}, words[1]) {
+	if isShellLine(words) {
 		return words[2]
 	}
 	for i, word := range words {
 		words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
 	return strings.Join(words, " ")
+}
+
+// isShellLine reports whether words are the command line of a shell with a command, such as bash -lc COMMAND.
+func isShellLine(words []string) bool {
+	if len(words) != 3 {
+		return false
+	}
+	isShell := strings.HasSuffix(path.Base(words[0]), "sh")
+	takesCommand := words[1] == "-c" || words[1] == "-lc"
+	return isShell && takesCommand
 }

@@ -104,8 +104,8 @@ func paths(names ...string) Tool {
 	return t
 }
 
-// Register adds an agent's tools, and the providers that bill its requests instead of tokens. Call it
-// only from an init.
+// Register adds an agent's tools, and the providers that bill its requests instead of tokens. Tools of one name are joined;
+// of one argument the last description counts. Call it only from an init.
 func Register(t Tools, providers []string) {
 	byRequest = append(byRequest, providers...)
 	for name, added := range t {
@@ -142,10 +142,12 @@ func RecordsOf(text string) (records []string) {
 	return records
 }
 
-// ArgumentOf returns the description of an argument of a tool, by its name in camelCase.
+// ArgumentOf returns the description of an argument of a tool, by its name in camelCase: the tool's own, else that of all
+// tools, else the zero one.
 func ArgumentOf(tool, argument string) Argument {
-	if a, ok := tools[tool].Arguments[argument]; ok {
-		return a
+	own, hasOwn := tools[tool].Arguments[argument]
+	if hasOwn {
+		return own
 	}
 	return arguments[argument]
 }
