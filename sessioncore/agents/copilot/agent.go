@@ -50,7 +50,7 @@ func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (
 	about.Title = h.title(about.ID)
 	builder, c := newConverter(about)
 	title, err := builder.FindTitle(obj, size, tells)
-	needsParent := !listed && c.isCopy && c.parent == ""
+	needsParent := !listed && c.isCopy && c.parent == "" // its note is behind the copied events
 	if needsParent && err == nil {
 		err = agents.Beyond(obj, size, tells, func(v rawjson.Value) bool {
 			builder.Add(nil, v, 1)

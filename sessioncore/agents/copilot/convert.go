@@ -70,7 +70,7 @@ func (c *converter) event(r *agents.Record) {
 		c.older(event)
 		return
 	}
-	entry, at := agents.EntryIn(event)
+	entry, at := agents.EntryIn(event) // of a session that was handed over
 	if entry == "" {
 		entry = id
 		at = event.Member("timestamp")
@@ -84,7 +84,7 @@ func (c *converter) event(r *agents.Record) {
 	case typ == "session.binary_asset":
 		asset, _ := data.Member("assetId").Text()
 		c.asset(asset, event.Member("data"))
-	case agent == c.Chain && typ != "subagent.started":
+	case agent == c.Chain && typ != "subagent.started": // that one belongs to the caller
 		if c.first != nil {
 			c.begin(agents.Read(c.first), nil)
 			c.first = nil
@@ -102,7 +102,8 @@ func (c *converter) isOlder(event agents.Object) bool {
 	return ok && at < c.started
 }
 
-// start handles the event that begins a file.
+// start handles the event that begins a file. For a subagent's session it keeps the data for the header, which has the
+// time of the subagent's first event.
 func (c *converter) start(event, data agents.Object) {
 	c.id, _ = data.Member("sessionId").Text()
 	c.started, _, _ = rawjson.ReadTimestamp(data.Member("startTime"))
@@ -116,8 +117,8 @@ func (c *converter) start(event, data agents.Object) {
 	c.Level(data.Member("reasoningEffort"))
 }
 
-// begin begins the session by the first event of the file. Its id counts where the file's name says
-// none.
+// begin begins the session by the data of the first event of the file, at a time, which may be missing for that of the
+// current event. Its id counts where the file's name says none.
 func (c *converter) begin(data agents.Object, at rawjson.Value) {
 	context := agents.Read(data.Member("context"))
 	h := agents.Header{
@@ -132,7 +133,7 @@ func (c *converter) begin(data agents.Object, at rawjson.Value) {
 	c.Begin(h)
 }
 
-// asset keeps an image for the messages that name it.
+// asset keeps an image for the messages that name it. Beyond maxImages it forgets all earlier ones.
 func (c *converter) asset(id string, data rawjson.Value) {
 	c.kept += len(data)
 	if c.kept > maxImages {
@@ -165,7 +166,7 @@ func (c *converter) addImage(to *agents.Blocks, v agents.Object) bool {
 	return true
 }
 
-// own handles an event of the session's own agent.
+// own handles an event of the session's own agent, by its type and id. Events of other types than these are ofSession's.
 func (c *converter) own(typ, id string, data agents.Object) {
 	call, _ := data.Member("toolCallId").Text()
 	endsAnswer := typ == "user.message" || typ == "abort"
@@ -260,9 +261,15 @@ func (c *converter) sessionID() string {
 // isPerson reports whether a person typed a message: with a source, the client or another agent
 // sends it.
 func isPerson(data agents.Object) bool {
+	if data.Member("isAutopilotContinuation").IsTrue() {
+		return false
+	}
 	source, _ := data.Member("source").Text()
-	return !data.Member("isAutopilotContinuation").IsTrue() &&
-		(source == "" || source == "user" || source == "immediate-prompt" || strings.HasPrefix(source, "command-"))
+	switch source {
+	case "", "user", "immediate-prompt":
+		return true
+	}
+	return strings.HasPrefix(source, "command-")
 }
 
 // message handles a message to the agent. The names of attached files follow it; the client shows
@@ -287,7 +294,7 @@ func (c *converter) message(m agents.Object) {
 		c.User(content)
 	} else {
 		kind, _, _ := strings.Cut(source, "-")
-		if source == "" {
+		if source == "" { // its continuation has no source
 			kind = "autopilot"
 		}
 		c.Custom("copilot/"+kind, content, false)
@@ -300,27 +307,30 @@ func (c *converter) message(m agents.Object) {
 // typed returns a message without the reminder for the model that old clients add at its end.
 func typed(text string) string {
 	at := strings.LastIndex(text, "<reminder>")
-	if at < 0 || !strings.HasSuffix(rawjson.TrimSpace(text), "</reminder>") {
+	isAtEnd := strings.HasSuffix(rawjson.TrimSpace(text), "</reminder>")
+	if at < 0 || !isAtEnd {
 		return text
 	}
 	return rawjson.TrimSpace(text[:at])
 }
 
-// answer adds a message of the model to its answer. The messages of one call of the model are one answer.
+// answer adds a message of the model to its answer, with the thoughts before it. The messages of one call of the model
+// are one answer. data may be nil, for thoughts alone or nothing.
 func (c *converter) answer(data agents.Object) {
-	api, _ := data.Member("apiCallId").Text()
-	if api == "" {
+	modelCall, _ := data.Member("apiCallId").Text()
+	if modelCall == "" { // each message of old clients is an answer
 		c.Close()
 	}
-	answer := c.Answer(api)
+	answer := c.Answer(modelCall)
 	c.answered = true
 	answer.Model(data.Member("model"))
-	used := c.usage.of(c.Chain, api, data)
+	used := c.usage.of(c.Chain, modelCall, data)
 	answer.Count(used)
 	thought := data.Member("reasoningText")
-	for _, other := range c.thoughts {
-		if string(other) != string(thought) {
-			answer.Thinking(other, nil)
+	for _, earlier := range c.thoughts {
+		isRepeated := string(earlier) == string(thought) // the message has it with its signature
+		if !isRepeated {
+			answer.Thinking(earlier, nil)
 		}
 	}
 	c.thoughts = nil
@@ -334,7 +344,7 @@ func (c *converter) answer(data agents.Object) {
 	}
 }
 
-// result adds the result of a call, or a command that the person ran.
+// result adds the result of a call, by the call's id, or a command that the person ran.
 func (c *converter) result(call string, data agents.Object) {
 	result := agents.Read(data.Member("result"))
 	text := textOf(data, result)

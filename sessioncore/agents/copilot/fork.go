@@ -17,7 +17,7 @@ import (
 
 var _ agents.Forker = (*Home)(nil)
 
-// Fork implements agents.Forker.
+// Fork implements agents.Forker. It sets the form of records in the request.
 func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
 	place := agents.ForkPlace{Dir: stateDir, File: path.Join(request.ID, eventsName)}
 	session, subagent := h.Split(request.Name)
@@ -25,7 +25,8 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 	if subagent != "" {
 		return place, agents.NoFork("a subagent's session cannot be resumed")
 	}
-	if path.Base(file) != eventsName && path.Dir(file) != stateDir {
+	isEvents := path.Base(file) == eventsName || path.Dir(file) == stateDir
+	if !isEvents {
 		return place, agents.NoFork("a session of a client that kept one document for each cannot be resumed")
 	}
 	obj, err := h.Raw.Open(file)
@@ -40,7 +41,7 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		return place, err
 	}
 	title := h.title(session)
-	if title == "" {
+	if title == "" { // the note has to name the original
 		title = session
 	}
 	if request.Title != "" {
@@ -84,7 +85,7 @@ func (f *eventFork) event(event *agents.Record) (rawjson.Value, error) {
 	return rawjson.SetMembers(event.Value, []rawjson.Field{field}), nil
 }
 
-// writeNote writes the event that names the original.
+// writeNote writes the event that names the original by its id and title.
 func (f *eventFork) writeNote(out io.Writer, session, title string) error {
 	name := f.request.Title
 	if name == "" {
@@ -105,7 +106,8 @@ func (f *eventFork) workspace() string {
 	return workspaceText(f.request.ID, f.cwd, f.request.Title, f.request.Time)
 }
 
-// workspaceText returns the file with the name of a session, in YAML. Texts of JSON, as cwd is, are YAML too.
+// workspaceText returns the file with the name of a session, in YAML. Texts of JSON, as cwd is, are YAML too. A missing cwd
+// becomes "".
 func workspaceText(id string, cwd rawjson.Value, name string, at time.Time) string {
 	if cwd.Missing() {
 		cwd = rawjson.Value(`""`)

@@ -53,7 +53,7 @@ func oldID(name string) string {
 type callers map[string]string
 
 // of returns the id of the subagent that has an event, "" for the session itself. Old clients name
-// the call alone.
+// the call alone, which then is the id. It notes the subagent of the call.
 func (c callers) of(event, data agents.Object) string {
 	agent, _ := event.Member("agentId").Text()
 	call, _ := data.Member("parentToolCallId").Text()
@@ -65,10 +65,10 @@ func (c callers) of(event, data agents.Object) string {
 	case call == "":
 	case agent != "":
 		c[call] = agent
-	case c[call] == "":
+	case c[call] == "": // an old client
 		c[call] = call
 	}
-	if agent == "" && !started {
+	if agent == "" && !started { // the begin of a subagent is an event of its caller
 		agent = c[call]
 	}
 	return agent

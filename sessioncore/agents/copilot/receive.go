@@ -18,7 +18,7 @@ import (
 
 var _ agents.Receiver = (*Home)(nil)
 
-// Receive implements agents.Receiver.
+// Receive implements agents.Receiver. The error is a ForkError for a directory that the JSON of events cannot have.
 func (h *Home) Receive(of *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
 	place := agents.ForkPlace{Dir: stateDir, File: path.Join(of.ID, eventsName)}
 	if !utf8.ValidString(of.CWD) {
@@ -54,6 +54,7 @@ type madeEvent struct {
 	Entry     *agents.HandedEntry `json:"handedOver,omitempty"`
 }
 
+// startData is the event that begins a file.
 type startData struct {
 	SessionID string                `json:"sessionId"`
 	Version   int                   `json:"version"`
@@ -83,17 +84,22 @@ func (w *eventWriter) begin(of *agents.Handover) error {
 	})
 }
 
+// timeText returns a time in the form of the client.
 func timeText(at time.Time) string { return at.UTC().Format(rawjson.TimestampLayout) }
+
+// compactionData is a compaction. Its tokens are not known, and 0.
+type compactionData struct {
+	Success bool   `json:"success"`
+	Summary string `json:"summaryContent"`
+	Tokens  int    `json:"preCompactionTokens"`
+}
 
 // turn writes the events of a turn.
 func (w *eventWriter) turn(t *agents.Turn) error {
 	switch t.By {
 	case agents.BySummary:
-		return w.write(t.Time, nil, "session.compaction_complete", struct {
-			Success bool   `json:"success"`
-			Summary string `json:"summaryContent"`
-			Tokens  int    `json:"preCompactionTokens"`
-		}{Success: true, Summary: t.Texts("\n\n")})
+		compaction := compactionData{Success: true, Summary: t.Texts("\n\n")}
+		return w.write(t.Time, nil, "session.compaction_complete", compaction)
 	case agents.ByModel:
 		return w.answer(t)
 	case agents.ByTool:
@@ -149,8 +155,8 @@ func (w *eventWriter) message(t *agents.Turn) error {
 		if err != nil {
 			return err
 		}
-		_, kind, _ := strings.Cut(b.MediaType, "/")
-		name := fmt.Sprintf("image-%d.%s", len(m.Attachments)+1, kind)
+		_, ending, _ := strings.Cut(b.MediaType, "/") // such as png
+		name := fmt.Sprintf("image-%d.%s", len(m.Attachments)+1, ending)
 		m.Attachments = append(m.Attachments, attachment{
 			Type:     "file",
 			AssetID:  asset.AssetID,
@@ -265,7 +271,7 @@ func (w *eventWriter) result(t *agents.Turn) error {
 	return w.write(t.Time, t.Entry, "tool.execution_complete", result)
 }
 
-// write writes an event.
+// write writes an event of a type, with the last one as its parent. entry is nil for all but the first event of a turn.
 func (w *eventWriter) write(at time.Time, entry *agents.HandedEntry, typ string, data any) error {
 	event := madeEvent{
 		Type:      typ,
@@ -274,7 +280,7 @@ func (w *eventWriter) write(at time.Time, entry *agents.HandedEntry, typ string,
 		Timestamp: timeText(at),
 		Entry:     entry,
 	}
-	if w.last != "" {
+	if w.last != "" { // the first event has null
 		before := w.last
 		event.Parent = &before
 	}

@@ -67,15 +67,17 @@ func wrote(v rawjson.Value) bool {
 	return v.Member("id").IsString()
 }
 
-// lone returns the place of a session's events, or of an old document, from anywhere.
+// lone returns the place of a session's events, or of an old document, from anywhere, by the session's id or else by the
+// name of the file.
 func lone(base string, record rawjson.Value) (dir, below string) {
+	name := strings.TrimSuffix(base, path.Ext(base))
 	if record.Member("chatMessages").IsArray() {
-		return oldDir, strings.TrimSuffix(base, path.Ext(base)) + oldEnding
+		return oldDir, name + oldEnding
 	}
 	data := record.Member("data")
 	id, _ := data.Member("sessionId").Text()
 	if !agents.IsUUID(id) {
-		id = strings.TrimSuffix(base, path.Ext(base))
+		id = name
 	}
 	return stateDir, path.Join(id, eventsName)
 }
@@ -90,9 +92,9 @@ func isPart(file string) bool {
 // promptsName is the file with the prompts: the newest first, without times.
 const promptsName = "command-history-state.json"
 
-// prompts returns the prompts in that file, the oldest first.
+// prompts returns the prompts in that file, the oldest first, none if it is no JSON.
 func prompts(_ string, text []byte) (all []history.Prompt) {
-	var typed struct{ CommandHistory []string }
+	var typed struct{ CommandHistory []string } // the names of JSON match in any case
 	_ = json.Unmarshal(text, &typed)
 	for _, text := range slices.Backward(typed.CommandHistory) {
 		all = append(all, history.Prompt{Text: text, Untimed: true})

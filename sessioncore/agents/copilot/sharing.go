@@ -41,7 +41,7 @@ func newSharing() func(*agents.Record, agents.RecordPlace, agents.Give) {
 	return s.event
 }
 
-// event shares out an event.
+// event shares out an event, and notes those that a later one may need.
 func (s *sharing) event(r *agents.Record, at agents.RecordPlace, give agents.Give) {
 	agent, call := s.agentOf(r, at)
 	typ, _ := r.Member("type").Text()
@@ -50,7 +50,7 @@ func (s *sharing) event(r *agents.Record, at agents.RecordPlace, give agents.Giv
 		if s.start == nil && len(r.Value) <= maxStart {
 			s.start = &at
 		}
-		return
+		return // it belongs to the session itself
 	case "session.binary_asset":
 		asset, _ := r.Inner.Member("assetId").Text()
 		s.assets[asset] = at
@@ -69,7 +69,7 @@ func (s *sharing) event(r *agents.Record, at agents.RecordPlace, give agents.Giv
 	}
 	began, hasBegun := s.began[call]
 	isResult := typ == "tool.execution_complete"
-	isOfOther := s.callers[call] != agent
+	isOfOther := s.callers[call] != agent // the result names the session of another subagent
 	if hasBegun && isOfOther && isResult {
 		s.giveEarlier(gift{agent: agent, name: call}, began, give)
 	}
@@ -92,7 +92,7 @@ func (s *sharing) agentOf(r *agents.Record, at agents.RecordPlace) (agent, call 
 	return agent, call
 }
 
-// giveEarlier gives a subagent an earlier event, unless it has that.
+// giveEarlier gives a subagent the earlier event at a place, unless it has that.
 func (s *sharing) giveEarlier(g gift, at agents.RecordPlace, give agents.Give) {
 	if s.given[g] != at {
 		s.given[g] = at

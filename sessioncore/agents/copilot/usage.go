@@ -33,11 +33,15 @@ const (
 	billedAt     // requests that are billed
 )
 
+// maxTotal is more than any number of tokens. Sums of smaller numbers are exact, as doubles have 53 bits.
+const maxTotal = 1 << 50
+
+// newUsage returns counts before the first event.
 func newUsage() tokenCounts {
 	return tokenCounts{calls: map[string]agents.Usage{}, totals: map[string]totals{}}
 }
 
-// totalsOf returns the numbers of a usage.
+// totalsOf returns the numbers of a usage, 0 for those that are missing, wrong or larger than any real one.
 func totalsOf(usage agents.Object, requests, billed rawjson.Value) (t totals) {
 	members := [...]rawjson.Value{
 		requestsAt:   requests,
@@ -49,14 +53,14 @@ func totalsOf(usage agents.Object, requests, billed rawjson.Value) (t totals) {
 	}
 	for i, member := range members {
 		n, err := strconv.ParseFloat(string(member), 64)
-		if err == nil && n > 0 && n < 1<<50 {
+		if err == nil && n > 0 && n < maxTotal {
 			t[i] = n
 		}
 	}
 	return t
 }
 
-// tokens returns the tokens as a session has them.
+// tokens returns the tokens as a session has them, without those below 0, as differences may have.
 func (t totals) tokens() agents.Usage {
 	count := func(n float64) int64 {
 		return int64(max(0, n))
@@ -74,14 +78,14 @@ func (t totals) tokens() agents.Usage {
 	return u
 }
 
-// note notes an event of any agent in the file.
+// note notes the tokens in an event of any agent in the file, for of and rest.
 func (u *tokenCounts) note(typ, agent string, data agents.Object) {
 	switch typ {
 	case "session.usage_record":
 		usage := agents.Read(data.Member("usage"))
 		call, _ := usage.Member("apiCallId").Text()
 		billed := usage.Member("cost")
-		if !usage.Member("initiator").Is("user") {
+		if !usage.Member("initiator").Is("user") { // only requests of the person are billed
 			billed = nil
 		}
 		used := totalsOf(usage, nil, billed)
@@ -93,7 +97,8 @@ func (u *tokenCounts) note(typ, agent string, data agents.Object) {
 	}
 }
 
-// of returns the tokens that an event adds to the answer of a call.
+// of returns the tokens that an event adds to the answer of a call of the model: those that the client wrote for the call,
+// once, or else the output in the event.
 func (u *tokenCounts) of(agent, call string, data agents.Object) agents.Usage {
 	key := agent + " " + call
 	used, ok := u.calls[key]
@@ -125,21 +130,22 @@ func (u *tokenCounts) rest(data agents.Object) agents.Usage {
 		spoken += t[outputAt]
 	}
 	isOfAnswers := u.spoken > 0 && spoken == u.spoken
-	if isOfAnswers || u.areSmaller(now) {
+	hasRestarted := isOfAnswers || u.areSmaller(now)
+	if hasRestarted {
 		clear(u.totals)
 	}
-	sum := totals{outputAt: -u.spoken}
+	sum := totals{outputAt: -u.spoken} // the answers have that output
 	for _, model := range slices.Sorted(maps.Keys(now)) {
 		before := u.totals[model]
 		for i, n := range now[model] {
 			sum[i] += n - before[i]
 		}
 	}
-	told := u.told
+	isCounted := u.told // by calls
 	u.totals = now
 	u.spoken = 0
 	u.told = false
-	if told {
+	if isCounted {
 		return agents.Usage{}
 	}
 	return sum.tokens()

@@ -19,7 +19,7 @@ type message struct {
 	results          bool   // it has results of tools, which its answer has too
 }
 
-// userOf reads a message.
+// userOf reads a message in the person's name.
 func userOf(m agents.Object) (u message) {
 	u.content = m.Member("content")
 	u.display = m.Member("displayContent")
@@ -60,8 +60,9 @@ func (u message) title() string {
 	if text == "" {
 		text = strings.TrimSpace(u.text)
 	}
-	if command, _, ok := u.command(); ok {
-		text = "! " + command
+	command, _, isCommand := u.command()
+	if isCommand {
+		text = "! " + command // as it is typed
 	}
 	if u.results || startsWith(text, "/", "?", snapshot) {
 		return ""
@@ -71,14 +72,19 @@ func (u message) title() string {
 
 // command returns the command that a person ran, and its output, which the program tells the model.
 func (u message) command() (command, output string, ok bool) {
-	rest, ok := strings.CutPrefix(u.text, "I ran the following shell command:\n```sh\n")
-	command, rest, found := strings.Cut(rest, "\n```\n\nThis produced the following result:\n```\n")
-	return command, strings.TrimSuffix(rest, "\n```"), ok && found
+	const (
+		begin  = "I ran the following shell command:\n```sh\n"
+		middle = "\n```\n\nThis produced the following result:\n```\n"
+		end    = "\n```"
+	)
+	rest, hasBegin := strings.CutPrefix(u.text, begin)
+	command, output, hasMiddle := strings.Cut(rest, middle)
+	return command, strings.TrimSuffix(output, end), hasBegin && hasMiddle
 }
 
 // blocks returns the content that is shown, and the texts that the program added.
 func (u message) blocks() (shown, added agents.Blocks) {
-	typed := agents.TextIn(u.display)
+	typed := agents.TextIn(u.display) // without the contents of files that the content has
 	shown.Text(agents.Quoted(typed))
 	agents.EachPart(u.content, func(part rawjson.Value) {
 		text := part.Member("text")
@@ -111,7 +117,7 @@ func saidBy(m agents.Object) uint64 {
 	}
 	calls := m.Member("toolCalls")
 	agents.EachPart(calls, addID)
-	if !calls.IsArray() {
+	if !calls.IsArray() { // then the calls are among the parts
 		agents.EachPart(m.Member("content"), func(part rawjson.Value) {
 			addID(part.Member("functionCall"))
 		})
@@ -124,9 +130,15 @@ func saidBy(m agents.Object) uint64 {
 
 // usageOf returns the tokens of an answer. Its input has those in it that were read from the cache.
 func usageOf(tokens rawjson.Value) agents.Usage {
-	n := func(key string) int64 { return agents.Count(tokens.Member(key)) }
-	u := agents.Usage{CacheRead: n("cached"), Output: n("output") + n("thoughts")}
-	u.Input = max(0, n("input")-u.CacheRead) + n("tool")
+	count := func(key string) int64 {
+		return agents.Count(tokens.Member(key))
+	}
+	u := agents.Usage{
+		CacheRead: count("cached"),
+		Output:    count("output") + count("thoughts"),
+	}
+	uncached := count("input") - u.CacheRead
+	u.Input = max(0, uncached) + count("tool")
 	u.Total = u.Input + u.CacheRead + u.Output
 	return u
 }
