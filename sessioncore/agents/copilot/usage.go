@@ -85,7 +85,7 @@ func (u *tokenCounts) note(typ, agent string, data agents.Object) {
 		usage := agents.Read(data.Member("usage"))
 		call, _ := usage.Member("apiCallId").Text()
 		billed := usage.Member("cost")
-		if !usage.Member("initiator").Is("user") { // only requests of the person are billed
+		if !usage.Member("initiator").Is("user") { // else cost is not the number of requests
 			billed = nil
 		}
 		used := totalsOf(usage, nil, billed)

@@ -82,6 +82,15 @@ func (u message) command() (command, output string, ok bool) {
 	return command, strings.TrimSuffix(output, end), hasBegin && hasMiddle
 }
 
+// cwd returns the working directory in the program's texts, "" if they have none.
+func (u message) cwd() string {
+	cwd := agents.Between(u.context, "I'm currently working in the directory: ", "\n")
+	if cwd != "" {
+		return cwd
+	}
+	return agents.Between(u.context, "- **Workspace Directories:**\n  - ", "\n")
+}
+
 // blocks returns the content that is shown, and the texts that the program added.
 func (u message) blocks() (shown, added agents.Blocks) {
 	typed := agents.TextIn(u.display) // without the contents of files that the content has

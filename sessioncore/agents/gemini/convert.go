@@ -58,7 +58,7 @@ func (p *messagePlace) behind(id string) *messagePlace {
 	return next
 }
 
-// above returns p or the place before it that has a depth, in steps that grow with the logarithm of p's depth.
+// above returns p or the place before it that has a depth, at most p's, in steps that grow with the logarithm of p's depth.
 func (p *messagePlace) above(depth int) *messagePlace {
 	for p.depth > depth {
 		if p.jump.depth >= depth {
@@ -136,14 +136,15 @@ func (c *converter) fork(session rawjson.Value) {
 	}
 }
 
-// message makes the entries of a message, unless it stands before.
+// message makes the entries of a message, unless an earlier record has it. It becomes the last message that the model is
+// sent.
 func (c *converter) message(r agents.Object) {
-	id, ok := r.Member("id").Text()
+	id, hasID := r.Member("id").Text()
 	typ, _ := r.Member("type").Text()
-	if !r.Member("model").Missing() {
+	if !r.Member("model").Missing() { // an answer of the model: the copies have ended
 		c.copying = false
 	}
-	if !ok {
+	if !hasID {
 		return
 	}
 	p := c.places[id]
@@ -151,7 +152,7 @@ func (c *converter) message(r agents.Object) {
 	if isRepeated && !c.reopen(typ, id) {
 		return
 	}
-	if typ == "error" {
+	if typ == "error" { // the model is not sent it
 		c.failed(r, id)
 		return
 	}
@@ -188,7 +189,8 @@ func (c *converter) reopen(typ, id string) bool {
 	return typ == "gemini" && c.Replace(id)
 }
 
-// user makes the entries of a message in the person's name.
+// user makes the entries of a message in the person's name: late results, the prompt or command, and the texts that the
+// program added. It may tell the working directory.
 func (c *converter) user(r agents.Object, p *messagePlace) {
 	u := userOf(r)
 	if u.results {
@@ -201,13 +203,9 @@ func (c *converter) user(r agents.Object, p *messagePlace) {
 	shown, added := u.blocks()
 	kind := "gemini/context"
 	c.Prompted(u.title())
-	cwd := agents.Between(u.context, "I'm currently working in the directory: ", "\n")
-	if cwd == "" {
-		cwd = agents.Between(u.context, "- **Workspace Directories:**\n  - ", "\n")
-	}
-	c.Directory(agents.Quoted(cwd))
+	c.Directory(agents.Quoted(u.cwd()))
 	if len(shown) > 0 {
-		kind = "gemini/content"
+		kind = "gemini/content" // of files that the prompt names
 		c.last = p
 		if isCommand {
 			c.Bash(command, output, nil)
@@ -239,7 +237,8 @@ func (c *converter) lateResult(part rawjson.Value) {
 	c.Result(shown)
 }
 
-// answer makes the entries of an answer and of the results of its calls.
+// answer makes the entries of an answer and of the results of its calls. The record has thoughts and calls among its
+// parts, or in lists of their own.
 func (c *converter) answer(r agents.Object, p *messagePlace) {
 	content := r.Member("content")
 	hasThoughts, hasCalls := amongParts(content)
@@ -264,7 +263,7 @@ func (c *converter) answer(r agents.Object, p *messagePlace) {
 	tokens := r.Member("tokens")
 	answer.Count(usageOf(tokens))
 	input := agents.Count(tokens.Member("input"))
-	if input != 0 {
+	if input != 0 { // a compression tells the last one known
 		c.input = input
 	}
 	agents.EachPart(r.Member("toolCalls"), func(v rawjson.Value) {
@@ -291,7 +290,7 @@ func amongParts(content rawjson.Value) (hasThoughts, hasCalls bool) {
 	return hasThoughts, hasCalls
 }
 
-// thoughtOf returns the text of a thought.
+// thoughtOf returns the text of a thought, with its subject in bold before it.
 func thoughtOf(t rawjson.Value) rawjson.Value {
 	text, _ := t.Member("description").Text()
 	subject, _ := t.Member("subject").Text()
@@ -301,7 +300,7 @@ func thoughtOf(t rawjson.Value) rawjson.Value {
 	return agents.Quoted(text)
 }
 
-// result makes an entry of the result of a call, once it has one.
+// result makes an entry of the result of a call, if the record has it already.
 func (c *converter) result(call agents.Object) {
 	id, ok := call.Member("id").Text()
 	result := call.Member("result")
@@ -329,8 +328,9 @@ func (c *converter) result(call agents.Object) {
 	c.Result(shown)
 }
 
-// failed makes an error the end of the answer before it, or an answer to the last message of the
-// person, which the client may have taken out of the conversation.
+// failed makes an error the end of the open answer, or an answer of its own to the last message, which the client may have
+// taken out of the conversation. Then the next entry hangs where it would without the error, unless that is the last
+// message.
 func (c *converter) failed(r agents.Object, id string) {
 	text := agents.Quoted(agents.TextIn(r.Member("content")))
 	last := c.last
@@ -346,7 +346,7 @@ func (c *converter) failed(r agents.Object, id string) {
 	c.From(id, r.Member("timestamp"))
 	answer := c.Answer(id)
 	answer.Error(text)
-	place := c.live.behind("")
+	place := c.live.behind("") // for records that name the error
 	place.end = c.At()
 	c.places[id] = place
 	if last.end != before {

@@ -33,7 +33,7 @@ func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 		return place, err
 	}
 	if strings.HasSuffix(file, oldEnding) {
-		return place, agents.NoFork("the session is one document of a client before 0.40.0; resume it once, and the client makes a log of it")
+		return place, errDocument
 	}
 	obj, err := h.Open(request.Name)
 	if err != nil {
@@ -53,8 +53,12 @@ func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 	return place, f.writeEnd(out)
 }
 
-// errSubagent is the reason against forks of subagents' sessions.
-var errSubagent = agents.NoFork("a subagent's session cannot be resumed")
+// The reasons against forks of subagents' sessions and of documents.
+var (
+	errSubagent = agents.NoFork("a subagent's session cannot be resumed")
+	errDocument = agents.NoFork("the session is one document of a client before 0.40.0; " +
+		"resume it once, and the client makes a log of it")
+)
 
 // chatFork copies the records of a fork.
 type chatFork struct {
@@ -78,7 +82,7 @@ func (f *chatFork) check() error {
 	return nil
 }
 
-// record returns a record as it is, or one that names the session with the fork's id.
+// record returns a record as it is, or one that names the session with the fork's id. It notes the messages for check.
 func (f *chatFork) record(record *agents.Record) (rawjson.Value, error) {
 	isHeader := record.Member("sessionId").IsString() && record.Member("projectHash").IsString()
 	if !f.isBegun && !isHeader {
@@ -165,7 +169,7 @@ func (t *chatMessages) add(record agents.Object) {
 	}
 }
 
-// cut removes a message and those behind it.
+// cut removes the message at an index, and those behind it.
 func (t *chatMessages) cut(at int) {
 	for _, m := range t.messages[at:] {
 		delete(t.places, m.id)
@@ -209,11 +213,10 @@ func isWords(m agents.Object) bool {
 	var all []byte
 	agents.EachPart(m.Member("content"), func(part rawjson.Value) {
 		words, isText := part.Member("text").Bytes()
-		if isText {
-			all = append(all, words...)
-		} else {
-			all = append(all, "[part]"...)
+		if !isText { // such as an image: it counts as words
+			words = []byte("[part]")
 		}
+		all = append(all, words...)
 	})
 	text := strings.TrimSpace(string(all))
 	typ := m.Member("type")

@@ -5,15 +5,18 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// note notes the hash of a message's text.
+// note notes the hash of a message's text, 0 for none, to find copies of the message.
 func (c *converter) note(p *messagePlace, said uint64) {
 	p.said = said
 	p.all = p.before.all
 	if said != 0 {
-		p.all = p.all*31 + said
+		p.all = hashBehind(p.all, said)
 		c.known[p.all] = p
 	}
 }
+
+// hashBehind returns the hash of all texts up to a message with a text, by the hash of those before it. The order counts.
+func hashBehind(all, said uint64) uint64 { return all*31 + said }
 
 // follow makes the next message one behind p.
 func (c *converter) follow(p *messagePlace) {
@@ -39,11 +42,12 @@ func (c *converter) isLive(p *messagePlace) bool {
 	return p.depth <= c.live.depth && c.live.above(p.depth) == p
 }
 
-// isCopy reports whether a message is a copy. The client records all messages once more when a call
-// is rejected, long results are left out or a checkpoint is loaded.
+// isCopy reports whether a message is a copy, and goes on at its original then. The client records all messages once more
+// when a call is rejected, long results are left out or a checkpoint is loaded: first the context, then each message with
+// a new id. A message is a copy if all texts up to it are the same. A context without copies behind it begins anew.
 func (c *converter) isCopy(r agents.Object, id string, said uint64) bool {
 	isBegin := false
-	at := c.live
+	at := c.live // the place that a copy would follow
 	if !c.copying {
 		at = c.root
 		hasContext := r.Member("type").Is("user") && startsWith(userOf(r).context, contexts[:2]...)
@@ -52,11 +56,11 @@ func (c *converter) isCopy(r agents.Object, id string, said uint64) bool {
 	if isBegin {
 		c.begins = true
 	}
-	p := c.known[at.all*31+said]
+	p := c.known[hashBehind(at.all, said)]
 	isKnown := p != nil && said != 0
 	mayBeCopy := c.begins || c.copying
 	switch {
-	case isBegin && said == 0:
+	case isBegin && said == 0: // the context alone, before the copies
 		p = c.live
 	case !isKnown || !mayBeCopy:
 		if c.begins && said != 0 { // a checkpoint of another session
@@ -82,16 +86,18 @@ func (c *converter) replace(list rawjson.Value) {
 	var summary agents.Object
 	var copies []*messagePlace // it and those behind it
 	agents.EachPart(list, func(v rawjson.Value) {
-		id, ok := v.Member("id").Text()
-		if p := c.places[id]; !ok || p != nil {
-			if p == nil {
-				p = c.live
-			}
-			c.follow(p)
+		id, hasID := v.Member("id").Text()
+		known := c.places[id]
+		switch {
+		case known != nil:
+			c.follow(known)
+			return
+		case !hasID:
+			c.follow(c.live)
 			return
 		}
 		m := agents.Read(v)
-		if summary == nil && m.Member("type").Is("user") && startsWith(agents.TextIn(m.Member("content")), snapshot) {
+		if summary == nil && isSummary(m) {
 			summary = m
 		}
 		if summary == nil {
@@ -111,6 +117,12 @@ func (c *converter) replace(list rawjson.Value) {
 	c.follow(last)
 }
 
+// isSummary reports whether a message is the summary of a compression.
+func isSummary(m agents.Object) bool {
+	text := agents.TextIn(m.Member("content"))
+	return m.Member("type").Is("user") && startsWith(text, snapshot)
+}
+
 // compress makes the entry of a compression behind a message. The new history is the summary, the answer to it, and
 // copies of the last messages:
 //
@@ -128,7 +140,7 @@ func (c *converter) compress(summary agents.Object, old *messagePlace, copies []
 		if original == nil {
 			continue
 		}
-		kept = original.id
+		kept = original.id // in the end that of the first copy
 		copied.id = original.id
 	}
 	c.follow(old)
@@ -136,7 +148,7 @@ func (c *converter) compress(summary agents.Object, old *messagePlace, copies []
 	c.From(id, summary.Member("timestamp"))
 	text := agents.TextIn(summary.Member("content"))
 	c.Compaction(agents.Quoted(text), kept, c.input)
-	for _, p := range copies {
+	for _, p := range copies { // the next message hangs on the compression
 		p.end = c.At()
 	}
 	c.last = copies[0]
@@ -153,7 +165,8 @@ type originals struct {
 func newOriginals(last *messagePlace, copies int) *originals {
 	o := &originals{bySaid: map[uint64][]*messagePlace{}, before: last.depth + 1}
 	at := last
-	for range 4*copies + 100 {
+	reach := 4*copies + 100 // other messages may be among the originals
+	for range reach {
 		if at == nil {
 			break
 		}

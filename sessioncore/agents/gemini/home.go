@@ -56,7 +56,7 @@ func sessionOf(file string) string {
 	return base
 }
 
-// keyOf returns the beginning of a session's id, by the name of its file or of its subagents' directory.
+// keyOf returns the beginning of a session's id, by the name of its file without the ending or of its subagents' directory.
 func keyOf(name string) string {
 	if strings.HasPrefix(name, prefix) {
 		return name[max(0, len(name)-shortID):]
@@ -86,7 +86,8 @@ func (h *home) registry() *registry {
 // maxRegistry bounds projects.json, in bytes.
 const maxRegistry = 1 << 20
 
-// registryOf reads the text of projects.json.
+// registryOf reads the text of projects.json. Wrong texts have no facts. Of several directories with one name the first
+// one counts.
 func registryOf(v rawjson.Value) *registry {
 	r := &registry{dirs: map[string]string{}, renamed: map[string]string{}}
 	if !rawjson.IsValidObject(v) {
@@ -125,7 +126,8 @@ func (h *home) cwd(project string) string {
 
 // copied reports whether a client that renamed a project copied a session.
 func (h *home) copied(project, session string) bool {
-	if len(project) != hex.EncodedLen(sha256.Size) {
+	isHash := len(project) == hex.EncodedLen(sha256.Size)
+	if !isHash { // most projects: the registry is not read
 		return false
 	}
 	to, ok := h.registry().renamed[project]

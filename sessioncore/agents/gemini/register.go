@@ -68,7 +68,7 @@ func init() {
 // nameOf returns the name of a file or directory as the home shows it.
 func nameOf(_, below string) string {
 	project, file, _ := strings.Cut(below, "/")
-	file, isChat := strings.CutPrefix(file+"/", chatsDir+"/")
+	file, isChat := strings.CutPrefix(file+"/", chatsDir+"/") // with a slash, as it may be chatsDir itself
 	base, isOld := strings.CutSuffix(file, oldEnding+"/")
 	if isChat && isOld {
 		file = base + ending
@@ -110,7 +110,7 @@ func lone(base string, record rawjson.Value) (dir, below string) {
 	return projectsDir, path.Join("-file", chatsDir, base)
 }
 
-// prompts returns the prompts in the log of a project.
+// prompts returns the prompts in the log of a project, by the log's name and text. It leaves out those without a time.
 func (h *home) prompts(name string, text []byte) (all []history.Prompt) {
 	var log []struct {
 		SessionID, Message *string

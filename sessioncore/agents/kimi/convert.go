@@ -36,7 +36,8 @@ func newConverter(b *agents.Builder) func(*agents.Record) {
 	return c.record
 }
 
-// record makes the entries of a record. Records of the kind event repeat others at the end of a turn.
+// record makes the entries of a record, and notes where the next one hangs. Records of the kind event repeat others at the
+// end of a turn, and make none.
 func (c *converter) record(r *agents.Record) {
 	if r.Member("kind").Is("event") {
 		return
@@ -65,7 +66,8 @@ func (c *converter) record(r *agents.Record) {
 		c.undo(prompts)
 	case "agent.switched":
 		base := r.Member("base")
-		c.switchTo(agents.Count(base.Member("line")))
+		line := agents.Count(base.Member("line"))
+		c.switchTo(line)
 		c.undone = agents.Count(r.Member("legacyUndoLine"))
 	case "context.clear":
 		c.Hang("")
@@ -91,16 +93,17 @@ func timeOf(r *agents.Record) int64 {
 	return at
 }
 
-// millis returns the milliseconds of a timestamp, 0 for none.
+// millis returns the milliseconds of a timestamp since the epoch, 0 for none.
 func millis(v rawjson.Value) int64 {
-	ms, _, ok := rawjson.ReadTimestamp(v)
-	if !ok {
+	ms, _, isTime := rawjson.ReadTimestamp(v)
+	if !isTime {
 		return 0
 	}
 	return ms
 }
 
-// begin makes the header. The log has neither the session's id nor its directory.
+// begin makes the header. The log has neither the session's id nor its directory. at is in ms since the epoch, 0 for an
+// unknown time, as in the functions below.
 func (c *converter) begin(at int64) {
 	h := agents.Header{
 		Time: agents.TimeText(at),
@@ -128,7 +131,8 @@ func (c *converter) message(m agents.Object, at int64) {
 	origin, _ := m.Member("origin").Member("kind").Text()
 	content, text := contentOf(m.Member("content"))
 	c.From(id, agents.TimeText(at))
-	if !m.Member("role").Is("user") || !c.isPromptOrigin(origin) {
+	isPrompt := m.Member("role").Is("user") && c.isPromptOrigin(origin)
+	if !isPrompt {
 		kind := origin
 		if kind == "" {
 			kind = "message"
@@ -152,7 +156,7 @@ func (c *converter) isPromptOrigin(origin string) bool {
 	return false
 }
 
-// contentOf returns the blocks of content, and its text. Content is a text, or parts.
+// contentOf returns the blocks of content, its texts and images, and the texts joined. Content is a text, or parts.
 func contentOf(content rawjson.Value) (blocks agents.Blocks, text string) {
 	var all strings.Builder
 	agents.EachPart(content, func(part rawjson.Value) {
@@ -169,7 +173,7 @@ func contentOf(content rawjson.Value) (blocks agents.Blocks, text string) {
 	return blocks, all.String()
 }
 
-// imageOf returns the URL of the image in a part.
+// imageOf returns the URL of the image in a part, or a missing value. The member is the URL, or an object with it.
 func imageOf(part rawjson.Value) rawjson.Value {
 	image := part.Member("imageUrl")
 	if image.Missing() {
@@ -210,7 +214,8 @@ func addPart(answer *agents.Answer, part rawjson.Value) {
 	answer.Text(part.Member("text"))
 }
 
-// answer returns the answer of a call of the model, with the tokens counted before it.
+// answer returns the answer of a call of the model, a step, with the tokens counted before it. It makes the step's record
+// the current one.
 func (c *converter) answer(step string, at int64) *agents.Answer {
 	c.From(step, agents.TimeText(at))
 	a := c.Answer(step)
@@ -269,7 +274,7 @@ func (c *converter) result(event agents.Object, at int64) {
 	c.Result(shown)
 }
 
-// spawn notes the session of a subagent, for the result of its call.
+// spawn notes the session of a subagent, for the result of the call that started it.
 func (c *converter) spawn(r *agents.Record) {
 	call, _ := r.Member("parentToolCallId").Text()
 	agent, _ := r.Member("subagentId").Text()
@@ -281,7 +286,7 @@ func (c *converter) spawn(r *agents.Record) {
 // undo takes back the last prompts: the next entry hangs where the first of them does. They stay as a branch.
 // Of the prompts a, b, c, undo(2) keeps a, and the next entry hangs on the entry before b.
 func (c *converter) undo(count int64) {
-	isMade := c.line == c.undone
+	isMade := c.line == c.undone // by the switch of agents before it
 	if isMade || count <= 0 || len(c.prompts) == 0 {
 		return
 	}
@@ -291,7 +296,8 @@ func (c *converter) undo(count int64) {
 	c.prompts = c.prompts[:kept]
 }
 
-// switchTo makes the next entry hang on the one at the end of a line.
+// switchTo makes the next entry hang on the one at the end of a line, and forgets the prompts behind that. A line before the
+// first entry changes nothing.
 func (c *converter) switchTo(line int64) {
 	behind := firstBehind(c.ends, line)
 	if line <= 0 || behind == 0 {
@@ -304,10 +310,11 @@ func (c *converter) switchTo(line int64) {
 
 // firstBehind returns the index of the first element behind a line. They are in the order of lines.
 func firstBehind(list []lineEnd, line int64) int {
-	at, _ := slices.BinarySearchFunc(list, line+1, func(e lineEnd, line int64) int {
-		return cmp.Compare(e.line, line)
+	next := line + 1
+	index, _ := slices.BinarySearchFunc(list, next, func(end lineEnd, line int64) int {
+		return cmp.Compare(end.line, line)
 	})
-	return at
+	return index
 }
 
 // interrupt ends the answer of the step under way as broken off, unless an error did it.
@@ -329,7 +336,7 @@ func (c *converter) endTurn(r *agents.Record) {
 // fail adds the error of a turn to the answer under way, or to one with the number of the line as its id.
 func (c *converter) fail(r *agents.Record) {
 	id := c.step
-	if id == "" {
+	if id == "" { // no step is under way
 		id = "l" + strconv.FormatInt(c.line, 10)
 	}
 	at := millis(r.Member("time"))

@@ -56,8 +56,8 @@ func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 	return place, nil
 }
 
-// images returns the images of a session for the directory of its fork's log, by their paths. Where one is
-// missing the client sends a note in its place, in the original too.
+// images returns the images with the hashes in blobs, of the session in directory origin, for the directory of its fork's
+// log, by their paths. Where one is missing the client sends a note in its place, in the original too.
 func (h *home) images(origin, forkDir string, blobs map[string]bool) map[string]agents.Content {
 	originDir := path.Dir(logOf(origin, mainAgent))
 	images := map[string]agents.Content{}
@@ -135,8 +135,9 @@ type forkAgent struct {
 	Parent string `json:"parentAgentId,omitempty"`
 }
 
-// state returns the state.json of a fork, by the original's. The subagents stay with the original. They
-// are named, so that the client gives their ids to no others.
+// state returns the state.json of the fork with an id, by the original's. The subagents stay with the original. They
+// are named, so that the client gives their ids to no others. The title is the request's, else the original's with
+// the client's own mark of a fork.
 func (f *logFork) state(original agents.Object, id string, request *agents.ForkRequest) agents.Content {
 	now := request.Time.UnixMilli()
 	state := forkState{

@@ -48,33 +48,43 @@ func logOf(session, agent string) string {
 //	WORKSPACE/SESSION/subagents/AGENT.jsonl
 //	                                  sessions/WORKSPACE/SESSION/agents/AGENT/wire.jsonl
 func (h *home) real(name string) (string, storage.Kind, error) {
-	parts := strings.Split(name, "/")
-	depth := len(parts)
-	if depth == 1 {
-		return path.Join(sessionsDir, name), storage.KindDir, nil
+	workspace, inWorkspace, hasMore := strings.Cut(name, "/")
+	if !hasMore {
+		return path.Join(sessionsDir, workspace), storage.KindDir, nil
 	}
-	isInSession := strings.HasPrefix(parts[1], prefix)
-	isOfSubagents := depth > 2 && parts[2] == agents.Subagents
-	if !isInSession || depth > 2 && !isOfSubagents {
+	entry, below, isDeep := strings.Cut(inWorkspace, "/")
+	if !strings.HasPrefix(entry, prefix) {
 		return "", 0, agents.Missing(name)
 	}
-	session := path.Join(parts[0], parts[1])
-	base, isFile := strings.CutSuffix(name, ending)
-	agent := path.Base(base)
+	session := path.Join(workspace, entry)
+	base, isFile := strings.CutSuffix(session, ending)
 	switch {
-	case depth == 2 && isFile:
+	case !isDeep && isFile:
 		return logOf(base, mainAgent), storage.KindFile, nil
-	case depth == 2:
+	case !isDeep:
 		return path.Join(sessionsDir, session), storage.KindDir, nil
-	case depth == 3:
+	case below == agents.Subagents:
 		return path.Join(sessionsDir, session, agentsDir), storage.KindDir, nil
-	case depth == 4 && isFile && agent != mainAgent:
-		return logOf(session, agent), storage.KindFile, nil
 	}
-	return "", 0, agents.Missing(name)
+	agent, isAgent := subagentOf(below)
+	if !isAgent {
+		return "", 0, agents.Missing(name)
+	}
+	return logOf(session, agent), storage.KindFile, nil
 }
 
-// names returns the names in a directory.
+// subagentOf returns the subagent with the session at a path below a shown session's directory.
+func subagentOf(below string) (agent string, ok bool) {
+	file, isInSubagents := strings.CutPrefix(below, agents.Subagents+"/")
+	agent, isSession := strings.CutSuffix(file, ending)
+	if !isInSubagents || !isSession {
+		return "", false
+	}
+	isAgent := agent != mainAgent && !strings.Contains(agent, "/") // the main agent's session is the session itself
+	return agent, isAgent
+}
+
+// names returns the names in a shown directory. For a workspace it notes the directories that may still become sessions.
 func (h *home) names(dir string) ([]storage.Item, error) {
 	at, _, err := h.real(dir)
 	if err != nil {
@@ -112,15 +122,15 @@ func (h *home) shownAs(dir, name string) []storage.Item {
 		return []storage.Item{asDir}
 	}
 	switch strings.Count(dir, "/") {
-	case 0:
+	case 0: // a workspace
 		if strings.HasPrefix(name, prefix) && h.hasLog(dir, name) {
 			return []storage.Item{asFile, asDir}
 		}
-	case 1:
+	case 1: // a session
 		if name == agentsDir {
 			return []storage.Item{{Name: agents.Subagents, Kind: storage.KindDir}}
 		}
-	case 2:
+	case 2: // the subagents of one
 		if name != mainAgent && h.hasLog(dir, name) {
 			return []storage.Item{asFile}
 		}
@@ -212,14 +222,15 @@ func (h *home) Beside(name string) string { return h.beside(name).Title }
 // CwdBeside returns the working directory of a session, which its log does not tell.
 func (h *home) CwdBeside(name string) string { return h.beside(name).Moved }
 
-// beside returns the facts about a session in other files.
+// beside returns the facts about a session that its log does not have.
 func (h *home) beside(name string) agents.About {
 	about := h.FactsAbout(name)
 	h.addState(&about, name)
 	return about
 }
 
-// addState adds the facts of a session's state.json. A replaceable title is a prompt or names the origin.
+// addState adds the facts of a session's state.json: the directory, and for no subagent the original and the title. A
+// replaceable title is a prompt or names the origin, and does not count.
 func (h *home) addState(about *agents.About, name string) {
 	if h.Raw == nil {
 		return
@@ -238,7 +249,7 @@ func (h *home) addState(about *agents.About, name string) {
 	}
 }
 
-// stateOf returns the state.json of the session in a directory.
+// stateOf returns the state.json of the session in a directory, WORKSPACE/SESSION, none if it cannot be read.
 func (h *home) stateOf(session string) agents.Object {
 	text := h.states.Text(h.Raw, path.Join(sessionsDir, session, stateName))
 	return agents.Read(agents.ObjectIn(text))

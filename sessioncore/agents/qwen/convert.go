@@ -28,11 +28,12 @@ func newConverter(b *agents.Builder) func(*agents.Record) {
 	return c.record
 }
 
-// record makes the entries of a record. A later record with the same id is a copy, and makes none.
+// record makes the entries of a record, behind those of its parent. A later record with the same id is a copy, and makes
+// none.
 func (c *converter) record(r *agents.Record) {
-	id, ok := r.Member("uuid").Text()
+	id, hasID := r.Member("uuid").Text()
 	_, isKnown := c.ends[id]
-	if !ok || isKnown {
+	if !hasID || isKnown {
 		return
 	}
 	parent, _ := r.Member("parentUuid").Text()
@@ -42,7 +43,7 @@ func (c *converter) record(r *agents.Record) {
 	}
 	c.begin(r)
 	c.From(id, r.Member("timestamp"))
-	if r.Member("type").Is("system") {
+	if r.Member("type").Is("system") { // most make no entry, and must not move the leaf
 		c.ends[id] = c.system(r, id, end)
 		return
 	}
@@ -51,7 +52,7 @@ func (c *converter) record(r *agents.Record) {
 	c.ends[id] = c.At()
 }
 
-// hang makes the next entry hang on another one, unless it does.
+// hang makes the next entry hang on another one, "" for none, unless it does.
 func (c *converter) hang(end string) {
 	if end != c.At() {
 		c.Hang(end)
@@ -90,7 +91,8 @@ func (c *converter) fork(session rawjson.Value) {
 	}
 }
 
-// system makes the entries of a record of the program, and returns the parent of its children's entries.
+// system makes the entries of a record of the program, by its subtype, and returns the parent of its children's entries:
+// end, which is that of its own entries, if it makes none.
 func (c *converter) system(r *agents.Record, id, end string) string {
 	payload := agents.Read(r.Member("systemPayload"))
 	kind, _ := r.Member("subtype").Text()
@@ -115,7 +117,7 @@ func (c *converter) system(r *agents.Record, id, end string) string {
 	return end
 }
 
-// failure makes the entry of an answer that failed, and returns it.
+// failure makes the entry of an answer that failed behind the entry end, and returns its id.
 func (c *converter) failure(id string, event agents.Object, end string) string {
 	c.hang(end)
 	answer := c.Answer(id)
@@ -124,12 +126,12 @@ func (c *converter) failure(id string, event agents.Object, end string) string {
 	return c.At()
 }
 
-// compression makes the entry of a compression. The new history begins with its summary.
+// compression makes the entry of a compression behind the entry end, and returns its id, or end for one without a summary.
 func (c *converter) compression(payload agents.Object, end string) string {
 	summary := ""
 	for message := range payload.Member("compressedHistory").EachElement {
 		summary = agents.TextIn(message.Member("parts"))
-		break
+		break // the new history begins with the summary
 	}
 	if summary == "" {
 		return end
@@ -141,7 +143,7 @@ func (c *converter) compression(payload agents.Object, end string) string {
 	return c.At()
 }
 
-// conversation makes the entries of a message or of the result of a tool.
+// conversation makes the entries of a message or of the result of a tool, by the ids of its record and the parent of that.
 func (c *converter) conversation(r *agents.Record, id, parent string) {
 	parts := r.Inner.Member("parts")
 	kind, _ := r.Member("type").Text()
@@ -226,22 +228,23 @@ func (c *converter) user(parts rawjson.Value, typed string) {
 // answer makes the entry of an answer. The tokens of a fork's copies count in their own session.
 func (c *converter) answer(r *agents.Record, id string, parts rawjson.Value) {
 	c.Model(r.Member("model"))
-	a := c.Answer(id)
+	answer := c.Answer(id)
 	agents.EachPart(parts, func(part rawjson.Value) {
 		call := part.Member("functionCall")
 		switch {
 		case call.IsObject():
-			a.Call(call.Member("id"), call.Member("name"), call.Member("args"))
+			answer.Call(call.Member("id"), call.Member("name"), call.Member("args"))
 		case agents.IsThought(part):
-			a.Thinking(part.Member("text"), part.Member("thoughtSignature"))
+			answer.Thinking(part.Member("text"), part.Member("thoughtSignature"))
 		default:
-			a.Part(part)
+			answer.Part(part)
 		}
 	})
 	if r.Member("forkedFrom").Missing() {
-		a.Count(usageOf(r.Member("usageMetadata")))
+		usage := usageOf(r.Member("usageMetadata"))
+		answer.Count(usage)
 	}
-	c.Close()
+	c.Close() // each record is an answer
 }
 
 // usageOf returns the tokens of an answer. The client counts tokens read from the cache as part of the prompt,
@@ -273,14 +276,16 @@ func (c *converter) results(r *agents.Record, parts rawjson.Value) {
 	})
 	for _, part := range calls {
 		response := agents.Read(part.Member("functionResponse"))
+		content := part
 		if len(calls) == 1 {
-			part = parts
+			content = parts
 		}
-		c.result(outcome, response, part)
+		c.result(outcome, response, content)
 	}
 }
 
-// result makes the entry of the result of a call. content is in Google's form.
+// result makes the entry of the result of a call. outcome is the record's, which may be nil, response the part's, and content
+// is in Google's form.
 func (c *converter) result(outcome, response agents.Object, content rawjson.Value) {
 	call := response.Member("id")
 	display := outcome.Member("resultDisplay")

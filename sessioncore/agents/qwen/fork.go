@@ -81,7 +81,7 @@ type forkWriter struct {
 	made    []byte // the record that was written last
 }
 
-// write writes a record, unless it is of the forked session alone.
+// write writes the record at an index of the tree, unless it is of the forked session alone.
 func (w *forkWriter) write(at int) error {
 	err := w.tree.Read(at, &w.record)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *forkWriter) writeTitle() error {
 	fmt.Fprintf(&record, `,"sessionId":%s`, rawjson.Quote(w.request.ID))
 	fmt.Fprintf(&record, `,"timestamp":%s`, rawjson.Quote(timestamp))
 	record.WriteString(`,"type":"system","subtype":"custom_title"`)
-	for _, key := range []string{"cwd", "version"} {
+	for _, key := range []string{"cwd", "version"} { // as the client has them in each record
 		value := w.first.Member(key)
 		if !value.Missing() {
 			fmt.Fprintf(&record, `,%q:%s`, key, value)

@@ -45,11 +45,12 @@ func init() {
 // projects it is the name of no session.
 func nameOf(_, below string) string {
 	project, rest, _ := strings.Cut(below, "/")
-	if side, isSide := strings.CutPrefix(rest, agents.Subagents+"/"); isSide {
+	side, isSide := strings.CutPrefix(rest, agents.Subagents+"/")
+	if isSide {
 		session, file, _ := strings.Cut(side, "/")
 		return path.Join(project, session, agents.Subagents, file)
 	}
-	chat, isChat := strings.CutPrefix(rest+"/", chatsDir+"/")
+	chat, isChat := strings.CutPrefix(rest+"/", chatsDir+"/") // with a slash, as it may be chatsDir itself
 	if !isChat {
 		return path.Join(project, strings.TrimSuffix(rest, ending))
 	}
