@@ -12,19 +12,22 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// bill is an agents.Ledger as lines of text.
+// bill is an agents.Ledger as lines of text: "ID TIME PROVIDER/MODEL {USAGE} [CALLS] {COST}".
 type bill []string
 
+// Begin implements agents.Ledger.
 func (b *bill) Begin() { *b = nil }
 
+// Charge implements agents.Ledger.
 func (b *bill) Charge(of *agents.Charge) {
 	model, _ := of.Model.Text()
-	usage := of.Usage.AppendMembers(nil)
-	if of.Usage == (agents.Usage{}) {
-		usage = nil
+	var usage []byte
+	if of.Usage != (agents.Usage{}) {
+		usage = of.Usage.AppendMembers(nil)
 	}
-	entry := fmt.Sprintf("%s %d %s/%s", of.ID, of.At, of.Provider, model)
-	*b = append(*b, fmt.Sprintf("%s {%s} [%s] {%s}", entry, usage, of.Calls, of.Cost))
+	answer := fmt.Sprintf("%s %d %s/%s", of.ID, of.At, of.Provider, model)
+	line := fmt.Sprintf("%s {%s} [%s] {%s}", answer, usage, of.Calls, of.Cost)
+	*b = append(*b, line)
 }
 
 // checkCharges checks that the charges of a session are the charges of the answers in its text.
@@ -75,8 +78,8 @@ func isUnbilledCopy(charge, session string) bool {
 	return err == nil && at < began && strings.HasSuffix(charge, "{} [] {}")
 }
 
-// billOf returns the charges of the answers in a session's text. The charges of the session itself may lack some of
-// its usages, or lack them.
+// billOf returns the charges of the answers in a session's text. mayLack says that the charges that the session itself
+// gives may be no whole bill, lacks that they are none, as a result has a usage.
 func billOf(text string) (charges bill, mayLack, lacks bool) {
 	for line := range strings.Lines(text) {
 		entry := rawjson.Value(line)
@@ -86,40 +89,49 @@ func billOf(text string) (charges bill, mayLack, lacks bool) {
 		m := entry.Member("message")
 		if m.Member("toolName").Is(agents.BilledTool) {
 			mayLack = true
-			lacks = lacks || m.Member("details").Member("usage").IsObject()
+			details := m.Member("details")
+			if details.Member("usage").IsObject() {
+				lacks = true
+			}
 		}
 		if !m.Member("role").Is("assistant") {
 			continue
 		}
-		id, _ := entry.Member("id").Text()
-		provider, _ := m.Member("provider").Text()
-		model, _ := m.Member("model").Text()
 		ms, _, isTimed := rawjson.ReadTimestamp(entry.Member("timestamp"))
-		mayLack = mayLack || !isTimed
-		var usage, cost []string
-		calls := ""
-		isEmpty := true
-		m.Member("usage").EachMember(func(of rawjson.Member) bool {
-			member := string(of.Key) + ":" + string(of.Value)
-			switch {
-			case of.KeyIs("modelCalls"):
-				calls = string(of.Value)
-			case of.KeyIs("cost"), of.KeyIs("sessionCost"):
-				cost = append(cost, member)
-			default:
-				usage = append(usage, member)
-				isEmpty = isEmpty && string(of.Value) == "0"
-			}
-			return true
-		})
-		if isEmpty {
-			usage = nil
+		if !isTimed {
+			mayLack = true
 		}
-		if calls == "" {
-			calls = "[]"
-		}
-		charges = append(charges, fmt.Sprintf("%s %d %s/%s {%s} %s {%s}",
-			id, ms, provider, model, strings.Join(usage, ","), calls, strings.Join(cost, ",")))
+		charges = append(charges, chargeOf(entry, ms))
 	}
 	return charges, mayLack, lacks
+}
+
+// chargeOf returns the charge of an answer with a time in ms, as bill writes it.
+func chargeOf(entry rawjson.Value, ms int64) string {
+	id, _ := entry.Member("id").Text()
+	m := entry.Member("message")
+	provider, _ := m.Member("provider").Text()
+	model, _ := m.Member("model").Text()
+	var usage, cost []string
+	calls := "[]"
+	isEmpty := true
+	for member := range m.Member("usage").EachMember {
+		text := string(member.Key) + ":" + string(member.Value)
+		switch {
+		case member.KeyIs("modelCalls"):
+			calls = string(member.Value)
+		case member.KeyIs("cost"), member.KeyIs("sessionCost"):
+			cost = append(cost, text)
+		default:
+			usage = append(usage, text)
+			isEmpty = isEmpty && string(member.Value) == "0"
+		}
+	}
+	if isEmpty { // such a usage counts as none
+		usage = nil
+	}
+	answer := fmt.Sprintf("%s %d %s/%s", id, ms, provider, model)
+	usages := strings.Join(usage, ",")
+	costs := strings.Join(cost, ",")
+	return fmt.Sprintf("%s {%s} %s {%s}", answer, usages, calls, costs)
 }

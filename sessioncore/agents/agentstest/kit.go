@@ -85,24 +85,28 @@ func (k Kit) Own(t *testing.T, variable string, said func(record map[string]any)
 	if top == "" {
 		t.Skip(variable + " names no directory")
 	}
-	err := filepath.WalkDir(top, func(name string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".jsonl") {
+	err := filepath.WalkDir(top, func(file string, item os.DirEntry, err error) error {
+		if err != nil || item.IsDir() || !strings.HasSuffix(file, ".jsonl") {
 			return err
 		}
-		base := filepath.Base(name)
-		t.Run(base, func(t *testing.T) {
-			file, err := os.ReadFile(name)
-			require.NoError(t, err)
-			h := k.with(t, base, string(file))
-			want := textsOfRecords(string(file), said)
-			got := h.textsOfEntries()
-			for text, n := range want {
-				require.Equal(t, n, got[text], text)
-			}
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			k.own(t, file, said)
 		})
 		return nil
 	})
 	require.NoError(t, err)
+}
+
+// own is Own for one file.
+func (k Kit) own(t *testing.T, file string, said func(record map[string]any) any) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	h := k.with(t, filepath.Base(file), string(text))
+	want := textsOfRecords(string(text), said)
+	got := h.textsOfEntries()
+	for text, n := range want {
+		require.Equal(t, n, got[text], text)
+	}
 }
 
 // textsOfRecords counts the texts in the records of a file.
@@ -177,17 +181,19 @@ func (k Kit) Check(t testing.TB, sample, text string) string {
 		checkTree(t, got)
 		sessions = append(sessions, got)
 	}
-	began := func(session string) string {
-		_, time, _ := strings.Cut(session, `"timestamp":"`)
-		return time[:min(len(time), len("2026-01-01T00:00:00.000Z"))]
-	}
-	slices.SortStableFunc(sessions, func(a, b string) int {
-		return strings.Compare(began(a), began(b))
+	slices.SortStableFunc(sessions, func(left, right string) int {
+		return strings.Compare(beginOf(left), beginOf(right))
 	})
 	return strings.Join(sessions, "")
 }
 
-// with returns a home with a sample.
+// beginOf returns the first time in a session, which is its header's.
+func beginOf(session string) string {
+	_, time, _ := strings.Cut(session, `"timestamp":"`)
+	return time[:min(len(time), len("2026-01-01T00:00:00.000Z"))]
+}
+
+// with returns a home with a file of the text at the place of a sample.
 func (k Kit) with(t testing.TB, sample, text string) *Home {
 	h := New(t, k.Agent)
 	if k.Prepare != nil {
@@ -200,60 +206,85 @@ func (k Kit) with(t testing.TB, sample, text string) *Home {
 // Growth checks that a file that is written in pieces shows at each length the text that it shows when
 // it is opened with that length, and that an open reader reads that or keeps the text before.
 func (k Kit) Growth(t *testing.T, sample, text string) {
-	live := k.with(t, sample, "")
-	length := 0
-	open := map[string]storage.Object{}
-	before := map[string]string{}
-	step := func(to int) {
-		sessiontest.AppendTo(t, filepath.Join(live.Dir, k.Place(sample)), text[length:to])
-		length = to
-		fresh := k.with(t, sample, text[:to])
-		for _, name := range fresh.Sessions("") {
-			once, onceState := fresh.ReadOnce(name, false)
-			words, _ := fresh.ReadOnce(name, true)
-			obj, err := live.Open(name)
-			require.NoError(t, err)
-			now := storagetest.ReadObject(t, obj)
-			require.Equal(t, fresh.Read(name), now, "%d bytes", to)
-			require.Equal(t, once, now, "%d bytes", to)
-			require.Equal(t, Searched(t, now), Searched(t, words), "%d bytes", to)
-			require.Equal(t, onceState, storagetest.Stat(t, fresh, name))
-			st, err := obj.Stat()
-			require.NoError(t, err)
-			require.Equal(t, storagetest.Stat(t, live, name), st)
-			kept := open[name]
-			if kept != nil {
-				was := storagetest.ReadObject(t, kept)
-				hasGrown := was == now && strings.HasPrefix(now, before[name])
-				hasStayed := was == before[name]
-				require.True(t, hasGrown || hasStayed, "%q\n%q", was, now)
-				require.NoError(t, kept.Close())
-			}
-			open[name] = obj
-			before[name] = now
-		}
+	g := growth{
+		kit:    k,
+		t:      t,
+		sample: sample,
+		text:   text,
+		live:   k.with(t, sample, ""),
+		open:   map[string]storage.Object{},
+		before: map[string]string{},
 	}
 	for line := range strings.Lines(text) {
-		end := length + len(line)
-		half := length + len(line)/2
-		if half > length {
-			step(half)
+		end := g.length + len(line)
+		half := g.length + len(line)/2
+		if half > g.length {
+			g.growTo(half)
 		}
-		step(end)
+		g.growTo(end)
 	}
-	for _, obj := range open {
+	for _, obj := range g.open {
 		require.NoError(t, obj.Close())
 	}
+}
+
+// growth is a sample that is written in pieces.
+type growth struct {
+	kit          Kit
+	t            *testing.T
+	sample, text string
+	live         *Home                     // the home with the sample as it grows
+	length       int                       // bytes of it that are written
+	open         map[string]storage.Object // readers of its sessions, opened at the last length
+	before       map[string]string         // the texts that these had then
+}
+
+// growTo writes the sample up to a length, and checks its sessions.
+func (g *growth) growTo(length int) {
+	file := filepath.Join(g.live.Dir, g.kit.Place(g.sample))
+	sessiontest.AppendTo(g.t, file, g.text[g.length:length])
+	g.length = length
+	fresh := g.kit.with(g.t, g.sample, g.text[:length])
+	for _, name := range fresh.Sessions("") {
+		g.checkSession(fresh, name)
+	}
+}
+
+// checkSession compares a session with the one in a fresh home with the same file, in each way to read it, and with its
+// reader of the last length.
+func (g *growth) checkSession(fresh *Home, name string) {
+	once, onceState := fresh.ReadOnce(name, false)
+	words, _ := fresh.ReadOnce(name, true)
+	obj, err := g.live.Open(name)
+	require.NoError(g.t, err)
+	now := storagetest.ReadObject(g.t, obj)
+	require.Equal(g.t, fresh.Read(name), now, "%d bytes", g.length)
+	require.Equal(g.t, once, now, "%d bytes", g.length)
+	require.Equal(g.t, Searched(g.t, now), Searched(g.t, words), "%d bytes", g.length)
+	require.Equal(g.t, onceState, storagetest.Stat(g.t, fresh, name))
+	st, err := obj.Stat()
+	require.NoError(g.t, err)
+	require.Equal(g.t, storagetest.Stat(g.t, g.live, name), st)
+	kept := g.open[name]
+	if kept != nil {
+		was := storagetest.ReadObject(g.t, kept)
+		hasGrown := was == now && strings.HasPrefix(now, g.before[name])
+		hasStayed := was == g.before[name]
+		require.True(g.t, hasGrown || hasStayed, "%q\n%q", was, now)
+		require.NoError(g.t, kept.Close())
+	}
+	g.open[name] = obj
+	g.before[name] = now
 }
 
 // Prefixes checks the conversion of each prefix of whole lines of a file, as Check does, and that one
 // that grew has the same entries.
 func Prefixes(t testing.TB, newConverter func() *agents.Builder, file string) {
 	_, states := Convert(t, newConverter(), file)
-	at := 0
+	end := 0 // of the lines so far
 	for _, state := range states {
-		at += strings.IndexByte(file[at:], '\n') + 1
-		got, _ := Convert(t, newConverter(), file[:at])
+		end += strings.IndexByte(file[end:], '\n') + 1
+		got, _ := Convert(t, newConverter(), file[:end])
 		Entries(t, got)
 		checkTree(t, got)
 		_, entries, _ := strings.Cut(got, "\n")

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// eachCase calls f for each case of the pages testdata/convert/*.txt.
+// eachCase calls f for each case of the pages testdata/convert/*.txt: a file, and behind it the file "want".
 func eachCase(t testing.TB, f func(name, file, want string)) {
 	pages, err := filepath.Glob("testdata/convert/*.txt")
 	require.NoError(t, err)

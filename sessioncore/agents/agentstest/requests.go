@@ -34,12 +34,16 @@ func requestsIn(session string) string {
 	lines := fmt.Sprintf("title %q\n", titleIn(session))
 	for line := range strings.Lines(session) {
 		entry := rawjson.Value(strings.TrimSpace(line))
+		typ := entry.Member("type")
+		if typ.Is("session") {
+			continue
+		}
 		m := message.Read(entry)
-		if entry.Member("type").Is("message") {
+		if typ.Is("message") {
 			m = message.Read(entry.Member("message"))
 		}
-		words, ok := message.Request(&m)
-		if !ok || entry.Member("type").Is("session") {
+		words, isRequest := message.Request(&m)
+		if !isRequest {
 			continue
 		}
 		text, _ := message.FirstText(words).Text()

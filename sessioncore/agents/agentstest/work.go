@@ -20,7 +20,7 @@ func ConvertWork(t testing.TB, newConverter func() *agents.Builder, file string)
 	return sessiontest.WorkOf(func() {
 		var out []byte
 		c := newConverter()
-		for readings := 0; c != nil && readings < maxReadings; readings++ {
+		for range maxReadings {
 			out = out[:0]
 			emit := func(u *jsonl.Unit) error {
 				if u.Kind == jsonl.ObjectUnit {
@@ -34,6 +34,9 @@ func ConvertWork(t testing.TB, newConverter func() *agents.Builder, file string)
 			require.NoError(t, err)
 			out = c.Tail(out)
 			c = c.Restart()
+			if c == nil {
+				break
+			}
 		}
 	})
 }
