@@ -38,7 +38,9 @@ func TestLaterDay(t *testing.T) {
 			require.NoError(t, err)
 			want = at.UnixMilli()
 		}
-		require.Equal(t, want, laterDay(rawjson.Value(`"`+c.first+`"`), rawjson.Value(`"`+c.last+`"`)), "%+v", c)
+		first := rawjson.Value(`"` + c.first + `"`)
+		last := rawjson.Value(`"` + c.last + `"`)
+		require.Equal(t, want, laterDay(first, last), "%+v", c)
 	}
 }
 
@@ -53,9 +55,14 @@ func TestIsLaterDay(t *testing.T) {
 		zone, err := time.LoadLocation(name)
 		require.NoError(t, err)
 		for range 20_000 {
-			start := changes[rnd.IntN(len(changes))].Add(time.Duration(rnd.Int64N(int64(72*time.Hour))) - 36*time.Hour)
-			ended := start.Add(time.Duration(rnd.Int64N(int64(50 * time.Hour))))
-			want := start.In(zone).Format(time.DateOnly) < ended.In(zone).Format(time.DateOnly)
+			change := changes[rnd.IntN(len(changes))]
+			fromChange := time.Duration(rnd.Int64N(int64(72*time.Hour))) - 36*time.Hour
+			length := time.Duration(rnd.Int64N(int64(50 * time.Hour)))
+			start := change.Add(fromChange)
+			ended := start.Add(length)
+			firstDay := start.In(zone).Format(time.DateOnly)
+			lastDay := ended.In(zone).Format(time.DateOnly)
+			want := firstDay < lastDay
 			require.Equal(t, want, isLaterDay(start.UnixMilli(), ended.UnixMilli(), zone), "%s %s %s", name, start, ended)
 		}
 	}

@@ -27,6 +27,7 @@ func (toy) Converter(about agents.About, _ storage.Object) *agents.Builder {
 	return agents.NewBuilder(about, agents.Provider{API: "toy-api", Name: "toy", Model: "toy-1"}, newToy)
 }
 
+// newToy returns the function that calls the methods of a Builder: by the type of a record, with its other members.
 func newToy(b *agents.Builder) func(*agents.Record) {
 	return func(r *agents.Record) {
 		id, _ := r.Member("id").Text()
@@ -38,7 +39,8 @@ func newToy(b *agents.Builder) func(*agents.Record) {
 		b.From(id, r.Member("time"))
 		b.Model(r.Member("model"))
 		b.Level(r.Member("level"))
-		switch typ, _ := r.Member("type").Text(); typ {
+		typ, _ := r.Member("type").Text()
+		switch typ {
 		case "begin":
 			b.Begin(agents.Header{Time: r.Member("time"), Cwd: r.Member("cwd"), Version: r.Member("version")})
 		case "cwd":
@@ -57,34 +59,48 @@ func newToy(b *agents.Builder) func(*agents.Record) {
 		case "hang":
 			b.Hang(said)
 		case "answer":
-			b.Replace(id)
-			a := b.Answer(id)
-			if thought := r.Member("thought"); thought.IsString() {
-				a.Thinking(thought, r.Member("signature"))
-			}
-			a.Text(text)
-			a.Model(r.Member("model"))
-			a.Count(agents.Usage{Input: 1, Output: 2, Total: 3})
-			for call := range strings.FieldsSeq(said) {
-				quoted := rawjson.AppendQuoted(nil, call)
-				tool := rawjson.Value(`"tool"`)
-				if name := r.Member("tool"); !name.Missing() {
-					tool = name
-				}
-				a.Call(quoted, tool, r.Member("arguments"))
-				b.Result(agents.ToolResult{Call: quoted, Content: content, Details: r.Member("details"), Session: "subagents/x.jsonl"})
-			}
+			toyAnswer(b, r, content)
 		case "result":
 			b.Result(agents.ToolResult{Call: r.Member("call"), Content: content, IsError: true})
 		case "abort":
-			if a := b.Open(); a != nil {
-				a.Stop("aborted")
+			answer := b.Open()
+			if answer != nil {
+				answer.Stop("aborted")
 			}
 		case "error":
 			b.Answer("").Error(text)
 		case "close":
 			b.Close()
 		}
+	}
+}
+
+// toyAnswer adds an answer, which replaces an open one of its id. Each word of it is a call too, and has a result.
+func toyAnswer(b *agents.Builder, r *agents.Record, content agents.Blocks) {
+	id, _ := r.Member("id").Text()
+	b.Replace(id)
+	answer := b.Answer(id)
+	thought := r.Member("thought")
+	if thought.IsString() {
+		answer.Thinking(thought, r.Member("signature"))
+	}
+	answer.Text(r.Member("text"))
+	answer.Model(r.Member("model"))
+	answer.Count(agents.Usage{Input: 1, Output: 2, Total: 3})
+	tool := r.Member("tool")
+	if tool.Missing() {
+		tool = rawjson.Value(`"tool"`)
+	}
+	words, _ := r.Member("text").Text()
+	for word := range strings.FieldsSeq(words) {
+		call := rawjson.Value(rawjson.Quote(word))
+		answer.Call(call, tool, r.Member("arguments"))
+		b.Result(agents.ToolResult{
+			Call:    call,
+			Content: content,
+			Details: r.Member("details"),
+			Session: "subagents/x.jsonl",
+		})
 	}
 }
 
@@ -155,9 +171,11 @@ func FuzzBuilder(f *testing.F) {
 	types := strings.Fields("begin cwd user note bash compact hang answer answer answer result abort error close")
 	f.Fuzz(func(t *testing.T, plan []byte) {
 		var file strings.Builder
-		for i, n := range plan[:min(len(plan), 40)] {
-			typ, id := types[int(n)%len(types)], fmt.Sprint("r", int(n)/len(types)%5)
-			fmt.Fprintf(&file, `{"type":%q,"id":%q,"text":"r%d r%d.2","call":"r1","model":"m%d"}`+"\n", typ, id, i%5, n%3, n%2)
+		for i, step := range plan[:min(len(plan), 40)] {
+			typ := types[int(step)%len(types)]
+			id := fmt.Sprint("r", int(step)/len(types)%5)
+			fmt.Fprintf(&file, `{"type":%q,"id":%q,"text":"r%d r%d.2",`, typ, id, i%5, step%3)
+			fmt.Fprintf(&file, `"call":"r1","model":"m%d"}`+"\n", step%2)
 		}
 		newConverter := func() *agents.Builder { return toy{}.Converter(agents.About{ID: "s"}, nil) }
 		agentstest.Prefixes(t, newConverter, file.String())

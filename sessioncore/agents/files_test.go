@@ -25,8 +25,23 @@ func (doubling) IsSession(name string) bool                               { retu
 func (doubling) About(string, storage.Object, int64, bool) (About, error) { return About{}, nil }
 func (doubling) Converter(about About, _ storage.Object) *Builder {
 	return NewBuilder(about, Provider{}, func(b *Builder) func(*Record) {
-		return func(r *Record) { b.out = append(append(append(append(b.out, r.Value...), '\n'), r.Value...), '\n') }
+		return func(r *Record) {
+			for range 2 {
+				b.out = append(b.out, r.Value...)
+				b.out = append(b.out, '\n')
+			}
+		}
 	})
+}
+
+// statOf returns the state of a session, which is converted for it.
+func statOf(t *testing.T, files *Files, name string) storage.Stat {
+	obj, err := files.Open(name)
+	require.NoError(t, err)
+	st, err := obj.Stat()
+	require.NoError(t, err)
+	require.NoError(t, obj.Close())
+	return st
 }
 
 // TestGivenBack: a session whose conversion was given back has the state that it had with it, until its file changes. So
@@ -42,12 +57,8 @@ func TestGivenBack(t *testing.T) {
 	token := map[int]storage.Token{}
 	for round := range 2 {
 		for i := range sessions {
-			obj, err := files.Open(name(i))
-			require.NoError(t, err)
-			st, err := obj.Stat()
-			require.NoError(t, err)
+			st := statOf(t, files, name(i))
 			require.EqualValues(t, 16, st.Size)
-			require.NoError(t, obj.Close())
 			if round > 0 {
 				require.Equal(t, token[i], st.Token, "it was converted again")
 			}
@@ -74,7 +85,8 @@ func line(i, n int) string { return fmt.Sprintf(`{"%d":"%s"}`, i, strings.Repeat
 // and nothing is left when all is closed.
 func TestMemory(t *testing.T) {
 	const sessions = 5 * maxKept
-	raw, limit := memory.New(), budget.New(budget.Min)
+	raw := memory.New()
+	limit := budget.New(budget.Min)
 	files := NewFiles(raw, doubling{}, limit, t.TempDir())
 	name := func(i int) string { return fmt.Sprintf("p/%03d.jsonl", i) }
 	var open []storage.Object
@@ -92,7 +104,9 @@ func TestMemory(t *testing.T) {
 	require.NoError(t, client.Resize(limit.Limit()))
 	require.Zero(t, limit.Idle())
 	for i, obj := range open {
-		require.True(t, strings.Repeat(line(i, 64<<10), 2) == storagetest.ReadObject(t, obj))
+		want := strings.Repeat(line(i, 64<<10), 2)
+		isSame := want == storagetest.ReadObject(t, obj)
+		require.True(t, isSame, "%d", i) // without the texts, which are long
 	}
 	client.Close()
 	for _, obj := range open {
@@ -106,13 +120,8 @@ func TestMemory(t *testing.T) {
 			first, err := files.Open(name(i))
 			require.NoError(t, err)
 			defer first.Close()
-			for _, n := range []int{i, sessions - 1 - i} {
-				obj, err := files.Open(name(n))
-				require.NoError(t, err)
-				_, err = obj.Stat()
-				require.NoError(t, err)
-				require.NoError(t, obj.Close())
-			}
+			statOf(t, files, name(i))
+			statOf(t, files, name(sessions-1-i))
 		}
 		if round == 0 {
 			held = limit.Held()
@@ -130,7 +139,9 @@ func TestTemporaryFiles(t *testing.T) {
 	defer func(before int64) { budget.MaxFileBytes = before }(budget.MaxFileBytes)
 	before := budget.FileBytes()
 	budget.MaxFileBytes = before + 4*size
-	raw, limit, dir := memory.New(), budget.New(budget.Default), t.TempDir()
+	raw := memory.New()
+	limit := budget.New(budget.Default)
+	dir := t.TempDir()
 	files := NewFiles(raw, doubling{}, limit, dir)
 	var cached []storage.Object
 	closeAll := func() {
@@ -173,8 +184,10 @@ type openEnd struct {
 	seen chan struct{}
 }
 
+// Converter implements Format. Each record waits for stop, if there is one.
 func (o *openEnd) Converter(about About, _ storage.Object) *Builder {
-	stop, seen := o.stop, o.seen
+	stop := o.stop
+	seen := o.seen
 	return NewBuilder(about, Provider{}, func(b *Builder) func(*Record) {
 		var last []byte
 		b.Pending = func() { b.out = append(b.out, last...) }
@@ -184,7 +197,8 @@ func (o *openEnd) Converter(about About, _ storage.Object) *Builder {
 				<-stop
 			}
 			b.out = append(b.out, last...)
-			last = append(append(last[:0], r.Value...), '\n')
+			last = append(last[:0], r.Value...)
+			last = append(last, '\n')
 		}
 	})
 }
@@ -194,7 +208,8 @@ func (o *openEnd) Converter(about About, _ storage.Object) *Builder {
 func TestLongEnds(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	const sessions, long = 10, 4 << 20
-	raw, limit := memory.New(), budget.New(budget.Min)
+	raw := memory.New()
+	limit := budget.New(budget.Min)
 	files := NewFiles(raw, &openEnd{}, limit, t.TempDir())
 	var open []storage.Object
 	for i := range sessions {
@@ -208,14 +223,16 @@ func TestLongEnds(t *testing.T) {
 		require.LessOrEqual(t, limit.Held(), max(limit.Limit()/4, 2*long))
 	}
 	for i, obj := range open {
-		_, err := raw.Append(fmt.Sprintf("p/%d.jsonl", i), []byte(line(i, 20)))
+		name := fmt.Sprintf("p/%d.jsonl", i)
+		_, err := raw.Append(name, []byte(line(i, 20)))
 		require.NoError(t, err)
-		want := line(i, 10) + line(i, long)
-		st, err := files.Stat(fmt.Sprintf("p/%d.jsonl", i))
+		before := line(i, 10) + line(i, long)
+		now := before + line(i, 20)
+		st, err := files.Stat(name)
 		require.NoError(t, err)
-		require.EqualValues(t, len(want+line(i, 20)), st.Size)
+		require.EqualValues(t, len(now), st.Size)
 		text := storagetest.ReadObject(t, obj)
-		require.True(t, text == want || text == want+line(i, 20), "%d: %d bytes", i, len(text))
+		require.True(t, text == before || text == now, "%d: %d bytes", i, len(text))
 		require.NoError(t, obj.Close())
 	}
 	limit.Evict()
@@ -225,7 +242,8 @@ func TestLongEnds(t *testing.T) {
 // TestCanceled: a caller that gives up does not wait for a conversion, which goes on for the others
 // and ends with the last.
 func TestCanceled(t *testing.T) {
-	raw, agent := memory.New(), &openEnd{stop: make(chan struct{}), seen: make(chan struct{}, 10)}
+	raw := memory.New()
+	agent := &openEnd{stop: make(chan struct{}), seen: make(chan struct{}, 10)}
 	text := strings.Repeat(line(1, 1<<20), 6)
 	require.NoError(t, raw.WriteFile("p/s.jsonl", []byte(text)))
 	files := NewFiles(raw, agent, nil, t.TempDir())
@@ -243,7 +261,7 @@ func TestCanceled(t *testing.T) {
 	first, leaveFirst := context.WithCancel(t.Context())
 	second, leaveSecond := context.WithCancel(t.Context())
 	converts := stat(first)
-	<-agent.seen
+	<-agent.seen // it converts
 	files.mu.Lock()
 	slot := files.slots["p/s.jsonl"]
 	files.mu.Unlock()
@@ -262,6 +280,7 @@ func TestCanceled(t *testing.T) {
 	require.NoError(t, <-others[1])
 	require.Len(t, agent.seen, 5, "it was converted once")
 
+	// Where all callers give up, the conversion ends.
 	agent.stop = make(chan struct{})
 	require.NoError(t, raw.WriteFile("p/s.jsonl", []byte(text)))
 	for range 5 {

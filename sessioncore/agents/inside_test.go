@@ -13,6 +13,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
+// newInside returns an Inside for records that name their subagent in "of".
 func newInside() *Inside {
 	return &Inside{
 		May: func(lines []byte) bool { return bytes.Contains(lines, []byte(`"of"`)) },
@@ -30,10 +31,11 @@ func newInside() *Inside {
 // TestInside: the subagents of a file are found as it grows, in lines of any length, and anew where it is another file.
 func TestInside(t *testing.T) {
 	home := t.TempDir()
-	files, in := sessiontest.OpenDir(t, home), newInside()
+	files := sessiontest.OpenDir(t, home)
+	in := newInside()
 	file := home + "/s.jsonl"
 	sessiontest.WriteFile(t, file, "")
-	is := func(want string) {
+	is := func(want string) { // also for one that knows nothing of the file before
 		t.Helper()
 		for _, in := range []*Inside{in, newInside()} {
 			got, err := in.Subagents(files, "s.jsonl")
@@ -71,11 +73,36 @@ func TestInside(t *testing.T) {
 	require.True(t, storage.IsMissing(err))
 }
 
+// checkPart checks the text of a part, read at once and in pieces, and the lines in the file of the part's lines.
+func checkPart(t *testing.T, obj *partObject, want string, lines []int64) {
+	t.Helper()
+	st, err := obj.Stat()
+	require.NoError(t, err)
+	text := make([]byte, st.Size)
+	_, err = obj.ReadAt(text, 0)
+	require.NoError(t, err)
+	require.Equal(t, want, string(text))
+	for i, line := range lines {
+		require.Equal(t, line, obj.lineOf(int64(i+1)))
+	}
+	raw, err := obj.Object.Stat()
+	require.NoError(t, err)
+	require.Equal(t, raw.Size, st.Size-obj.Joined())
+	const piece = 7
+	for at := range text {
+		end := min(at+piece, len(text))
+		n, err := obj.ReadAt(text[at:end], int64(at))
+		require.NoError(t, err)
+		require.Equal(t, want[at:at+n], string(text[at:at+n]))
+	}
+}
+
 // TestPart: the records of a subagent are read as a file of their own, with their lines in the whole one,
 // as that grows, and also after the places of others took the memory.
 func TestPart(t *testing.T) {
 	home := t.TempDir()
-	files, in := sessiontest.OpenDir(t, home), newInside()
+	files := sessiontest.OpenDir(t, home)
+	in := newInside()
 	sessiontest.WriteFile(t, home+"/s.jsonl", "")
 	open := func(of string) *partObject {
 		obj, err := files.Open("s.jsonl")
@@ -85,26 +112,11 @@ func TestPart(t *testing.T) {
 	}
 	is := func(obj *partObject, want string, lines ...int64) {
 		t.Helper()
-		st, err := obj.Stat()
-		require.NoError(t, err)
-		text := make([]byte, st.Size)
-		_, err = obj.ReadAt(text, 0)
-		require.NoError(t, err)
-		require.Equal(t, want, string(text))
-		for i, line := range lines {
-			require.Equal(t, line, obj.lineOf(int64(i+1)))
-		}
-		raw, err := obj.Object.Stat()
-		require.NoError(t, err)
-		require.Equal(t, raw.Size, st.Size-obj.Joined())
-		for at := range text { // in pieces
-			n, err := obj.ReadAt(text[at:min(at+7, len(text))], int64(at))
-			require.NoError(t, err)
-			require.Equal(t, want[at:at+n], string(text[at:at+n]))
-		}
+		checkPart(t, obj, want, lines)
 	}
 	const a1, a2, a3, b1, b2 = `{"of":"a","n":1}`, `{"of":"a","n":2}`, `{"of":"a",` + "\n" + `"n":3}`, `{"of":"b","n":1}`, `{"of":"b","n":2}`
-	live, other := open("a"), open("b")
+	live := open("a")
+	other := open("b")
 	is(live, "")
 	grow := func(add string) { sessiontest.AppendTo(t, home+"/s.jsonl", add) }
 	grow("{}\n" + a1 + "\n" + a2 + "\n")
@@ -125,7 +137,7 @@ func TestPart(t *testing.T) {
 	sessiontest.WriteFile(t, home+"/many.jsonl", strings.Repeat(a1+"\n"+b1+"\n", maxPlaces))
 	_, err := in.Subagents(files, "many.jsonl")
 	require.NoError(t, err)
-	require.Equal(t, 1, in.kept.Len())
+	require.Equal(t, 1, in.kept.Len(), "its places are too many beside others")
 	grow(b1 + "\n")
 	is(other, b1+"\n"+b2+"\n"+b1+"\n", 4, 9, 11)
 	ids, err := in.Subagents(files, "many.jsonl")

@@ -19,6 +19,13 @@ func TestRenamed(t *testing.T) {
 	for name, content := range map[string]string{"in/x/events.jsonl": `{"x":1}` + "\n", "in/y.json": text} {
 		require.NoError(t, raw.WriteFile(name, []byte(content)))
 	}
+	files := map[string]string{ // by shown names
+		"in":         "in",
+		"in/x":       "in/x/events.jsonl",
+		"in/x.jsonl": "in/x/events.jsonl",
+		"in/y.jsonl": "in/y.json",
+		"in/d.jsonl": "in/x", // a directory shown as a file
+	}
 	r := &Renamed{
 		Raw: raw,
 		Names: func(dir string) (items []storage.Item, err error) {
@@ -31,9 +38,8 @@ func TestRenamed(t *testing.T) {
 			return append(items, storage.Item{Name: "x", Kind: storage.KindDir}), nil
 		},
 		Real: func(name string) (string, storage.Kind, error) {
-			at, ok := map[string]string{"in": "in", "in/x": "in/x/events.jsonl", "in/x.jsonl": "in/x/events.jsonl", "in/y.jsonl": "in/y.json",
-				"in/d.jsonl": "in/x"}[name]
-			if !ok {
+			at, isKnown := files[name]
+			if !isKnown {
 				return "", 0, Missing(name)
 			}
 			kind := storage.KindDir
@@ -47,7 +53,8 @@ func TestRenamed(t *testing.T) {
 	require.NoError(t, err)
 	var listed []string
 	for _, item := range items {
-		listed = append(listed, fmt.Sprint(item.Name, " ", item.Kind == storage.KindFile, " ", item.Size))
+		isFile := item.Kind == storage.KindFile
+		listed = append(listed, fmt.Sprint(item.Name, " ", isFile, " ", item.Size))
 	}
 	require.Equal(t, []string{"x.jsonl true 8", fmt.Sprint("y.jsonl true ", len(text)), "x false 0"}, listed)
 	for name, want := range map[string]error{"in": storage.ErrNotRegular, "in/x": storage.ErrNotRegular, "in/none.jsonl": fs.ErrNotExist} {

@@ -38,15 +38,20 @@ func TestOf(t *testing.T) {
 		for dir := range strings.FieldsSeq(dirs) {
 			require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
 		}
-		if strings.HasPrefix(dirs, ".claude") {
+		if strings.HasPrefix(dirs, ".claude") { // the name of the directory itself counts
 			root = filepath.Join(root, ".claude")
 		}
-		name := ""
-		if agent := agents.Of(root); agent != nil {
-			name = agent.Name
-		}
-		require.Equal(t, want, name, dirs)
+		require.Equal(t, want, ownerName(root), dirs)
 	}
+}
+
+// ownerName returns the name of the agent of a directory, "" for omp and for none.
+func ownerName(dir string) string {
+	agent := agents.Of(dir)
+	if agent == nil {
+		return ""
+	}
+	return agent.Name
 }
 
 // TestHome: the first environment variable that is set names an agent's directory, and the same one is set for the agent.
@@ -61,16 +66,17 @@ func TestHome(t *testing.T) {
 		{map[string]string{"HOME": "/home/ada", "PIER_DIR": "/srv/pier/"}, "/srv/pier/"},
 		{map[string]string{"PIER_DIR": "/srv/pier", "PIER_HOME": "/srv/home"}, "/srv/home/.pier"},
 	} {
-		require.Equal(t, c.want, a.Home(func(name string) string { return c.env[name] }), c.env)
+		getenv := func(name string) string { return c.env[name] }
+		require.Equal(t, c.want, a.Home(getenv), c.env)
 	}
 	require.Equal(t, "PIER_HOME=/srv/home", a.Variable("/srv/home/.pier"))
 
 	a.Homes = []string{"$PIER_DIR", "$XDG_STATE_HOME/.pier", "~/.pier"}
 	dir := t.TempDir()
-	old, home := filepath.Join(dir, "state/.pier"), filepath.Join(dir, "home/.pier")
-	getenv := func(name string) string {
-		return map[string]string{"HOME": filepath.Dir(home), "XDG_STATE_HOME": filepath.Dir(old)}[name]
-	}
+	old := filepath.Join(dir, "state/.pier")
+	home := filepath.Join(dir, "home/.pier")
+	env := map[string]string{"HOME": filepath.Dir(home), "XDG_STATE_HOME": filepath.Dir(old)}
+	getenv := func(name string) string { return env[name] }
 	require.Equal(t, home, a.Home(getenv), "the old one is not there")
 	require.NoError(t, os.MkdirAll(old, 0o700))
 	require.Equal(t, old, a.Home(getenv))

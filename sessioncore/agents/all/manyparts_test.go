@@ -16,7 +16,7 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
-// eachArray calls do with each array in a value that has an element, and the keys above it.
+// eachArray calls do with each array in a value that has an element, its last element, and the keys above it.
 func eachArray(v rawjson.Value, keys string, do func(keys string, array, last rawjson.Value)) {
 	for m := range v.EachMember {
 		eachArray(m.Value, keys+"."+m.Name(), do)
@@ -47,6 +47,26 @@ func (a *longArray) with(n int) string {
 
 // longArrays returns an array of each place in a record of each agent's files in testdata.
 func longArrays(t *testing.T) (found []longArray) {
+	agentOf := agentsOfFiles(t)
+	known := map[string]bool{} // the places that are found, by agent and keys
+	for _, file := range slices.Sorted(maps.Keys(agentOf)) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, a := range arraysIn(text) {
+			a.agent = agentOf[file]
+			a.fixture = filepath.Base(file)
+			place := a.agent + a.key
+			if !known[place] {
+				known[place] = true
+				found = append(found, a)
+			}
+		}
+	}
+	return found
+}
+
+// agentsOfFiles returns the names of the agents of the session files in testdata.
+func agentsOfFiles(t *testing.T) map[string]string {
 	files, err := filepath.Glob(root + "testdata/agents/*/*.jsonl")
 	require.NoError(t, err)
 	agentOf := map[string]string{}
@@ -62,33 +82,26 @@ func longArrays(t *testing.T) (found []longArray) {
 			agentOf[file] = agent
 		}
 	}
-	known := map[string]bool{}
-	for _, file := range slices.Sorted(maps.Keys(agentOf)) {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		agent := agentOf[file]
-		start := 0
-		for line := range bytes.Lines(text) {
-			record := rawjson.Value(bytes.TrimSpace(line))
-			if rawjson.IsValidObject(record) {
-				eachArray(record, "", func(keys string, array, last rawjson.Value) {
-					place := agent + keys
-					if known[place] {
-						return
-					}
-					known[place] = true
-					found = append(found, longArray{
-						file:    text,
-						at:      start + array.OffsetIn(line) + len(array) - 1,
-						last:    string(last),
-						agent:   agent,
-						fixture: filepath.Base(file),
-						key:     keys,
-					})
+	return agentOf
+}
+
+// arraysIn returns the arrays in the records of a file.
+func arraysIn(file []byte) (found []longArray) {
+	start := 0 // of the line
+	for line := range bytes.Lines(file) {
+		record := rawjson.Value(bytes.TrimSpace(line))
+		if rawjson.IsValidObject(record) {
+			eachArray(record, "", func(keys string, array, last rawjson.Value) {
+				end := array.OffsetIn(line) + len(array)
+				found = append(found, longArray{
+					file: file,
+					at:   start + end - 1,
+					last: string(last),
+					key:  keys,
 				})
-			}
-			start += len(line)
+			})
 		}
+		start += len(line)
 	}
 	return found
 }

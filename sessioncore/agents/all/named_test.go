@@ -21,46 +21,64 @@ const root = "../../../"
 // TestNamed: no product file but those of an agent, and all.go, has a name of an agent in an identifier or a string. Names of
 // models and providers, such as claude-opus-4-5 and github-copilot, are none.
 func TestNamed(t *testing.T) {
-	named, files := names(t), 0
-	require.NoError(t, filepath.WalkDir(root, func(file string, item fs.DirEntry, err error) error {
+	named := names(t)
+	files := 0
+	err := filepath.WalkDir(root, func(file string, item fs.DirEntry, err error) error {
 		rel := filepath.ToSlash(strings.TrimPrefix(file, root))
 		switch {
 		case err != nil:
 			return err
-		case item.IsDir() && file != root && (strings.HasPrefix(item.Name(), ".") || strings.HasSuffix(item.Name(), "test") || isOutside(rel)):
+		case item.IsDir() && file != root && isOutside(rel):
 			return fs.SkipDir
-		case item.IsDir(), !strings.HasSuffix(rel, ".go"), strings.HasSuffix(rel, "_test.go"), rel == "sessioncore/agents/all/all.go":
+		case item.IsDir() || !isProduct(rel):
 			return nil
 		}
 		files++
-		positions := token.NewFileSet()
-		parsed, err := parser.ParseFile(positions, file, nil, 0)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			text := ""
-			switch n := n.(type) {
-			case *ast.Ident:
-				text = n.Name
-			case *ast.BasicLit:
-				text = n.Value
-			}
-			if name := named.FindString(models.ReplaceAllString(text, "")); name != "" {
-				at := positions.Position(n.Pos())
-				t.Errorf("%s:%d names an agent: %s; ask the registry instead", rel, at.Line, name)
-			}
-			return true
-		})
-		return nil
-	}))
+		return checkNamed(t, named, file, rel)
+	})
+	require.NoError(t, err)
 	require.Greater(t, files, 300)
+}
+
+// checkNamed fails for each name of an agent in a file of Go. rel is the file's path for messages.
+func checkNamed(t *testing.T, named *regexp.Regexp, file, rel string) error {
+	positions := token.NewFileSet()
+	parsed, err := parser.ParseFile(positions, file, nil, 0)
+	if err != nil {
+		return err
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		text := ""
+		switch n := n.(type) {
+		case *ast.Ident:
+			text = n.Name
+		case *ast.BasicLit:
+			text = n.Value
+		}
+		name := named.FindString(models.ReplaceAllString(text, ""))
+		if name != "" {
+			at := positions.Position(n.Pos())
+			t.Errorf("%s:%d names an agent: %s; ask the registry instead", rel, at.Line, name)
+		}
+		return true
+	})
+	return nil
+}
+
+// isProduct reports whether a file is one of the product that must name no agent.
+func isProduct(file string) bool {
+	isTest := strings.HasSuffix(file, "_test.go")
+	return strings.HasSuffix(file, ".go") && !isTest && file != "sessioncore/agents/all/all.go"
 }
 
 // isOutside reports whether a directory is an agent's own, or has no product.
 func isOutside(dir string) bool {
-	name, ok := strings.CutPrefix(dir, "sessioncore/agents/")
-	return dir == "scripts" || ok && agents.Find(name) != nil
+	base := filepath.Base(dir)
+	if strings.HasPrefix(base, ".") || strings.HasSuffix(base, "test") || dir == "scripts" {
+		return true
+	}
+	name, isInAgents := strings.CutPrefix(dir, "sessioncore/agents/")
+	return isInAgents && agents.Find(name) != nil
 }
 
 // models matches names of models and providers.
@@ -82,7 +100,8 @@ func TestNamedFinds(t *testing.T) {
 		"claude": "claude", "DemoCodex": "Codex", "~/.claude": "claude", "of Claude Code": "Claude", "a model: claude-opus-4-5": "",
 		"anthropic/claude-opus": "", "omp": "",
 	} {
-		require.Equal(t, want, names(t).FindString(models.ReplaceAllString(text, "")), text)
+		others := models.ReplaceAllString(text, "")
+		require.Equal(t, want, names(t).FindString(others), text)
 	}
 }
 
@@ -90,7 +109,8 @@ func TestNamedFinds(t *testing.T) {
 func TestReadme(t *testing.T) {
 	var titles, homes []string
 	for _, a := range agents.All() {
-		titles, homes = append(titles, a.Title), append(homes, "`"+a.InHome()+"`")
+		titles = append(titles, a.Title)
+		homes = append(homes, "`"+a.InHome()+"`")
 	}
 	text, err := os.ReadFile(root + "README.md")
 	require.NoError(t, err)

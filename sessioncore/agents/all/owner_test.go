@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/agents"
+	"sessionfs/sessioncore/internal/sessiontest"
 )
 
 // records are the first lines of files, by their kind.
@@ -52,7 +53,7 @@ var records = map[string]string{
 // TestOwner: one record tells whose a directory is; without any its names do. Files that no agent wrote are counted.
 func TestOwner(t *testing.T) {
 	for _, c := range []struct {
-		files  string // path=kind, separated by blanks
+		files  string // path=kind of records, separated by blanks
 		want   string // the agent, "" for omp
 		unread int
 	}{
@@ -104,17 +105,11 @@ func TestOwner(t *testing.T) {
 		dir := t.TempDir()
 		for file := range strings.FieldsSeq(c.files) {
 			name, kind, _ := strings.Cut(file, "=")
-			text, ok := records[kind]
-			require.True(t, ok, kind)
-			at := filepath.Join(dir, name)
-			require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o700))
-			require.NoError(t, os.WriteFile(at, []byte(text), 0o600))
+			text, isKnown := records[kind]
+			require.True(t, isKnown, kind)
+			sessiontest.WriteFile(t, filepath.Join(dir, name), text)
 		}
-		name := ""
-		if agent := agents.Of(dir); agent != nil {
-			name = agent.Name
-		}
-		require.Equal(t, c.want, name, c.files)
+		require.Equal(t, c.want, ownerName(dir), c.files)
 		require.Equal(t, c.unread, agents.Unread(dir), c.files)
 	}
 }
@@ -147,21 +142,23 @@ func TestOwnerIsBounded(t *testing.T) {
 
 // TestUnderstood: a beginning is understood if an agent wrote one of its records, or if it has none.
 func TestUnderstood(t *testing.T) {
+	const beginning = 4096 // as ReadBeginning reads
 	for kind, text := range records {
-		others := kind == "amp" || kind == "goose" || kind == "log"
-		whole := len(text) < 4096
-		require.Equal(t, !others, agents.IsUnderstood([]byte(text[:min(len(text), 4096)]), whole), kind)
+		isOfOthers := kind == "amp" || kind == "goose" || kind == "log"
+		isWhole := len(text) < beginning
+		read := text[:min(len(text), beginning)]
+		require.Equal(t, !isOfOthers, agents.IsUnderstood([]byte(read), isWhole), kind)
 	}
-	require.False(t, agents.IsUnderstood([]byte(`{"type":"user","message":{"pieces":[{"text":"ducks`), false), "a record that is cut tells by its type")
-	require.True(t, agents.IsUnderstood([]byte(`{"message":{"parts":[{"text":"ducks`), false), "or not at all")
+	const typed, untyped = `{"type":"user","message":{"pieces":[{"text":"ducks`, `{"message":{"parts":[{"text":"ducks`
+	require.False(t, agents.IsUnderstood([]byte(typed), false), "a record that is cut tells by its type")
+	require.True(t, agents.IsUnderstood([]byte(untyped), false), "or not at all")
 }
 
 // TestUnreadHomes: directories of agents that are not read are named, unless an agent reads them.
 func TestUnreadHomes(t *testing.T) {
 	home := t.TempDir()
-	getenv := func(name string) string {
-		return map[string]string{"HOME": home, "XDG_DATA_HOME": filepath.Join(home, "d")}[name]
-	}
+	env := map[string]string{"HOME": home, "XDG_DATA_HOME": filepath.Join(home, "d")}
+	getenv := func(name string) string { return env[name] }
 	require.Empty(t, agents.UnreadHomes(getenv))
 	for _, dir := range []string{".qwen", ".kimi", "d/amp", ".local/share/goose", ".cursor", ".claude/projects"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(home, dir), 0o700))
