@@ -52,7 +52,9 @@ func TestAbort(t *testing.T) {
 	first := event("1", "user.message", `{"content":"Is the tide in?"}`) + event("2", "assistant.message", `{"content":"It is."}`)
 	second := event("3", "user.message", `{"content":"And now?"}`)
 	abort := event("9", "abort", `{"reason":"user initiated"}`)
-	for text, want := range map[string]int{start + first + abort: 1, start + first + second + abort: 0} {
+	afterAnswer := start + first + abort
+	afterPrompt := start + first + second + abort
+	for text, want := range map[string]int{afterAnswer: 1, afterPrompt: 0} {
 		whole, _ := agentstest.Convert(t, New(nil).Converter(agents.About{ID: "s"}, nil), text)
 		require.Equal(t, want, strings.Count(whole, `"stopReason":"aborted"`), text)
 	}
@@ -70,12 +72,16 @@ func FuzzConvert(f *testing.F) {
 		f.Add(string(text), "a8a8a8a8-0000-4000-8000-00000000000a")
 	}
 	f.Fuzz(func(t *testing.T, file, agent string) {
-		about, objects := agents.About{ID: "s", Chain: agent, Side: agent != ""}, ""
-		for line := range strings.Lines(file[:min(len(file), 16<<10)]) {
-			if v := rawjson.Value(strings.TrimSpace(line)); len(v) > 0 && v[0] == '{' && rawjson.IsValidObject(v) {
+		const most = 16 << 10 // for time
+		about := agents.About{ID: "s", Chain: agent, Side: agent != ""}
+		objects := ""
+		for line := range strings.Lines(file[:min(len(file), most)]) {
+			v := rawjson.Value(strings.TrimSpace(line))
+			if v.IsObject() && rawjson.IsValidObject(v) {
 				objects += string(v) + "\n"
 			}
 		}
-		agentstest.Prefixes(t, func() *agents.Builder { return New(nil).Converter(about, nil) }, objects)
+		converter := func() *agents.Builder { return New(nil).Converter(about, nil) }
+		agentstest.Prefixes(t, converter, objects)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/rawjson"
@@ -80,16 +81,20 @@ func TestNameOf(t *testing.T) {
 func TestListedNewlines(t *testing.T) {
 	long := `{"type":"system.message","data":{"content":"` + strings.Repeat("rule ", 8000) + `"},"id":"r"}` + "\n"
 	for _, before := range []string{"", long} {
-		home, _ := counted(t, startLine+before+`{"type":"user.message","data":{"content":"Where is`+"\n\n"+`the pier?"},"id":"q"}`+"\n"+long+long)
+		const prompt = `{"type":"user.message","data":{"content":"Where is` + "\n\n" + `the pier?"},"id":"q"}` + "\n"
+		home, _ := counted(t, startLine+before+prompt+long+long)
 		obj, err := home.Open("session-state/one.jsonl")
 		require.NoError(t, err)
-		text, _, _, err := obj.(interface {
-			Beginning() ([]byte, storage.Stat, int64, error)
-		}).Beginning()
-		require.NoError(t, err)
-		require.Contains(t, string(text), `"title":"Where is"`)
+		require.Contains(t, beginningOf(t, obj), `"title":"Where is"`)
 		require.NoError(t, obj.Close())
 	}
+}
+
+// beginningOf returns the beginning of an open session for a list.
+func beginningOf(t *testing.T, obj storage.Object) string {
+	text, _, _, err := obj.(sessioncore.Converted).Beginning()
+	require.NoError(t, err)
+	return string(text)
 }
 
 // TestLongFork: the note of a fork is found in the middle of a long file once the session is opened.
@@ -98,10 +103,13 @@ func TestLongFork(t *testing.T) {
 	event := func(typ, at, data string) string {
 		return fmt.Sprintf(`{"type":%q,"data":%s,"id":%q,"timestamp":"2026-10-08T%s.000Z"}`+"\n", typ, data, at, at)
 	}
-	rules := event("system.message", "09:00:02", fmt.Sprintf(`{"content":%q}`, strings.Repeat("rule ", 8000)))
-	text := event("session.start", "10:00:00", fmt.Sprintf(`{"sessionId":%q,"startTime":"2026-10-08T10:00:00.000Z"}`, fork)) +
-		event("user.message", "09:00:01", `{"content":"Is the tide in?"}`) + rules +
-		event("session.info", "10:00:00", fmt.Sprintf(`{"infoType":"fork","message":"Forked from \"T\" (%s) as \"T (fork)\" (%s)."}`, original, fork)) + rules
+	start := fmt.Sprintf(`{"sessionId":%q,"startTime":"2026-10-08T10:00:00.000Z"}`, fork)
+	long := fmt.Sprintf(`{"content":%q}`, strings.Repeat("rule ", 8000))
+	note := fmt.Sprintf(`{"infoType":"fork","message":"Forked from \"T\" (%s) as \"T (fork)\" (%s)."}`, original, fork)
+	rules := event("system.message", "09:00:02", long)
+	text := event("session.start", "10:00:00", start)
+	text += event("user.message", "09:00:01", `{"content":"Is the tide in?"}`) + rules
+	text += event("session.info", "10:00:00", note) + rules
 	home := t.TempDir()
 	sessiontest.WriteFile(t, filepath.Join(home, stateDir, fork, eventsName), text)
 	h := New(sessiontest.OpenDir(t, home))
@@ -119,10 +127,14 @@ func TestLongFork(t *testing.T) {
 
 // TestIsCopy: only a prompt from before the session's begin tells that it may be a fork, whose note may be anywhere in the file.
 func TestIsCopy(t *testing.T) {
+	const (
+		start  = `{"type":"session.start","data":{"sessionId":"s","startTime":"2026-10-08T10:00:00.000Z"},"id":"a"}`
+		prompt = `{"type":"user.message","data":{"content":"Is the tide in?"},"id":"b","timestamp":"2026-10-08T%sZ"}`
+	)
 	for at, want := range map[string]bool{"09:59:59.999": true, "10:00:00.000": false, "10:00:01.000": false} {
 		b, c := newConverter(agents.About{ID: "s"})
-		b.Add(nil, rawjson.Value(`{"type":"session.start","data":{"sessionId":"s","startTime":"2026-10-08T10:00:00.000Z"},"id":"a"}`), 1)
-		b.Add(nil, rawjson.Value(`{"type":"user.message","data":{"content":"Is the tide in?"},"id":"b","timestamp":"2026-10-08T`+at+`Z"}`), 2)
+		b.Add(nil, rawjson.Value(start), 1)
+		b.Add(nil, rawjson.Value(fmt.Sprintf(prompt, at)), 2)
 		require.Equal(t, want, c.isCopy, at)
 	}
 }

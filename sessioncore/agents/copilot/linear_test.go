@@ -13,7 +13,6 @@ import (
 	"sessionfs/sessioncore/agents"
 	"sessionfs/sessioncore/agents/agentstest"
 	"sessionfs/sessioncore/internal/sessiontest"
-	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
@@ -25,12 +24,13 @@ func counted(t *testing.T, text string) (*agentstest.Home, *int64) {
 	dir := t.TempDir()
 	sessiontest.WriteFile(t, filepath.Join(dir, stateDir, "one", eventsName), text)
 	read := new(int64)
-	files := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), After: func(c storagetest.Call, err error) error {
+	files := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir)}
+	files.After = func(c storagetest.Call, err error) error {
 		if c.Op == "ReadAt" {
 			*read += int64(c.Size)
 		}
 		return err
-	}}
+	}
 	return agentstest.Open(t, "copilot", dir, files), read
 }
 
@@ -58,10 +58,7 @@ func TestManySubagents(t *testing.T) {
 				for _, name := range sessions {
 					obj, err := home.Open(name)
 					require.NoError(t, err)
-					_, _, _, err = obj.(interface {
-						Beginning() ([]byte, storage.Stat, int64, error)
-					}).Beginning()
-					require.NoError(t, err)
+					beginningOf(t, obj)
 					require.Contains(t, storagetest.ReadObject(t, obj), `"cwd":"/srv/x"`)
 					require.NoError(t, obj.Close())
 				}
@@ -100,8 +97,9 @@ func TestManyUses(t *testing.T) {
 	fmt.Fprintf(&text, `{"type":"session.binary_asset","data":{"assetId":"i","mimeType":"image/png","data":%q},"id":"i"}`+"\n", image)
 	for i := range 100 {
 		const message = `{"type":"user.message","data":{"content":"y","attachments":[{"assetId":"i"}]},"id":"q%d"%s}` + "\n"
+		ofSubagent := fmt.Sprintf(`,"agentId":"a%d"`, i)
 		fmt.Fprintf(&text, message, i, "")
-		fmt.Fprintf(&text, message, i, fmt.Sprintf(`,"agentId":"a%d"`, i))
+		fmt.Fprintf(&text, message, i, ofSubagent)
 	}
 	home, _ := counted(t, text.String())
 	shown := 0

@@ -44,10 +44,12 @@ func FuzzRecords(f *testing.F) {
 	f.Add([]byte("\x10\x11\x21\x14\x26\x35\x18\x29\x2d\x31\x1c\x4b\x0a\x48"))
 	f.Fuzz(func(t *testing.T, plan []byte) {
 		var file strings.Builder
-		for i, n := range plan[:min(len(plan), 30)] {
-			id, text := fmt.Sprint("r", int(n)/len(kinds)%6), fmt.Sprint("t", i%3)
-			record := kinds[int(n)%len(kinds)]
-			file.WriteString(strings.NewReplacer("ID", id, "TEXT", text).Replace(record) + "\n")
+		for i, step := range plan[:min(len(plan), 30)] {
+			kind := kinds[int(step)%len(kinds)]
+			id := fmt.Sprint("r", int(step)/len(kinds)%6)
+			text := fmt.Sprint("t", i%3)
+			record := strings.NewReplacer("ID", id, "TEXT", text).Replace(kind)
+			file.WriteString(record + "\n")
 		}
 		converter := func() *agents.Builder { return newHome(nil).Converter(agents.About{ID: "s"}, nil) }
 		agentstest.Prefixes(t, converter, file.String())

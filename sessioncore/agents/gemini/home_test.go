@@ -111,20 +111,24 @@ func TestDirectory(t *testing.T) {
 func TestList(t *testing.T) {
 	long := strings.Repeat(`{"id":"x","type":"info","content":"`+strings.Repeat("x", 1000)+`"}`+"\n", 300)
 	lines := header + prompt + long
-	document := "{\n  \"sessionId\": \"d\",\n  \"messages\": [\n" + prompt + "," +
-		strings.TrimSuffix(strings.ReplaceAll(long, "}\n", "},\n"), ",\n") + "\n  ],\n  \"kind\": \"subagent\",\n  \"summary\": \"Old\"\n}\n"
+	elements := strings.ReplaceAll(long, "}\n", "},\n")
+	elements = strings.TrimSuffix(elements, ",\n")
+	document := "{\n  \"sessionId\": \"d\",\n  \"messages\": [\n" + prompt + "," + elements +
+		"\n  ],\n  \"kind\": \"subagent\",\n  \"summary\": \"Old\"\n}\n"
 	for name, c := range map[string]struct{ text, id, title string }{
 		"session-l.jsonl": {lines, "a1a1a1a1-0000-4000-8000-000000000001", "Hello"},
 		"session-s.jsonl": {lines + `{"$set":{"summary":"Named"}}` + "\n", "a1a1a1a1-0000-4000-8000-000000000001", "Named"},
 		"session-d.json":  {document, "d", "Old"},
 	} {
-		dir, bytes := t.TempDir(), 0
+		dir := t.TempDir()
+		bytes := 0
 		sessiontest.WriteFile(t, filepath.Join(dir, "tmp/p/chats", name), c.text)
 		sessiontest.WriteFile(t, filepath.Join(dir, "tmp/p/.project_root"), "/srv/p")
-		counted := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), After: func(c storagetest.Call, err error) error {
+		counted := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir)}
+		counted.After = func(c storagetest.Call, err error) error {
 			bytes += c.Size
 			return err
-		}}
+		}
 		base, _, _ := strings.Cut(name, ".")
 		obj, err := agentstest.Open(t, "gemini", dir, counted).Open("p/" + base + ending)
 		require.NoError(t, err)

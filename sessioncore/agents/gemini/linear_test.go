@@ -39,7 +39,8 @@ func TestNestedContent(t *testing.T) {
 			text := header + fmt.Sprintf(record, nested(`"deep"`, n)) + "\n"
 			return agentstest.ConvertWork(t, converter, text).Scanned
 		})
-		whole, _ := agentstest.Convert(t, converter(), header+fmt.Sprintf(record, nested(`"deep"`, 2))+"\n")
+		flat := fmt.Sprintf(record, nested(`"deep"`, 2))
+		whole, _ := agentstest.Convert(t, converter(), header+flat+"\n")
 		if name != "response" && name != "signature" {
 			require.NotContains(t, whole, "deep", name)
 		}
@@ -48,12 +49,12 @@ func TestNestedContent(t *testing.T) {
 
 // TestManyProjects: neither the list of projects nor copies of sessions are compared with each other.
 func TestManyProjects(t *testing.T) {
-	for name, files := range map[string]func(n, i int) (project, file string){
-		"old projects": func(_, i int) (string, string) {
+	for name, fileOf := range map[string]func(i int) (project, file string){
+		"old projects": func(i int) (string, string) {
 			return projectOf(fmt.Sprint("/srv/", i)), fmt.Sprintf("session-%08d", i)
 		},
-		"one project": func(_, i int) (string, string) { return projectOf("/srv/0"), fmt.Sprintf("session-%08d", i) },
-		"copies":      func(_, i int) (string, string) { return "pier", fmt.Sprintf("session-%d-a1a1a1a1", i) },
+		"one project": func(i int) (string, string) { return projectOf("/srv/0"), fmt.Sprintf("session-%08d", i) },
+		"copies":      func(i int) (string, string) { return "pier", fmt.Sprintf("session-%d-a1a1a1a1", i) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			sessiontest.Linear(t, 50, func(n int) int64 {
@@ -61,32 +62,38 @@ func TestManyProjects(t *testing.T) {
 				list := ""
 				for i := range n {
 					list += fmt.Sprintf(`,"/srv/%d":"p%d"`, i, i)
-					project, file := files(n, i)
+					project, file := fileOf(i)
 					h.Put("tmp/"+project+"/chats/"+file+".jsonl", strings.TrimSpace(header))
 				}
 				h.Put("projects.json", `{"projects":{`+list[1:]+`}}`)
-				files := sessiontest.OpenDir(t, h.Dir)
-				newest, err := files.Stat("projects.json")
-				require.NoError(t, err)
-				time.Sleep(newest.Settling(time.Now())) // what changed a moment ago is read once more, by chance
-				calls := int64(0)
-				counted := &storagetest.Hooked{Storage: files}
-				counted.Before = func(storagetest.Call) error {
-					calls++
-					return nil
-				}
-				fresh := agentstest.Open(t, "gemini", h.Dir, counted)
-				work := sessiontest.WorkOf(func() {
-					sessions := fresh.Sessions("")
-					require.Len(t, sessions, n)
-					for _, name := range sessions {
-						require.NotEmpty(t, fresh.Read(name))
-					}
-				})
-				return work.Scanned + 100*work.Objects + 1000*calls
+				return workOfAll(t, h.Dir, n)
 			})
 		})
 	}
+}
+
+// workOfAll returns the work to list and read all sessions of a home, which are n: bytes that are scanned, and the weighted
+// numbers of objects and of calls for files.
+func workOfAll(t *testing.T, dir string, n int) int64 {
+	files := sessiontest.OpenDir(t, dir)
+	newest, err := files.Stat("projects.json")
+	require.NoError(t, err)
+	time.Sleep(newest.Settling(time.Now())) // what changed a moment ago is read once more, by chance
+	calls := int64(0)
+	counted := &storagetest.Hooked{Storage: files}
+	counted.Before = func(storagetest.Call) error {
+		calls++
+		return nil
+	}
+	fresh := agentstest.Open(t, "gemini", dir, counted)
+	work := sessiontest.WorkOf(func() {
+		sessions := fresh.Sessions("")
+		require.Len(t, sessions, n)
+		for _, name := range sessions {
+			require.NotEmpty(t, fresh.Read(name))
+		}
+	})
+	return work.Scanned + 100*work.Objects + 1000*calls
 }
 
 // TestAbove: a place before another one is found as by going back one by one, in few steps.

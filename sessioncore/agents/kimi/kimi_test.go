@@ -35,6 +35,7 @@ func log(text string) string {
 	return `{"type":"metadata","protocol_version":"1.5","created_at":1795885836994}` + "\n" + prompt(text)
 }
 
+// prompt returns a line with a prompt.
 func prompt(text string) string {
 	return fmt.Sprintf(`{"type":"context.append_message","agentId":"main","time":1795885836995,`+
 		`"message":{"role":"user","content":[{"type":"text","text":%q}],"origin":{"kind":"user"}}}`, text)
@@ -132,10 +133,12 @@ func FuzzRecords(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x01\x09\x01\x0c\x0e\x0d\x0b\x0f\x0a"))
 	f.Fuzz(func(t *testing.T, plan []byte) {
 		var file strings.Builder
-		for i, n := range plan[:min(len(plan), 30)] {
-			ids := fmt.Sprint(int(n) / len(records) % 6)
-			record := records[int(n)%len(records)]
-			file.WriteString(strings.NewReplacer("ID", ids, "TEXT", fmt.Sprint("t", i%3)).Replace(record) + "\n")
+		for i, step := range plan[:min(len(plan), 30)] {
+			kind := records[int(step)%len(records)]
+			id := fmt.Sprint(int(step) / len(records) % 6)
+			text := fmt.Sprint("t", i%3)
+			record := strings.NewReplacer("ID", id, "TEXT", text).Replace(kind)
+			file.WriteString(record + "\n")
 		}
 		agentstest.Prefixes(t, newTestConverter, file.String())
 	})

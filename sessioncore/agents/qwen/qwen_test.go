@@ -137,9 +137,11 @@ func FuzzRecords(f *testing.F) {
 	f.Add([]byte("\x00\x05\x06\x0c\x0d\x09\x04\x02\x0a\x02\x0b\x07\x01\x03"))
 	f.Fuzz(func(t *testing.T, plan []byte) {
 		var file strings.Builder
-		for i, n := range plan[:min(len(plan), 30)] {
-			parent := fmt.Sprint("r", int(n)/len(kinds)%6)
-			record := strings.ReplaceAll(kinds[int(n)%len(kinds)], "TEXT", fmt.Sprint("t", i%3))
+		for i, step := range plan[:min(len(plan), 30)] {
+			kind := kinds[int(step)%len(kinds)]
+			parent := fmt.Sprint("r", int(step)/len(kinds)%6)
+			text := fmt.Sprint("t", i%3)
+			record := strings.ReplaceAll(kind, "TEXT", text)
 			fmt.Fprintf(&file, `{"uuid":"r%d","parentUuid":%q,"sessionId":"s","cwd":"/w",%s}`+"\n", i%25, parent, record)
 		}
 		converter := func() *agents.Builder { return newHome(nil).Converter(agents.About{ID: "s"}, nil) }
