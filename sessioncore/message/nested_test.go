@@ -18,18 +18,17 @@ func TestEachNested(t *testing.T) {
 		m := Read(rawjson.Value(text))
 		found := ""
 		EachNested(&m, func(call *Members) {
-			found += fmt.Sprintf("%s %s", call[Name], call[Arguments])
-			for _, more := range []struct {
-				key  Key
-				word string
-			}{{IsError, "failed"}, {Truncated, "cut"}} {
-				if call[more.key].Truthy() {
-					found += " " + more.word
-				}
+			line := fmt.Sprintf("%s %s", call[Name], call[Arguments])
+			if call[IsError].Truthy() {
+				line += " failed"
 			}
-			found += fmt.Sprintln("", string(call[ErrorMessage]))
+			if call[Truncated].Truthy() {
+				line += " cut"
+			}
+			line += " " + string(call[ErrorMessage])
+			found += strings.TrimSuffix(line, " ") + "\n"
 		})
-		require.Equal(t, want, strings.ReplaceAll(found, " \n", "\n"), name)
+		require.Equal(t, want, found, name)
 	})
 }
 
@@ -47,9 +46,13 @@ func FuzzEachNested(f *testing.F) {
 		m := Read(rawjson.Value(text))
 		all := 0
 		EachNested(&m, func(call *Members) {
-			all += len(call[Arguments])
-			require.True(t, call[Arguments].Missing() || !call[Arguments].IsObject() || rawjson.IsValidObject(call[Arguments]), "%s", call[Arguments])
+			arguments := call[Arguments]
+			all += len(arguments)
+			if arguments.IsObject() {
+				require.True(t, rawjson.IsValidObject(arguments), "%s", arguments)
+			}
 		})
-		require.LessOrEqual(t, all, len(string([]rune(text))))
+		wellFormed := string([]rune(text))
+		require.LessOrEqual(t, all, len(wellFormed))
 	})
 }

@@ -25,14 +25,15 @@ func FuzzEachPath(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		values := []rawjson.Value{rawjson.AppendQuoted(nil, string(text)), rawjson.AppendQuoted([]byte(`{"input":`), string(text))}
-		values[1] = append(values[1], '}')
-		if v := rawjson.Value(text); rawjson.IsValidObject(v) {
-			values = append(values, v)
+		quoted := rawjson.Quote(string(text))
+		values := []rawjson.Value{rawjson.Value(quoted), rawjson.Value(`{"input":` + quoted + `}`)}
+		if rawjson.IsValidObject(text) {
+			values = append(values, text)
 		}
 		const each, perByte, constant = 2 * MaxPath, 500, 1 << 20
 		var start, end runtime.MemStats
-		called, size := 0, 0
+		called := 0
+		size := 0
 		count := func(name string) bool {
 			called++
 			require.LessOrEqual(t, len(name), each)

@@ -14,15 +14,25 @@ import (
 func TestEachPath(t *testing.T) {
 	sessiontest.Page(t, "testdata/paths.txt", func(t *testing.T, tool, arguments, want string) {
 		found := ""
-		EachPath(tool, rawjson.Value(arguments), func(name string) bool { found += name + "\n"; return false })
+		EachPath(tool, rawjson.Value(arguments), func(name string) bool {
+			found += name + "\n"
+			return false
+		})
 		require.Equal(t, want, found, "%s %s", tool, arguments)
 	})
 	many := 0
-	EachPath("glob", rawjson.Value(`{"path":"`+strings.Repeat("dir/file.go; ", MaxPath)+`last"}`), func(string) bool { many++; return false })
+	list := `{"path":"` + strings.Repeat("dir/file.go; ", MaxPath) + `last"}`
+	EachPath("glob", rawjson.Value(list), func(string) bool {
+		many++
+		return false
+	})
 	require.Equal(t, MaxPath+1, many)
 	var found []string
-	EachPath("read", rawjson.Value(`{"path":"a;b"}`), func(name string) bool { found = append(found, name); return name == "b" })
-	require.Equal(t, []string{"a", "b"}, found)
+	EachPath("read", rawjson.Value(`{"path":"a;b"}`), func(name string) bool {
+		found = append(found, name)
+		return name == "b"
+	})
+	require.Equal(t, []string{"a", "b"}, found, "one of the list is known")
 }
 
 // TestEachResultPath: the files that a result names count if they were changed.
@@ -45,7 +55,10 @@ func TestEachResultPath(t *testing.T) {
 		``:       "",
 	} {
 		var found []string
-		EachResultPath(rawjson.Value(details), func(name string) bool { found = append(found, name); return true })
+		EachResultPath(rawjson.Value(details), func(name string) bool {
+			found = append(found, name)
+			return true
+		})
 		require.Equal(t, want, strings.Join(found, "|"), details)
 	}
 }
@@ -69,7 +82,11 @@ func TestMayBePatched(t *testing.T) {
 // TestEndsForCutNames: a name that is too long, or quoted, ends anywhere in an escape.
 func TestEndsForCutNames(t *testing.T) {
 	for cut := range 12 {
-		long := `"*** Begin Patch\n*** Add File: ` + strings.Repeat("x", cut) + strings.Repeat(`\ud83d\ude00`, MaxPath) + `"`
-		EachPath("", rawjson.Value(long), func(name string) bool { require.Less(t, len(name), MaxPath); return true })
+		name := strings.Repeat("x", cut) + strings.Repeat(`\ud83d\ude00`, MaxPath)
+		long := `"*** Begin Patch\n*** Add File: ` + name + `"`
+		EachPath("", rawjson.Value(long), func(name string) bool {
+			require.Less(t, len(name), MaxPath)
+			return true
+		})
 	}
 }

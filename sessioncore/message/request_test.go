@@ -51,7 +51,7 @@ func TestFirstText(t *testing.T) {
 // TestTypedIsCheap: a long text that no program wrapped is not decoded, nor copied.
 func TestTypedIsCheap(t *testing.T) {
 	content := rawjson.Value(`[{"type":"text","text":"` + strings.Repeat(`a\n`, 1<<20) + `"}]`)
-	m := Read(append(append(rawjson.Value(`{"role":"user","content":`), content...), '}'))
+	m := Read(rawjson.Value(`{"role":"user","content":` + string(content) + `}`))
 	var words rawjson.Value
 	allocated := testing.AllocsPerRun(10, func() { words, _ = Request(&m) })
 	require.Equal(t, content, words)

@@ -14,14 +14,23 @@ import (
 
 // mendedUnits returns the units of a file whose texts may have control characters.
 func mendedUnits(t *testing.T, text string) (units []string, end Position) {
-	end, err := Records{RawControls: true}.Load(context.Background(), strings.NewReader(text), Position{}, int64(len(text)), func(u *Unit) error {
-		said := string(u.Text)
+	return mendedUnitsFrom(t, text, Position{})
+}
+
+// mendedUnitsFrom returns the units from a position on, and the position for the next load. A unit is its line, offset,
+// size, and text or the reason that it has none.
+func mendedUnitsFrom(t *testing.T, text string, from Position) (units []string, end Position) {
+	emit := func(u *Unit) error {
+		content := string(u.Text)
 		if u.Kind == SkippedUnit {
-			said = u.Reason
+			content = u.Reason
 		}
-		units = append(units, fmt.Sprintf("%d %d+%d %s", u.Line, u.Off, u.Size, said))
+		units = append(units, fmt.Sprintf("%d %d+%d %s", u.Line, u.Off, u.Size, content))
 		return nil
-	})
+	}
+	records := Records{RawControls: true}
+	file := strings.NewReader(text)
+	end, err := records.Load(context.Background(), file, from, file.Size(), emit)
 	require.NoError(t, err)
 	return units, end
 }
@@ -49,16 +58,11 @@ func TestRawControlsGrow(t *testing.T) {
 	want, _ := mendedUnits(t, text)
 	for at := range text {
 		_, end := mendedUnits(t, text[:at])
-		var again []string
-		_, err := Records{RawControls: true}.Load(context.Background(), strings.NewReader(text), end, int64(len(text)), func(u *Unit) error {
-			again = append(again, fmt.Sprintf("%d %d+%d %s", u.Line, u.Off, u.Size, u.Text))
-			return nil
-		})
-		require.NoError(t, err)
-		if end.MidLine || len(again) == 0 {
+		rest, _ := mendedUnitsFrom(t, text, end)
+		if end.MidLine || len(rest) == 0 {
 			continue
 		}
-		require.Equal(t, want[len(want)-len(again):], again, "%d bytes", at)
+		require.Equal(t, want[len(want)-len(rest):], rest, "%d bytes", at)
 	}
 }
 

@@ -17,12 +17,15 @@ func TestLongRecordIsReleased(t *testing.T) {
 	for _, record := range []string{`{"outer":%q}`, `{"inner":{"text":%q}}`} {
 		data := fmt.Appendf(nil, "{}\n"+record+"\n{}\n", text)
 		var long weak.Pointer[byte]
-		_, err := Records{Inner: "inner"}.Load(t.Context(), bytes.NewReader(data), Position{}, int64(len(data)), func(u *Unit) error {
+		emit := func(u *Unit) error {
 			if u.Size > KeepBuffer {
 				long = weak.Make(&u.Text[0])
 			}
 			return nil
-		})
+		}
+		records := Records{Inner: "inner"}
+		file := bytes.NewReader(data)
+		_, err := records.Load(t.Context(), file, Position{}, file.Size(), emit)
 		require.NoError(t, err)
 		require.NotZero(t, long)
 		runtime.GC()

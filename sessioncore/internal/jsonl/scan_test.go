@@ -49,16 +49,20 @@ func FuzzScan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var s rawjson.Scanner
 		end, status := s.SkipValue(text, 0)
-		whole := status == rawjson.OK && rawjson.SkipSpace(text, end) == len(text)
-		if strings.Count(string(text), "[")+strings.Count(string(text), "{") < 1000 {
-			require.Equal(t, json.Valid(text), whole, "%q", text)
+		isWhole := status == rawjson.OK && rawjson.SkipSpace(text, end) == len(text)
+		const mostDepth = 1000 // json.Valid refuses a depth of 10,000
+		lists := bytes.Count(text, []byte("["))
+		objects := bytes.Count(text, []byte("{"))
+		if lists+objects < mostDepth {
+			require.Equal(t, json.Valid(text), isWhole, "%q", text)
 		}
-		if status == rawjson.OK {
-			require.True(t, json.Valid(text[:end]) || strings.Count(string(text), "[") >= 1000)
+		if status == rawjson.OK && lists < mostDepth {
+			require.True(t, json.Valid(text[:end]), "%q", text)
 		}
+		isObject := isWhole && text[rawjson.SkipSpace(text, 0)] == '{'
 		var info LineInfo
 		classify(&s, text, nil, &info)
-		require.Equal(t, whole && text[rawjson.SkipSpace(text, 0)] == '{', info.class == lineObject)
+		require.Equal(t, isObject, info.class == lineObject)
 	})
 }
 
@@ -91,22 +95,39 @@ func TestLastNewline(t *testing.T) {
 
 // checkChunks: how a file is cut into chunks, and by how many goroutines it is read, changes nothing.
 func checkChunks(t *testing.T, data []byte) {
-	units := func(chunk int64, load func(l *loader) error) (out []string) {
-		l := &loader{ctx: t.Context(), obj: bytes.NewReader(data), size: int64(len(data)), chunk: chunk, limit: MaxLine, emit: func(u *Unit) error {
-			out = append(out, fmt.Sprintf("%d %s %d %d %d %q %v %d", u.Kind, u.Reason, u.Line, u.Off, u.Size, u.Text, u.EndsLine, u.Trailing))
-			if u.Info != nil {
-				out = append(out, fmt.Sprintf("%d %v %v %v %v %v %v %v", u.Info.CRC, u.Info.Type, u.Info.ID, u.Info.Parents, u.Info.Time,
-					u.Info.Message, u.Info.Role, u.Info.Tool))
-			}
-			return nil
-		}}
-		require.NoError(t, load(l))
+	file := bytes.NewReader(data)
+	start := bomLen(file)
+	units := func(chunk int64, load func(*loader, context.Context, int64, int64) error) (out []string) {
+		l := &loader{
+			ctx:   t.Context(),
+			obj:   file,
+			size:  file.Size(),
+			chunk: chunk,
+			limit: MaxLine,
+			emit: func(u *Unit) error {
+				out = append(out, unitFacts(u)...)
+				return nil
+			},
+		}
+		require.NoError(t, load(l, t.Context(), start, 0))
 		return append(out, fmt.Sprint(l.resume))
 	}
-	start := bomLen(bytes.NewReader(data))
-	want := units(ChunkSize, func(l *loader) error { return l.inline(context.Background(), start, 0) })
-	require.Equal(t, want, units(1, func(l *loader) error { return l.inline(context.Background(), start, 0) }), "small chunks")
-	require.Equal(t, want, units(7, func(l *loader) error { return l.pipeline(context.Background(), start, 0) }), "in parallel")
+	want := units(ChunkSize, (*loader).inline)
+	require.Equal(t, want, units(1, (*loader).inline), "small chunks")
+	require.Equal(t, want, units(7, (*loader).pipeline), "in parallel")
+}
+
+// unitFacts returns the facts of a unit, and those of its line, if there are any.
+func unitFacts(u *Unit) (facts []string) {
+	place := fmt.Sprintf("%d %s %d %d %d", u.Kind, u.Reason, u.Line, u.Off, u.Size)
+	facts = append(facts, fmt.Sprintf("%s %q %v %d", place, u.Text, u.EndsLine, u.Trailing))
+	info := u.Info
+	if info == nil {
+		return facts
+	}
+	entry := fmt.Sprintf("%d %v %v %v %v", info.CRC, info.Type, info.ID, info.Parents, info.Time)
+	message := fmt.Sprintf("%v %v %v", info.Message, info.Role, info.Tool)
+	return append(facts, entry, message)
 }
 
 // FuzzLines: the lines of a chunk are those between its newlines, each classified by itself.
@@ -123,16 +144,17 @@ func FuzzLines(f *testing.F) {
 		c := chunk{buf: data}
 		c.classify(&s, "", nil)
 		var want []LineInfo
-		lines := bytes.SplitAfter(data, []byte("\n"))
-		at, newlines := 0, int64(0)
-		for _, line := range lines {
-			text, whole := bytes.CutSuffix(line, []byte("\n"))
+		at := 0
+		newlines := int64(0)
+		for _, line := range bytes.SplitAfter(data, []byte("\n")) {
+			text, hasNewline := bytes.CutSuffix(line, []byte("\n"))
 			info := LineInfo{start: uint32(at), length: uint32(len(text)), number: uint32(newlines)}
-			if classify(&s, text, nil, &info); info.class != lineBlank {
+			classify(&s, text, nil, &info)
+			if info.class != lineBlank {
 				want = append(want, info)
 			}
 			at += len(line)
-			if whole {
+			if hasNewline {
 				newlines++
 			}
 		}
@@ -149,9 +171,14 @@ func FuzzChunks(f *testing.F) {
 // most counts how many are somewhere at once.
 type most struct{ now, peak atomic.Int64 }
 
+// enter adds n until leave is called, and lets others enter meanwhile.
 func (m *most) enter(n int64) (leave func()) {
 	in := m.now.Add(n)
-	for peak := m.peak.Load(); in > peak && !m.peak.CompareAndSwap(peak, in); peak = m.peak.Load() {
+	for {
+		peak := m.peak.Load()
+		if in <= peak || m.peak.CompareAndSwap(peak, in) {
+			break
+		}
 	}
 	runtime.Gosched()
 	return func() { m.now.Add(-n) }
@@ -194,13 +221,16 @@ func TestRoom(t *testing.T) {
 	for range maxReading + 4 {
 		all.Go(func() {
 			n := 0
-			err := load(t.Context(), counted{bytes.NewReader(data), &readers}, len(data), func(u *Unit) error {
+			emit := func(u *Unit) error {
 				if len(u.Text) > size {
-					defer inMemory.enter(int64(len(u.Text)))()
+					leave := inMemory.enter(int64(len(u.Text)))
+					defer leave()
 				}
 				n++
 				return nil
-			})
+			}
+			file := counted{bytes.NewReader(data), &readers}
+			err := load(t.Context(), file, len(data), emit)
 			if err != nil || n != 2*lines {
 				t.Error(n, err)
 			}
@@ -221,27 +251,33 @@ func emitNothing(*Unit) error { return nil }
 func TestRoomIsGivenBack(t *testing.T) {
 	data := longFile(5, KeepBuffer)
 	broken := errors.New("broken")
-	for after := range 5 {
-		require.ErrorIs(t, load(t.Context(), bytes.NewReader(data), len(data), func(*Unit) error {
-			if after--; after < 0 {
+	for units := range 5 {
+		left := units
+		breakAfter := func(*Unit) error {
+			left--
+			if left < 0 {
 				return broken
 			}
 			return nil
-		}), broken)
+		}
+		err := load(t.Context(), bytes.NewReader(data), len(data), breakAfter)
+		require.ErrorIs(t, err, broken)
 		checkRoomIsFree(t)
 	}
-	require.Panics(t, func() {
-		_ = load(t.Context(), bytes.NewReader(data), len(data), func(u *Unit) error {
-			if u.Size > KeepBuffer {
-				panic("a defect")
-			}
-			return nil
-		})
-	})
+	panicAtLong := func(u *Unit) error {
+		if u.Size > KeepBuffer {
+			panic("a defect")
+		}
+		return nil
+	}
+	require.Panics(t, func() { _ = load(t.Context(), bytes.NewReader(data), len(data), panicAtLong) })
 	checkRoomIsFree(t)
-	require.Error(t, load(t.Context(), bytes.NewReader(data), len(data)+1, emitNothing), "the file is shorter")
+	err := load(t.Context(), bytes.NewReader(data), len(data)+1, emitNothing)
+	require.Error(t, err, "the file is shorter")
 	checkRoomIsFree(t)
-	require.ErrorIs(t, load(t.Context(), bytes.NewReader(longValue), len(longValue), func(*Unit) error { return broken }), broken)
+	breakAtOnce := func(*Unit) error { return broken }
+	err = load(t.Context(), bytes.NewReader(longValue), len(longValue), breakAtOnce)
+	require.ErrorIs(t, err, broken)
 	checkRoomIsFree(t)
 }
 
@@ -294,12 +330,14 @@ func TestLineLength(t *testing.T) {
 	}
 	data := make([]byte, MaxLine+8)
 	copy(data, "{}\n")
-	copy(data[3+MaxLine+1:], "\n{}\n")
+	copy(data[3+MaxLine+1:], "\n{}\n") // behind a line of one byte too many
 	var units []string
-	require.NoError(t, load(t.Context(), bytes.NewReader(data), len(data), func(u *Unit) error {
+	emit := func(u *Unit) error {
 		units = append(units, fmt.Sprintf("%d %q %d %d %d", u.Kind, u.Reason, u.Line, u.Off, u.Size))
 		return nil
-	}))
+	}
+	err := load(t.Context(), bytes.NewReader(data), len(data), emit)
+	require.NoError(t, err)
 	require.Equal(t, []string{
 		fmt.Sprintf(`%d "" 1 0 2`, ObjectUnit),
 		fmt.Sprintf("%d %q 2 3 %d", SkippedUnit, ReasonTooLong, MaxLine+2),
@@ -313,8 +351,10 @@ type overwritten struct {
 	left          int // reads of before
 }
 
+// ReadAt implements io.ReaderAt.
 func (o *overwritten) ReadAt(p []byte, off int64) (int, error) {
-	if o.left--; o.left >= 0 {
+	o.left--
+	if o.left >= 0 {
 		return o.before.ReadAt(p, off)
 	}
 	return o.after.ReadAt(p, off)
@@ -329,13 +369,18 @@ func TestOverwrittenMeanwhile(t *testing.T) {
 		text := strings.Repeat(unit, many)
 		for _, other := range []string{"\n", " ", "\r\n", "{", "{}\n", "[\n\n", "\"", "x"} {
 			for reads := range 40 {
-				o := &overwritten{strings.NewReader(text), strings.NewReader(strings.Repeat(other, len(text))[:len(text)]), reads}
+				now := strings.Repeat(other, len(text))[:len(text)]
+				o := &overwritten{
+					before: strings.NewReader(text),
+					after:  strings.NewReader(now),
+					left:   reads,
+				}
 				err := load(t.Context(), o, len(text), emitNothing)
 				if errors.Is(err, storage.ErrStale) {
 					stale++
-				} else {
-					require.NoError(t, err, "%q from read %d on", other, reads)
+					continue
 				}
+				require.NoError(t, err, "%q from read %d on", other, reads)
 			}
 		}
 	}

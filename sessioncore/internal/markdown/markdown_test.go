@@ -24,16 +24,18 @@ func TestMarkdownIsKeptButForWhatReachesOut(t *testing.T) {
 func keepsToItself(t *testing.T, in string) {
 	t.Helper()
 	out := Append(nil, []byte(in))
-	doc := fmt.Appendf(nil, "# t\n\n## A\n\n%s\n## B\n\n> *x*\n>\n%s\n**C**\n\n```\n## no\n```\n\n## D\n", out,
-		AppendQuote(nil, []byte(in)))
+	quote := AppendQuote(nil, []byte(in))
+	const around = "# t\n\n## A\n\n%s\n## B\n\n> *x*\n>\n%s\n**C**\n\n```\n## no\n```\n\n## D\n"
+	doc := fmt.Appendf(nil, around, out, quote)
 	for name, p := range markdowntest.Judges {
 		v := markdowntest.Judge(p, doc)
 		require.Empty(t, v.Wrong, "%s: %q became %q", name, in, out)
 		require.Equal(t, []string{"t", "A", "B", "D"}, v.Headings, "%s: %q became %q", name, in, out)
 	}
 	// But for what is put in, and for blanks, everything is still there.
-	rest := strings.NewReplacer("&lt;", "<", "&#124;", "|").Replace(string(out))
-	for _, c := range strings.NewReplacer("&lt;", "<", "&#124;", "|").Replace(in) {
+	references := strings.NewReplacer("&lt;", "<", "&#124;", "|")
+	rest := references.Replace(string(out))
+	for _, c := range references.Replace(in) {
 		if c == ' ' || c == '\t' || c == '\n' {
 			continue
 		}

@@ -13,7 +13,8 @@ import (
 // skipStringByBytes is SkipString a byte at a time.
 func skipStringByBytes(s *Scanner, b []byte, i int) (int, ScanStatus) {
 	for i < len(b) {
-		switch c := b[i]; {
+		c := b[i]
+		switch {
 		case c == '"':
 			return i + 1, OK
 		case c == '\\':
