@@ -429,7 +429,8 @@ func (a *Answer) appendUsage(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		u := a.usage
-		u.Ended = max(u.Ended, laterDay(a.Time, a.ended))
+		ended := laterDay(a.Time, a.ended)
+		u.Ended = max(u.Ended, ended)
 		dst = u.AppendMembers(dst)
 	}
 	if len(a.calls) > 0 {

@@ -42,7 +42,11 @@ func newToy(b *agents.Builder) func(*agents.Record) {
 		typ, _ := r.Member("type").Text()
 		switch typ {
 		case "begin":
-			b.Begin(agents.Header{Time: r.Member("time"), Cwd: r.Member("cwd"), Version: r.Member("version")})
+			b.Begin(agents.Header{
+				Time:    r.Member("time"),
+				Cwd:     r.Member("cwd"),
+				Version: r.Member("version"),
+			})
 		case "cwd":
 			b.Directory(text)
 		case "title":
@@ -192,6 +196,7 @@ func TestArguments(t *testing.T) {
 		`"{\"a\":"`:           `{"input":"{\"a\":"}`,
 		`"ls"`:                `{"input":"ls"}`,
 	} {
-		require.Equal(t, want, string(agents.Arguments(rawjson.Value(given))), given)
+		arguments := agents.Arguments(rawjson.Value(given))
+		require.Equal(t, want, string(arguments), given)
 	}
 }

@@ -94,7 +94,11 @@ func (c *Cached[T]) Of(name string, st storage.Stat, read func() (T, error)) (va
 	if err != nil {
 		return value, err
 	}
-	c.put(name, storage.Cached[T]{Value: value, Token: st.Token, ReadAt: now})
+	c.put(name, storage.Cached[T]{
+		Value:  value,
+		Token:  st.Token,
+		ReadAt: now,
+	})
 	return value, nil
 }
 

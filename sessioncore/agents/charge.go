@@ -64,7 +64,8 @@ func (a *Answer) charge() {
 		c.Model = Quoted(b.provider.Model)
 	}
 	if a.isCounted() {
-		c.Usage.Ended = max(a.usage.Ended, laterDay(a.Time, a.ended))
+		ended := laterDay(a.Time, a.ended)
+		c.Usage.Ended = max(a.usage.Ended, ended)
 	}
 	b.billing.to.Charge(&c)
 }

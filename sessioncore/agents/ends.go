@@ -55,7 +55,8 @@ func (w Word) IsIn(line []byte) bool {
 			return false
 		}
 		rareAt := from + distance
-		if bytes.HasPrefix(line[rareAt-w.rare:], []byte(w.text)) {
+		begin := rareAt - w.rare
+		if bytes.HasPrefix(line[begin:], []byte(w.text)) {
 			return true
 		}
 		from = rareAt + 1
@@ -120,7 +121,9 @@ func (h *head) tail(size int64) ([]byte, error) {
 
 // ReadAt implements storage.Object. It reads the cached beginning from memory.
 func (h *head) ReadAt(p []byte, off int64) (int, error) {
-	if off >= 0 && off+int64(len(p)) <= int64(len(h.text)) {
+	end := off + int64(len(p))
+	isCached := off >= 0 && end <= int64(len(h.text))
+	if isCached {
 		return copy(p, h.text[off:]), nil
 	}
 	return h.Object.ReadAt(p, off)
@@ -336,7 +339,7 @@ func (h *head) convert(format Format, about About, size int64, isEnough func(out
 func (h *head) convertDocument(c *Builder, size int64) (out []byte, err error) {
 	v, err := h.document(size)
 	out = c.Add(nil, v, 1)
-	if len(out) == 0 {
+	if len(out) == 0 { // without a directory the header waits
 		out = c.Tail(nil)
 	}
 	return out, err

@@ -154,7 +154,8 @@ func CopyRecords(
 		return err
 	}
 	records := jsonl.Records{RawControls: request.RawControls, Inner: request.InnerKey}
-	_, err = records.Load(context.Background(), obj, jsonl.Position{}, st.Size, copyUnit)
+	start := jsonl.Position{}
+	_, err = records.Load(context.Background(), obj, start, st.Size, copyUnit)
 	if err != nil && !errors.Is(err, jsonl.ErrStop) {
 		return err
 	}

@@ -54,7 +54,9 @@ func ReadRecordTree(obj storage.Object, add AddTreeRecord) (*RecordTree, error) 
 		t.addUnit(u, add)
 		return nil
 	}
-	_, err = jsonl.Records{}.Load(context.Background(), obj, jsonl.Position{}, st.Size, addUnit)
+	records := jsonl.Records{}
+	start := jsonl.Position{}
+	_, err = records.Load(context.Background(), obj, start, st.Size, addUnit)
 	return t, err
 }
 

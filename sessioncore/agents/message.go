@@ -122,7 +122,8 @@ func (b *Builder) Context(content Blocks) {
 // Custom adds a message of the program, with more members of the entry. kind is its customType, such as gemini/info.
 // Readers show it if display is true.
 func (b *Builder) Custom(kind string, content Blocks, display bool, more ...rawjson.Member) {
-	b.addOfRecord("custom_message", b.appendCustom(b.start(), kind, content, display, more...))
+	body := b.appendCustom(b.start(), kind, content, display, more...)
+	b.addOfRecord("custom_message", body)
 }
 
 // appendCustom appends the members of a custom entry: more of them, unless they are missing, stand before its content.
@@ -264,7 +265,7 @@ func (b *Builder) Result(r ToolResult) {
 		e.Time = from.time
 	}
 	a := b.open
-	isOwn := a != nil && a.from.id == from.id && a.from.line == from.line
+	isOwn := a != nil && a.isOf(from)
 	body := b.body[:0]
 	if !isOwn { // else the settings wait: the result belongs before them
 		body = b.start()
@@ -291,6 +292,11 @@ func (b *Builder) Result(r ToolResult) {
 	} else {
 		b.add(&e)
 	}
+}
+
+// isOf reports whether a record is the last one of the answer.
+func (a *Answer) isOf(record *Origin) bool {
+	return a.from.id == record.id && a.from.line == record.line
 }
 
 // reduce removes the parts of a result that the reader of the session does not want. A bill of a result with a usage

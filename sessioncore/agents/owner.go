@@ -57,7 +57,7 @@ func isOwn(v rawjson.Value) bool {
 		return false
 	}
 	isHeader := typ.Is("session") || typ.Is("session_header")
-	hasParent := len(v.Member("parentId")) > 0 || len(v.Member("parent_id")) > 0 // also null
+	hasParent := v.Member("parentId") != nil || v.Member("parent_id") != nil // also null
 	return isHeader || hasParent && WriterOf(v) == nil
 }
 
@@ -305,7 +305,8 @@ func (b fileBeginning) isOf(info fs.FileInfo) bool {
 	if b.info == nil || !os.SameFile(b.info, info) {
 		return false
 	}
-	return b.info.Size() == info.Size() && b.info.ModTime().Equal(info.ModTime())
+	isSameSize := b.info.Size() == info.Size()
+	return isSameSize && b.info.ModTime().Equal(info.ModTime())
 }
 
 // read returns the beginning of a regular file, empty if it cannot be read, and whether it is the

@@ -159,7 +159,8 @@ func (o *partObject) lineOf(line int64) int64 {
 func (o *partObject) ReadAt(text []byte, off int64) (n int, err error) {
 	part := o.current()
 	for n < len(text) {
-		more, err := part.readSome(o.Object, text[n:], off+int64(n))
+		rest := text[n:]
+		more, err := part.readSome(o.Object, rest, off+int64(n))
 		n += more
 		if err != nil {
 			return n, err

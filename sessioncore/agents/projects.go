@@ -82,7 +82,8 @@ func (p *Projects) list(project string) (projectList, error) {
 	st = p.inner.With(p.Raw, project, st)
 	return p.lists.Of(dir, st, func() (projectList, error) {
 		list, err := p.read(project)
-		p.inner.Set(project, slices.Concat(p.more(project), list.lost.Dirs))
+		dirs := slices.Concat(p.more(project), list.lost.Dirs)
+		p.inner.Set(project, dirs)
 		return list, err
 	})
 }
@@ -156,7 +157,8 @@ func (p *Projects) read(project string) (list projectList, err error) {
 	for _, item := range items {
 		hasSession := len(twins[p.Key(item.Name)]) > 0
 		if item.Kind == storage.KindDir && !hasSession {
-			list.lost.Add(p.Raw, path.Join(sidesDir, item.Name), item.Name)
+			dir := path.Join(sidesDir, item.Name)
+			list.lost.Add(p.Raw, dir, item.Name)
 		}
 	}
 	return list, err

@@ -40,9 +40,10 @@ func (p *Projects) builder(about About) *Builder {
 	return NewBuilder(about, provider, p.Begin)
 }
 
-// FactsAbout implements FactsFormat.
+// FactsAbout implements FactsFormat. The model of a subagent may be in another file.
 func (p *Projects) FactsAbout(name string) About {
-	about := About{ID: strings.TrimSuffix(path.Base(name), sessionEnding), Side: isSide(name)}
+	id := strings.TrimSuffix(path.Base(name), sessionEnding)
+	about := About{ID: id, Side: isSide(name)}
 	if p.Model == nil || p.Raw == nil || !about.Side {
 		return about
 	}

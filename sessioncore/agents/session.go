@@ -105,7 +105,8 @@ func (o *object) refresh(ctx context.Context) (storage.Stat, error) {
 	defer s.mu.Unlock()
 	o.mu.Lock()
 	token := o.token
-	isReplaced := o.text.begin != nil && s.now != nil && !s.now.raw.SameObject(st.Token)
+	wasRead := o.text.begin != nil
+	isReplaced := wasRead && s.now != nil && !s.now.raw.SameObject(st.Token)
 	o.mu.Unlock()
 	if isReplaced { // the object shows its version to the end, as an open file does
 		st.Token = token
@@ -359,7 +360,8 @@ func (o *object) startOf(brief Brief, named bool) ([]byte, error) {
 // headerOf returns the header that the first record of a session gives.
 func (o *object) headerOf(about About, brief Brief) []byte {
 	about.Listed = true
-	return o.files.format.Converter(about, brief).Add(nil, brief.FirstRecord(), 1)
+	converter := o.files.format.Converter(about, brief)
+	return converter.Add(nil, brief.FirstRecord(), 1)
 }
 
 // Close implements storage.Object.

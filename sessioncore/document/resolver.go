@@ -171,7 +171,11 @@ func (r *Resolver) TextEdits(edits rawjson.Edits, text rawjson.Value, base int) 
 		case c == '-' || c >= '0' && c <= '9':
 			end, _ := s.SkipNumber(text, i)
 			if overflows(text[i:end]) {
-				edits = append(edits, rawjson.TextEdit{Start: base + i, End: base + end, Text: "null"})
+				edits = append(edits, rawjson.TextEdit{
+					Start: base + i,
+					End:   base + end,
+					Text:  "null",
+				})
 			}
 			i = end
 			isURL = false

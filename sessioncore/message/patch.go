@@ -227,8 +227,9 @@ const longestPatchLine = len("*** Update File: ")
 // fits reports whether a decoded name and the mark before it fit into MaxPath bytes of the file, if
 // no more is escaped than must be.
 func fits(name []byte) bool {
-	escapes := bytes.Count(name, []byte(`\`)) + bytes.Count(name, []byte(`"`))
-	return len(name)+escapes <= MaxPath-longestPatchLine
+	backslashes := bytes.Count(name, []byte(`\`))
+	quotes := bytes.Count(name, []byte(`"`))
+	return len(name)+backslashes+quotes <= MaxPath-longestPatchLine
 }
 
 // slashesBefore returns the number of backslashes at the end of a text.

@@ -91,7 +91,8 @@ func (r *pathReader) value(v rawjson.Value, depth int, use Use) {
 	}
 	if depth < maxArgumentDepth {
 		for m := range v.EachMember {
-			r.value(m.Value, depth+1, ArgumentOf(r.tool, m.Name()).Use)
+			own := ArgumentOf(r.tool, m.Name())
+			r.value(m.Value, depth+1, own.Use)
 		}
 	}
 	if depth <= maxArgumentDepth {

@@ -66,16 +66,31 @@ func TestEachResultPath(t *testing.T) {
 // TestMayBePatched: a byte of a file is held for one of a patch's path where it follows the
 // beginning of such a line.
 func TestMayBePatched(t *testing.T) {
-	for _, line := range []string{`"x\n*** Add File: |dir/name.go\n+name.go"`, `{"input":"[|a#1A2B]\nPUT`, `\u00a7|a.go\n`,
-		`"f(\"*** Move to: |C:\\\\new`, `"MV |a\r\n`} {
+	held := []string{ // at the bar
+		`"x\n*** Add File: |dir/name.go\n+name.go"`,
+		`{"input":"[|a#1A2B]\nPUT`,
+		`\u00a7|a.go\n`,
+		`"f(\"*** Move to: |C:\\\\new`,
+		`"MV |a\r\n`,
+	}
+	for _, line := range held {
 		at := strings.IndexByte(line, '|')
 		line = strings.Replace(line, "|", "", 1)
 		require.True(t, MayBePatched([]byte(line), at), line)
 		require.False(t, MayBePatched([]byte(line), 1), line)
 	}
-	for _, line := range []string{`"*** Add File: a\n+b|"`, `"*** Add File: a","b|"`, `"see [a|"`, `"a\nb|"`, strings.Repeat(`\`, 3*MaxPath) + "|", "|"} {
+	others := []string{
+		`"*** Add File: a\n+b|"`,
+		`"*** Add File: a","b|"`,
+		`"see [a|"`,
+		`"a\nb|"`,
+		strings.Repeat(`\`, 3*MaxPath) + "|",
+		"|",
+	}
+	for _, line := range others {
 		at := strings.IndexByte(line, '|')
-		require.False(t, MayBePatched([]byte(strings.Replace(line, "|", "", 1)), at), line)
+		line = strings.Replace(line, "|", "", 1)
+		require.False(t, MayBePatched([]byte(line), at), line)
 	}
 }
 

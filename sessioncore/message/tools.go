@@ -125,7 +125,8 @@ func Register(t Tools, providers []string) {
 // WritesWhole reports whether a tool writes the whole text of a file. verb is the way in which it
 // edits, if it has several.
 func WritesWhole(tool string, verb rawjson.Value) bool {
-	return strings.Contains(strings.ToLower(tool), "write") || tool == "create" || verb.Is("create")
+	isWriter := strings.Contains(strings.ToLower(tool), "write")
+	return isWriter || tool == "create" || verb.Is("create")
 }
 
 // ByProvider reports whether a provider runs a tool itself, so that its result may be missing.

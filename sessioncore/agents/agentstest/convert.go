@@ -150,8 +150,9 @@ func (m *outlinedMessage) facts(t testing.TB) (words []string) {
 	}
 	u := m.Usage
 	if u != nil {
-		require.Equal(t, u.TotalTokens, u.Input+u.Output+u.CacheRead+u.CacheWrite)
-		words = append(words, fmt.Sprintf("%d+%d", u.TotalTokens-u.Output, u.Output))
+		sent := u.Input + u.CacheRead + u.CacheWrite
+		require.Equal(t, u.TotalTokens, sent+u.Output)
+		words = append(words, fmt.Sprintf("%d+%d", sent, u.Output))
 	}
 	return words
 }

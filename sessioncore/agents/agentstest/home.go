@@ -57,7 +57,8 @@ func (h *Home) Fresh() *Home { return Open(h.T, h.Agent, h.Dir, sessiontest.Open
 
 // Put writes a file of whole lines.
 func (h *Home) Put(name string, lines ...string) {
-	sessiontest.WriteFile(h.T, filepath.Join(h.Dir, name), strings.Join(append(lines, ""), "\n"))
+	text := strings.Join(append(lines, ""), "\n")
+	sessiontest.WriteFile(h.T, filepath.Join(h.Dir, name), text)
 }
 
 // Read returns the text of a session. It checks that a bill without a text is that of the text.
@@ -76,8 +77,8 @@ func (h *Home) ReadOnce(name string, words bool) (string, storage.Stat) {
 	passing := obj.(interface {
 		ConvertOnce(ctx context.Context, dst []byte, words bool) ([]byte, storage.Stat, error)
 	})
-	const used = "memory that another session had"
-	text, st, err := passing.ConvertOnce(h.T.Context(), []byte(used)[:0], words)
+	used := []byte("memory that another session had")
+	text, st, err := passing.ConvertOnce(h.T.Context(), used[:0], words)
 	require.NoError(h.T, err)
 	return string(text), st
 }

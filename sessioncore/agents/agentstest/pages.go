@@ -20,7 +20,8 @@ func eachCase(t testing.TB, f func(name, file, want string)) {
 			file := archive.Files[0]
 			want := archive.Files[1]
 			require.Equal(t, "want", want.Name, file.Name)
-			f(filepath.Base(page)+"/"+file.Name, string(file.Data), string(want.Data))
+			name := filepath.Base(page) + "/" + file.Name
+			f(name, string(file.Data), string(want.Data))
 		}
 	}
 }

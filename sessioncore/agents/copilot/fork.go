@@ -46,7 +46,8 @@ func (h *Home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlac
 	}
 	if request.Title != "" {
 		file := path.Join(request.ID, workspaceName)
-		place.Beside = map[string]agents.Content{file: agents.TextContent(f.workspace())}
+		workspace := agents.TextContent(f.workspace())
+		place.Beside = map[string]agents.Content{file: workspace}
 	}
 	return place, f.writeNote(out, session, title)
 }

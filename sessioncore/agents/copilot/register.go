@@ -14,11 +14,13 @@ import (
 
 func init() {
 	agents.Register(agents.Agent{
-		Name:   "copilot",
-		Title:  "GitHub Copilot CLI",
-		Homes:  []string{"$COPILOT_HOME", "$XDG_STATE_HOME/.copilot", "~/.copilot"},
-		Dirs:   []string{stateDir, oldDir},
-		Detect: func(dir string) bool { return agents.HasDir(dir, stateDir) || agents.HasDir(dir, oldDir) },
+		Name:  "copilot",
+		Title: "GitHub Copilot CLI",
+		Homes: []string{"$COPILOT_HOME", "$XDG_STATE_HOME/.copilot", "~/.copilot"},
+		Dirs:  []string{stateDir, oldDir},
+		Detect: func(dir string) bool {
+			return agents.HasDir(dir, stateDir) || agents.HasDir(dir, oldDir)
+		},
 		Open: func(source agents.Source) (agents.Store, error) {
 			home := New(source.Files)
 			return agents.Store{
@@ -84,7 +86,7 @@ func lone(base string, record rawjson.Value) (dir, below string) {
 
 // isPart reports whether a file lies beside the events of a session, in its directory.
 func isPart(file string) bool {
-	_, below, isState := strings.Cut("/"+file, "/"+stateDir+"/")
+	_, below, isState := strings.Cut("/"+file, "/"+stateDir+"/") // a whole element of the path, also the first one
 	isInSession := isState && strings.Contains(below, "/")
 	return isInSession && path.Base(file) != eventsName
 }

@@ -17,7 +17,7 @@ type tokenCounts struct {
 	calls  map[string]agents.Usage // the tokens of calls that have no answer yet
 	last   string                  // the call with the answer that was counted last
 	spoken float64                 // the output of answers since the totals before
-	told   bool                    // the client wrote tokens of calls since then
+	ofCall bool                    // the client wrote tokens of calls since then
 	totals map[string]totals       // the totals before, by model
 }
 
@@ -90,10 +90,10 @@ func (u *tokenCounts) note(typ, agent string, data agents.Object) {
 		}
 		used := totalsOf(usage, nil, billed)
 		u.calls[agent+" "+call] = used.tokens()
-		u.told = true
+		u.ofCall = true
 	case "assistant.message":
-		told := totalsOf(data, nil, nil)
-		u.spoken += told[outputAt]
+		answer := totalsOf(data, nil, nil)
+		u.spoken += answer[outputAt]
 	}
 }
 
@@ -111,8 +111,8 @@ func (u *tokenCounts) of(agent, call string, data agents.Object) agents.Usage {
 	if isCounted {
 		return agents.Usage{}
 	}
-	told := totalsOf(data, nil, nil)
-	output := totals{outputAt: told[outputAt]}
+	answer := totalsOf(data, nil, nil)
+	output := totals{outputAt: answer[outputAt]}
 	return output.tokens()
 }
 
@@ -141,10 +141,10 @@ func (u *tokenCounts) rest(data agents.Object) agents.Usage {
 			sum[i] += n - before[i]
 		}
 	}
-	isCounted := u.told // by calls
+	isCounted := u.ofCall
 	u.totals = now
 	u.spoken = 0
-	u.told = false
+	u.ofCall = false
 	if isCounted {
 		return agents.Usage{}
 	}

@@ -23,7 +23,8 @@ const fileTime = "2006-01-02T15-04"
 // Fork implements agents.Forker.
 func (h *home) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
 	project, _ := path.Split(request.Name)
-	base := prefix + request.Time.UTC().Format(fileTime) + "-" + request.ID[:shortID] + ending
+	began := request.Time.UTC().Format(fileTime)
+	base := prefix + began + "-" + request.ID[:shortID] + ending
 	place := agents.ForkPlace{Dir: projectsDir, File: path.Join(project, chatsDir, base)}
 	if h.FactsAbout(request.Name).Side {
 		return place, errSubagent

@@ -50,7 +50,8 @@ func (c *converter) isCopy(r agents.Object, id string, said uint64) bool {
 	at := c.live // the place that a copy would follow
 	if !c.copying {
 		at = c.root
-		hasContext := r.Member("type").Is("user") && startsWith(userOf(r).context, contexts[:2]...)
+		isOfUser := r.Member("type").Is("user")
+		hasContext := isOfUser && startsWith(userOf(r).context, contexts[:2]...)
 		isBegin = hasContext && c.live != c.root
 	}
 	if isBegin {
@@ -163,7 +164,10 @@ type originals struct {
 // newOriginals returns the originals of some copies. They are at the end of the talk: a look further back
 // would take the square of the records' number.
 func newOriginals(last *messagePlace, copies int) *originals {
-	o := &originals{bySaid: map[uint64][]*messagePlace{}, before: last.depth + 1}
+	o := &originals{
+		bySaid: map[uint64][]*messagePlace{},
+		before: last.depth + 1,
+	}
 	at := last
 	reach := 4*copies + 100 // other messages may be among the originals
 	for range reach {

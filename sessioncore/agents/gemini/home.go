@@ -89,7 +89,10 @@ const maxRegistry = 1 << 20
 // registryOf reads the text of projects.json. Wrong texts have no facts. Of several directories with one name the first
 // one counts.
 func registryOf(v rawjson.Value) *registry {
-	r := &registry{dirs: map[string]string{}, renamed: map[string]string{}}
+	r := &registry{
+		dirs:    map[string]string{},
+		renamed: map[string]string{},
+	}
 	if !rawjson.IsValidObject(v) {
 		return r
 	}

@@ -29,7 +29,8 @@ var ownRecords = []string{
 // Fork implements agents.Forker.
 func (f Format) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
 	project, base := path.Split(request.Name)
-	place := agents.ForkPlace{Dir: projectsDir, File: path.Join(project, chatsDir, request.ID+ending)}
+	file := path.Join(project, chatsDir, request.ID+ending)
+	place := agents.ForkPlace{Dir: projectsDir, File: file}
 	origin := sessionOf(base)
 	if origin == "" {
 		return place, agents.NoFork("a subagent's session cannot be resumed")

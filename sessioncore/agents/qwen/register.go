@@ -75,9 +75,10 @@ func isPart(file string) bool {
 // wrote reports whether a record is of Qwen Code: the envelope of a record, with parts of Google's form,
 // a payload or the name of its writer in it.
 func wrote(v rawjson.Value) bool {
-	isRecord := v.Member("uuid").IsString() && v.Member("sessionId").IsString() && v.Member("type").IsString()
-	if !isRecord {
-		return false
+	for _, key := range []string{"uuid", "sessionId", "type"} {
+		if !v.Member(key).IsString() {
+			return false
+		}
 	}
 	message := v.Member("message")
 	hasParts := message.Member("parts").IsArray()

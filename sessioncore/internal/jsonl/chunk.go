@@ -133,7 +133,8 @@ func (r *chunkReader) fill(ctx context.Context, c *chunk) error {
 // fillLong is fill for a chunk with a long line. c.buf has its beginning. It measures the line first, so
 // that no smaller buffers wait for the garbage collector.
 func (r *chunkReader) fillLong(ctx context.Context, c *chunk) error {
-	size, open, err := lineSize(ctx, r.obj, r.next, r.next+int64(len(c.buf)), r.size)
+	read := r.next + int64(len(c.buf)) // up to there no newline is
+	size, open, err := lineSize(ctx, r.obj, r.next, read, r.size)
 	if err != nil {
 		return err
 	}

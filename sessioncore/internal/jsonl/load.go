@@ -471,7 +471,8 @@ func NewWindow(obj io.ReaderAt, off, end int64) (*Window, error) {
 // ReadAt implements io.ReaderAt.
 func (w *Window) ReadAt(p []byte, off int64) (int, error) {
 	at := off - w.off
-	if at < 0 || at+int64(len(p)) > int64(len(w.text)) {
+	isRead := at >= 0 && at+int64(len(p)) <= int64(len(w.text))
+	if !isRead {
 		return w.obj.ReadAt(p, off)
 	}
 	return copy(p, w.text[at:]), nil

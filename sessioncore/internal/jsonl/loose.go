@@ -190,7 +190,8 @@ func (l *loader) fillLoose(u *Unit, info *LineInfo, r *looseRun) {
 		end = rawEnd(r.text, end)
 	}
 	u.Size = int64(end - start)
-	u.Breaks = int64(bytes.Count(r.text[start:end], []byte{'\n'}))
+	breaks := bytes.Count(r.text[start:end], []byte{'\n'})
+	u.Breaks = int64(breaks)
 	info.value = rangeOf(start, start+len(u.Text))
 	info.Flags = l.scan.Flags
 	info.rebase(uint32(start))
@@ -258,7 +259,8 @@ func (r *looseRun) addLine() error {
 // while the value has a string that goes on: such a line, as {}, is a part of that string.
 func (r *looseRun) isObject(line []byte) bool {
 	var info LineInfo
-	classify(&r.l.scan, bytes.TrimSuffix(line, []byte("\n")), nil, &info)
+	text := bytes.TrimSuffix(line, []byte("\n"))
+	classify(&r.l.scan, text, nil, &info)
 	mayBeInString := r.mended != nil && bytes.IndexByte(line, '"') < 0
 	return info.class == lineObject && !mayBeInString
 }
@@ -289,7 +291,8 @@ func (r *looseRun) addText(off int64) error {
 		r.text = append(r.text, line...)
 		return nil
 	}
-	size, _, err := lineSize(l.ctx, l.obj, off, off+int64(len(l.ahead)), l.size)
+	read := off + int64(len(l.ahead)) // up to there no newline is
+	size, _, err := lineSize(l.ctx, l.obj, off, read, l.size)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,8 @@ func isRule(text []byte) bool {
 
 // isDelimiters reports whether a line could be the delimiter row of a table.
 func isDelimiters(line []byte) bool {
-	return len(bytes.Trim(line, ">|:- \t")) == 0 && bytes.IndexByte(line, '-') >= 0
+	others := bytes.Trim(line, ">|:- \t")
+	return len(others) == 0 && bytes.IndexByte(line, '-') >= 0
 }
 
 // special is the set of first bytes of lines that may not be plain text.

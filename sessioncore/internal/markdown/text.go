@@ -110,8 +110,11 @@ func (c *copier) escape(text []byte) {
 			isLink := len(rest) > 1 && rest[1] == '('
 			c.unsure = isLink && !target.Match(rest)
 		case '\\':
-			isBracketInAddress := len(rest) > 1 && rest[1] == '<' && inAddress(text[:i-1])
-			if len(rest) > 1 && !isBracketInAddress {
+			escapes := len(rest) > 1
+			if escapes && rest[1] == '<' && inAddress(text[:i-1]) { // the bracket is looked at next
+				escapes = false
+			}
+			if escapes {
 				i++
 			}
 		}
@@ -124,7 +127,8 @@ func (c *copier) escape(text []byte) {
 
 // mayBeTag reports whether a text that begins with < may begin raw HTML. A link in brackets is none.
 func mayBeTag(text []byte) bool {
-	return tag.Match(text[:min(2, len(text))]) && !autolink.Match(text)
+	begin := text[:min(2, len(text))] // as long as tag's matches are
+	return tag.Match(begin) && !autolink.Match(text)
 }
 
 // escapedBracket returns the escape of a < behind a part of a line. A backslash would do nothing in an

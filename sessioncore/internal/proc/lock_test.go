@@ -45,6 +45,7 @@ func takeUntil(path string, end <-chan error) error {
 	}
 }
 
+// TestLock: a lock is held by one process until that releases it or ends, and each process sees which one.
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
 	require.False(t, IsLocked(path))

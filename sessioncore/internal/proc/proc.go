@@ -31,8 +31,9 @@ func Processes(proc string) (all []Process) {
 	names, _ := os.ReadDir(proc)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name.Name())
-		if err == nil {
-			all = append(all, Process{PID: pid, Dir: filepath.Join(proc, name.Name())})
+		if err == nil { // others are not of processes
+			dir := filepath.Join(proc, name.Name())
+			all = append(all, Process{PID: pid, Dir: dir})
 		}
 	}
 	slices.SortFunc(all, func(left, right Process) int {

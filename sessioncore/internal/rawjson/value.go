@@ -286,7 +286,8 @@ func CamelCase(name string) string {
 		if i < 1 || i+1 == len(name) {
 			break
 		}
-		name = name[:i] + strings.ToUpper(name[i+1:i+2]) + name[i+2:]
+		initial := strings.ToUpper(name[i+1 : i+2])
+		name = name[:i] + initial + name[i+2:]
 	}
 	return name
 }

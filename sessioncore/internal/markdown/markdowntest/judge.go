@@ -39,11 +39,12 @@ func Judge(p parser.Parser, source []byte) (v Verdict) {
 		switch n := n.(type) {
 		case *ast.Heading:
 			if n.Level <= 2 {
-				at := ""
-				if n.Parent().Kind() != ast.KindDocument {
-					at = " in " + n.Parent().Kind().String()
+				heading := string(n.Lines().Value(source))
+				parent := n.Parent().Kind()
+				if parent != ast.KindDocument {
+					heading += " in " + parent.String()
 				}
-				v.Headings = append(v.Headings, string(n.Lines().Value(source))+at)
+				v.Headings = append(v.Headings, heading)
 			}
 		case *ast.Link:
 			v.Links = append(v.Links, string(n.Destination))
@@ -72,8 +73,10 @@ var markdownTokens = []string{
 // HostileText returns a random text of tokens that matter in Markdown.
 func HostileText(rnd *rand.Rand) string {
 	var b strings.Builder
-	for range 1 + rnd.IntN(24) {
-		b.WriteString(markdownTokens[rnd.IntN(len(markdownTokens))])
+	const most = 24 // tokens
+	for range 1 + rnd.IntN(most) {
+		token := markdownTokens[rnd.IntN(len(markdownTokens))]
+		b.WriteString(token)
 	}
 	return b.String()
 }
