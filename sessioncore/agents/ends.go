@@ -232,19 +232,22 @@ func (h *head) readOn(last int64) error {
 // eachObject calls f for the objects in lines that want accepts. The first line that is no object, of an agent that
 // writes control characters as they are, and all behind it are read by eachMended.
 func (h *head) eachObject(lines []byte, want func(line []byte) bool, f func(v rawjson.Value)) {
-	at := 0
+	end := 0 // of the line
 	for line := range bytes.Lines(lines) {
-		if want(line) {
-			v := ObjectIn(line)
-			if v == nil && h.records.RawControls {
-				h.eachMended(lines[at:], want, f)
-				return
-			}
-			if v != nil {
-				f(v)
-			}
+		begin := end
+		end += len(line)
+		if !want(line) {
+			continue
 		}
-		at += len(line)
+		v := ObjectIn(line)
+		if v != nil {
+			f(v)
+			continue
+		}
+		if h.records.RawControls {
+			h.eachMended(lines[begin:], want, f)
+			return
+		}
 	}
 }
 

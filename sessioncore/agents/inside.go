@@ -291,7 +291,7 @@ func (in *Inside) count(f *insideFile) {
 		return
 	}
 	in.places += places
-	in.evict() // f is not in in.kept
+	in.evict() // f is not in in.kept, and keeps its own
 	f.places = places
 	f.kept = in.kept.PushBack(f)
 }

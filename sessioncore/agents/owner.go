@@ -233,7 +233,7 @@ func (s *sampler) search(below string) {
 	s.folders--
 	for _, item := range items {
 		name := path.Join(below, item.Name())
-		if s.found == ownRecords || s.samples <= 0 {
+		if s.isDone() {
 			return
 		}
 		if item.Type().IsRegular() && s.isSession(s.name, name) {
@@ -241,7 +241,7 @@ func (s *sampler) search(below string) {
 		}
 	}
 	for _, item := range items {
-		if s.found == ownRecords || s.samples <= 0 || s.folders <= 0 {
+		if s.isDone() || s.folders <= 0 {
 			return
 		}
 		name := path.Join(below, item.Name())
@@ -250,6 +250,9 @@ func (s *sampler) search(below string) {
 		}
 	}
 }
+
+// isDone reports whether no further file need be looked at.
+func (s *sampler) isDone() bool { return s.found == ownRecords || s.samples <= 0 }
 
 // sample looks at the beginning of a file, and counts it if it has records of others.
 func (s *sampler) sample(file string) {

@@ -344,7 +344,7 @@ func (o *object) Header() (text []byte, st storage.Stat, err error) {
 	return o.headerOf(about, brief), st, err
 }
 
-// startOf is Start for a session with a known first record.
+// startOf is Start for a session with a known first record. It returns nil for an agent without FactsAbout.
 func (o *object) startOf(brief Brief, named bool) ([]byte, error) {
 	if named {
 		text, _, err := o.Header()

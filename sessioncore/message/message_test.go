@@ -17,7 +17,9 @@ func TestSpellings(t *testing.T) {
 	} {
 		m := Read(rawjson.Value(text))
 		require.Equal(t, "toolResult", m.Role())
-		require.True(t, m[ToolName].Is("t") && m[CallID].Is("c") && m[IsError].Truthy(), text)
+		require.True(t, m[ToolName].Is("t"), text)
+		require.True(t, m[CallID].Is("c"), text)
+		require.True(t, m[IsError].Truthy(), text)
 		require.Nil(t, m[Content])
 	}
 	for text, want := range map[string]Kind{

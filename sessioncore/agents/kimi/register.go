@@ -55,7 +55,8 @@ func nameOf(_, below string) string {
 // lone returns the place of a log from anywhere, which has the name of all logs, or its session's. The first
 // record tells when the session began, and no id.
 func lone(base string, record rawjson.Value) (dir, below string) {
-	id := strings.TrimPrefix(strings.TrimSuffix(base, ending), prefix)
+	name := strings.TrimSuffix(base, ending)
+	id := strings.TrimPrefix(name, prefix)
 	if base == logName {
 		id = string(record.Member("created_at"))
 	}
