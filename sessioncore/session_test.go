@@ -165,6 +165,25 @@ func TestEditInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestPartOfOverwrittenEntry: a reader of a part of an entry that was overwritten gets an error each time, not only at first.
+func TestPartOfOverwrittenEntry(t *testing.T) {
+	filler := sessiontest.Entry(strings.Repeat("f", headCheck), "b")
+	s := newTestSession(t, sessiontest.Header+filler+sessiontest.Entry("b", "")+filler, ByUnknown)
+	s.acquire()
+	content, err := os.ReadFile(s.Path)
+	require.NoError(t, err)
+	overwritten := strings.Replace(string(content), `"id":"b"`, `"id":"x"`, 1)
+	s.Write(overwritten + sessiontest.Entry("c", "b"))
+	doc, err := s.acquire().EntryDocument(1)
+	require.NoError(t, err)
+	defer doc.Close()
+	part := make([]byte, 8)
+	for range 3 {
+		_, err = doc.ReadAt(part, doc.Size()-int64(len(part)))
+		require.ErrorIs(t, err, storage.ErrStale)
+	}
+}
+
 // TestConfirmOnce: what was found to be as it was indexed is not read again until the file grows; a file that was read as a
 // whole needs none of that.
 func TestConfirmOnce(t *testing.T) {

@@ -49,7 +49,8 @@ type Snapshot struct {
 
 var serials atomic.Int64
 
-// view returns a snapshot without fingerprints of the index, in an agent directory of root.
+// view returns a snapshot of the index, in an agent directory of the program root. It has one
+// reference, for the caller, and no fingerprints.
 func (x *index) view(root Program) *Snapshot {
 	s := &Snapshot{index: x, contents: x.contents, serial: serials.Add(1)}
 	s.dialect = x.dialect.OfProgram(ProgramOfSession(root, x.marks))
@@ -108,8 +109,8 @@ func (s *Snapshot) Serial() int64 { return s.serial }
 // File returns the pinned file. It must not be used after Release.
 func (s *Snapshot) File() storage.Object { return s.index.file }
 
-// Unchanged returns ErrStale if the indexed ends of the pinned file have changed: it was
-// overwritten in place, which clients do only with the title slot.
+// Unchanged returns nil if both indexed ends of the pinned file are as they were. Otherwise the error
+// wraps storage.ErrStale: the file was overwritten in place, which clients do only with the title slot.
 func (s *Snapshot) Unchanged() error {
 	st, err := s.index.file.Stat()
 	if err != nil || st.Token == s.stat.Token {
@@ -130,7 +131,7 @@ func (s *Snapshot) Changed() (now storage.Token, changed bool, err error) {
 	return st.Token, st.Token != s.stat.Token || s.index.confirmed.hasGrowth(), err
 }
 
-// CheckRange implements document.SnapshotSource.
+// CheckRange implements document.SnapshotSource. After an error no entry is known to be verified.
 func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *document.CheckedEntry) error {
 	end := off + int64(len(text))
 	first := sort.Search(len(s.records), func(i int) bool {
@@ -142,31 +143,28 @@ func (s *Snapshot) CheckRange(text []byte, off int64, now storage.Token, known *
 			return nil
 		}
 		e := Entry(i)
-		var err error
-		if rec.off >= off && rec.end() <= end {
-			err = s.check(e, text[rec.off-off:rec.end()-off])
-		} else {
-			err = s.checkPartOnce(e, text, off, document.CheckedEntry{Entry: int32(e), In: now}, known)
+		isWhole := rec.off >= off && rec.end() <= end
+		if isWhole {
+			err := s.check(e, text[rec.off-off:rec.end()-off])
+			if err != nil {
+				*known = document.CheckedEntry{}
+				return err
+			}
+			continue
 		}
+		checked := document.CheckedEntry{Entry: int32(e), In: now}
+		if *known == checked || s.index.confirmed.has(e, now) {
+			continue
+		}
+		err := s.checkPart(e, text, off)
 		if err != nil {
 			*known = document.CheckedEntry{}
 			return err
 		}
+		*known = checked
+		s.index.confirmed.add(now, e)
 	}
 	return nil
-}
-
-// checkPartOnce is checkPart, unless the entry is known to be verified in this state of the file.
-func (s *Snapshot) checkPartOnce(
-	e Entry, text []byte, off int64, checked document.CheckedEntry, known *document.CheckedEntry,
-) error {
-	if *known == checked || s.index.confirmed.has(e, checked.In) {
-		return nil
-	}
-	err := s.checkPart(e, text, off)
-	*known = checked
-	s.index.confirmed.add(checked.In, e)
-	return err
 }
 
 // EndsLine reports whether the indexed part is empty or ends in a newline.
@@ -213,7 +211,11 @@ func (s *Snapshot) IsMessage(e Entry, role Role) bool {
 // CompareNewest orders entries by time, the newest first. Of equal times, the later entry in the
 // file is the newer.
 func (s *Snapshot) CompareNewest(a, b Entry) int {
-	return cmp.Or(cmp.Compare(s.records[b].time, s.records[a].time), cmp.Compare(b, a))
+	byTime := cmp.Compare(s.records[b].time, s.records[a].time)
+	if byTime != 0 {
+		return byTime
+	}
+	return cmp.Compare(b, a)
 }
 
 // Message returns the value of the key "message" in an entry's text, nil if there is none.
@@ -235,9 +237,11 @@ func (s *Snapshot) CostRange(e Entry) FileRange {
 // HeaderTime returns the header's timestamp, the epoch if it cannot be read.
 func (s *Snapshot) HeaderTime() time.Time { return time.UnixMilli(s.header.time) }
 
-// newest returns the last entry with an id, which counts (docs/format.md, Loading).
+// newest returns the last entry with an id, which counts (docs/format.md, Loading). It is NoEntry if
+// the snapshot has none, and for the id 0.
 func (s *Snapshot) newest(id symbol) Entry {
-	if id == 0 || int(id) >= len(s.symbols.symbols) {
+	isLater := int(id) >= len(s.symbols.symbols) // added to the index after this snapshot was made
+	if id == 0 || isLater {
 		return NoEntry
 	}
 	last := atomic.LoadUint32(&s.symbols.symbols[id].last)
@@ -325,8 +329,9 @@ func (s *Snapshot) findNumbered(name string) Entry {
 	if e == NoEntry || s.Name(e) != name {
 		return NoEntry
 	}
-	if base == "" && s.records[e].id != 0 {
-		return NoEntry
+	hasID := s.records[e].id != 0
+	if base == "" && hasID {
+		return NoEntry // only a name without an id is a line alone
 	}
 	return e
 }
@@ -341,13 +346,15 @@ func (s *Snapshot) FindBranch(name string, fixed ...string) (Entry, error) {
 	return e, err
 }
 
-// findID returns the id of a name in a directory with those fixed names, or 0.
+// findID returns the id of a name in a directory with those fixed names, or 0. A name that is cut does
+// not contain its id, so the long ids are searched for its hash.
 func (s *Snapshot) findID(name string, fixed []string) symbol {
-	if id, ok := names.DecodeNameAmong(name, fixed); ok {
-		return s.symbols.find([]byte(id))
+	whole, isWhole := names.DecodeNameAmong(name, fixed)
+	if isWhole {
+		return s.symbols.find([]byte(whole))
 	}
-	hash, ok := names.CutName(name)
-	if !ok {
+	hash, isCut := names.CutName(name)
+	if !isCut {
 		return 0
 	}
 	for _, id := range s.longIDs {
@@ -370,7 +377,7 @@ func (s *Snapshot) atLine(line int64) Entry {
 	return NoEntry
 }
 
-// read reads a range of the file.
+// read reads a range of the file, in bytes. The error wraps storage.ErrStale if the file is shorter.
 func (s *Snapshot) read(off, size int64) (rawjson.Value, error) {
 	b := make([]byte, size)
 	err := storage.ReadFull(s.index.file, b, off)
@@ -391,7 +398,8 @@ func (s *Snapshot) EntryText(e Entry) (rawjson.Value, error) {
 	return v, err
 }
 
-// check compares an entry's text, which may be in parts, with the checksum in the index.
+// check compares an entry's text, which may be in parts, with the checksum in the index. The error
+// wraps storage.ErrStale.
 func (s *Snapshot) check(e Entry, parts ...[]byte) error {
 	if jsonl.Checksum(parts...) != s.records[e].crc {
 		return s.overwritten("entry " + s.Name(e))
@@ -399,7 +407,8 @@ func (s *Snapshot) check(e Entry, parts ...[]byte) error {
 	return nil
 }
 
-// checkPart verifies an entry. text, read at off, is a part of it; checkPart reads the rest.
+// checkPart verifies an entry. text, read at off, overlaps it; checkPart reads the parts of the entry
+// before and after that. Errors are those of read and check.
 func (s *Snapshot) checkPart(e Entry, text []byte, off int64) error {
 	rec := &s.records[e]
 	end := rec.end()
