@@ -47,7 +47,8 @@ func (c *confirmedEntries) isMissing(e Entry) bool {
 	return e < c.before && !c.set.has(e)
 }
 
-// add records entries that were verified in a state of the file.
+// add records entries that were verified in a state of the file. It does nothing if the file has
+// grown since.
 func (c *confirmedEntries) add(in storage.Token, entries ...Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +79,7 @@ func (c *confirmedEntries) missing(entries []Entry) (missing []Entry, in storage
 func (c *confirmedEntries) missingOfFirst(n int) (missing []Entry, in storage.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left == 0 {
+	if c.left == 0 { // as it is of most files: nothing to search for
 		return nil, c.in
 	}
 	end := min(Entry(n), c.before)
@@ -103,7 +104,8 @@ func (s *Snapshot) ConfirmAll(ctx context.Context) error {
 	return s.verify(ctx, missing, in)
 }
 
-// verify reads entries that are missing in a state of the file.
+// verify reads the missing entries, and records them as verified in the state in of the file. The
+// error is that of the first failed read, or of ctx; then it records none.
 func (s *Snapshot) verify(ctx context.Context, missing []Entry, in storage.Token) error {
 	reader := NewEntryReader(s)
 	for _, e := range missing {

@@ -63,15 +63,17 @@ type contextBuilder struct {
 	err      error   // the first one
 }
 
-// entryText is an entry with its text, nil if there is no entry or it could not be read.
+// entryText is an entry with its text. Without an entry both fields are nil. If an entry could not
+// be read, its text alone is nil.
 type entryText struct {
 	rec  *indexRecord
 	text rawjson.Value
 }
 
+// message returns the value of the key "message", empty if there is none. There must be a text.
 func (l entryText) message() rawjson.Value { return l.text[l.rec.msgOff : l.rec.msgOff+l.rec.msgSize] }
 
-// load reads an entry, unless there was an error before.
+// load reads an entry, unless there was an error before. It keeps its own error in c.err.
 func (c *contextBuilder) load(e Entry) entryText {
 	l := entryText{rec: &c.s.records[e]}
 	if c.err == nil {
@@ -150,9 +152,10 @@ func (c *contextBuilder) last(kind EntryType) int {
 	return -1
 }
 
-// keptEntries returns the entries that the compaction at path[at] keeps: those before it from its
-// first kept entry on, none if that entry is not before it or a provider keeps the history. pi's
-// compaction has a system message of its own.
+// keptEntries returns the entries that the compaction at path[at] keeps, in the order of the path:
+// those from its first kept entry to the compaction. There are none if that entry is not before the
+// compaction or a provider keeps the history. In pi, system messages are omitted, as the compaction
+// has one of its own. A rollover also keeps the user's last request, if it is before the others.
 func (c *contextBuilder) keptEntries(at int, compaction rawjson.Value) []Entry {
 	_, items := c.remoteHistory(compaction)
 	if items != nil {
@@ -173,9 +176,11 @@ func (c *contextBuilder) keptEntries(at int, compaction rawjson.Value) []Entry {
 	if from >= 0 && from < at {
 		kept = slices.DeleteFunc(slices.Clone(c.path[from:at]), isOmitted)
 	}
-	if compaction.Member("details").Member("kind").Is(rollover) {
+	kind := compaction.Member("details").Member("kind")
+	if kind.Is(rollover) {
 		request := c.lastRequest(at)
-		if request >= 0 && request < from {
+		isBeforeKept := request >= 0 && request < from
+		if isBeforeKept {
 			kept = append([]Entry{c.path[request]}, kept...)
 		}
 	}
@@ -199,7 +204,7 @@ func (c *contextBuilder) lastRequest(at int) int {
 	return -1
 }
 
-// separate starts the next message, which is an entry's.
+// separate starts the next message, and records that it is a message of entry e.
 func (c *contextBuilder) separate(e Entry) {
 	if len(c.messages) > 0 {
 		c.doc.AddText(",")
@@ -212,7 +217,7 @@ const alteredFlags = recBlob | recIllFormed | recBigNumber | recManyLines
 
 // firstKept returns the id of the first entry that a compaction keeps, 0 for none.
 func (c *contextBuilder) firstKept(compaction rawjson.Value) symbol {
-	index := compaction.Member(oldKeptKey)
+	index := compaction.Member(oldKeptKey) // which only files of version 1 have
 	if c.s.version < 2 && index.IsNumber() {
 		first, _ := c.s.keptByIndex(index)
 		return first
@@ -224,7 +229,8 @@ func (c *contextBuilder) firstKept(compaction rawjson.Value) symbol {
 	return c.s.symbols.find(id)
 }
 
-// writeMessage writes the value of an entry's key "message", usually without reading it.
+// writeMessage writes the value of an entry's key "message". Usually it does not read the value, but
+// refers to its bytes in the file.
 func (c *contextBuilder) writeMessage(e Entry) {
 	rec := &c.s.records[e]
 	if rec.msgSize == 0 {
@@ -238,7 +244,7 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	isOldHook := rec.role == RoleHookMessage && c.s.version < 3
 	hasPayload := rec.role == RoleAssistant && rec.flags&recPayload != 0 && c.words.providerHistory
 	isAltered := rec.flags&alteredFlags != 0 || isOldHook || hasPayload
-	mayBeNull := size == int64(len("null"))
+	mayBeNull := size == int64(len("null")) // a null is no message, and not sent
 	if !isAltered && !mayBeNull {
 		c.separate(e)
 		c.doc.AddRange(off, size)
@@ -265,7 +271,8 @@ func (c *contextBuilder) writeMessage(e Entry) {
 	c.doc.AddEdited(off, message, edits)
 }
 
-// textEdits adds the edits that may occur anywhere in a text.
+// textEdits adds the edits that may occur anywhere in a text: blob references and bytes that are not
+// UTF-8. It keeps the resolver's error in c.err.
 func (c *contextBuilder) textEdits(edits rawjson.Edits, text rawjson.Value) rawjson.Edits {
 	edits, err := c.resolver.TextEdits(edits, text, 0)
 	if c.err == nil {
@@ -331,7 +338,8 @@ func (c *contextBuilder) writeValue(l entryText, v rawjson.Value) {
 	c.doc.AddEdited(l.rec.off+int64(at), v, edits)
 }
 
-// writeTime writes the end of a composed message: the entry's time in ms or JavaScript's result.
+// writeTime writes the end of a composed message: the entry's time in ms. In place of an unreadable
+// timestamp it writes the result of JavaScript's Date, in operator null.
 func (c *contextBuilder) writeTime(l entryText) {
 	ms := "null"
 	switch {
@@ -356,7 +364,7 @@ func (c *contextBuilder) writeCustomMessage(e Entry, edit contextEdit) {
 		switch {
 		case key == "content" && edit.content != nil:
 			c.doc.AddText(`,"content":`)
-			c.writeContent(edit, false)
+			c.writeContent(edit)
 		case key == "content" && c.s.dialect == Pi && value.Missing():
 			c.doc.AddText(`,"content":[]`)
 		default:

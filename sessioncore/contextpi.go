@@ -10,9 +10,9 @@ import (
 
 // contextEdit is the change of a context_edit to a message.
 type contextEdit struct {
-	entryText
-	removes bool          // the message
-	content rawjson.Value // nil: the message keeps its content
+	entryText               // the context_edit itself
+	removes   bool          // the message
+	content   rawjson.Value // nil: the message keeps its content
 }
 
 // contextEdit reads the change of a context_edit.
@@ -26,7 +26,8 @@ func (c *contextBuilder) contextEdit(e Entry) contextEdit {
 	}
 }
 
-// contextEdits returns the last context_edit for each id among entries, none outside pi.
+// contextEdits returns the last context_edit for each id among entries, none outside pi. Edits
+// without a replacement do not count.
 func (c *contextBuilder) contextEdits(entries []Entry) map[symbol]Entry {
 	edits := map[symbol]Entry{}
 	if c.s.dialect != Pi {
@@ -42,7 +43,7 @@ func (c *contextBuilder) contextEdits(entries []Entry) map[symbol]Entry {
 			continue
 		}
 		target := c.s.symbols.find(id)
-		if target != 0 {
+		if target != 0 { // 0: no entry has the id
 			edits[target] = e
 		}
 	}
@@ -56,45 +57,50 @@ func (c *contextBuilder) writeEditedMessage(e Entry, edit contextEdit) {
 		return
 	}
 	message := l.message()
-	blocks := false // the content must be a list
 	role := message.Member("role")
-	switch {
-	case role.Is("assistant"), role.Is("toolResult"):
-		blocks = true
-	case !role.Is("user") && !role.Is("custom") && !role.Is("hookMessage"):
+	needsBlocks := role.Is("assistant") || role.Is("toolResult")
+	mayBeText := role.Is("user") || role.Is("custom") || role.Is("hookMessage")
+	if !needsBlocks && !mayBeText {
 		c.writeMessage(e)
 		return
 	}
 	old := message.Member("content")
-	start := len(message) - 1
-	end := len(message) - 1
+	start := len(message) - 1 // without a content, one is added before the closing brace
+	end := start
 	key := `,"content":`
 	if old != nil {
 		start = old.OffsetIn(message)
-		end = old.OffsetIn(message) + len(old)
+		end = start + len(old)
 		key = ""
 	}
 	c.separate(e)
 	c.writeValue(l, message[:start])
 	c.doc.AddText(key)
-	c.writeContent(edit, blocks)
+	if needsBlocks {
+		c.writeBlocks(edit)
+	} else {
+		c.writeContent(edit)
+	}
 	c.writeValue(l, message[end:])
 }
 
-// writeContent writes the content of a context_edit. With blocks, a text becomes a list of one.
-func (c *contextBuilder) writeContent(edit contextEdit, blocks bool) {
-	before := ""
-	after := ""
-	if blocks && edit.content.IsString() {
-		before = `[{"type":"text","text":`
-		after = `}]`
-	}
-	c.doc.AddText(before)
+// writeContent writes the content of a context_edit as it is.
+func (c *contextBuilder) writeContent(edit contextEdit) {
 	c.writeValue(edit.entryText, edit.content)
-	c.doc.AddText(after)
 }
 
-// writeRetained writes the messages that a compaction keeps itself, without answers that failed.
+// writeBlocks writes the content of a context_edit as a list: a text becomes its only block.
+func (c *contextBuilder) writeBlocks(edit contextEdit) {
+	if !edit.content.IsString() {
+		c.writeContent(edit)
+		return
+	}
+	c.doc.AddText(`[{"type":"text","text":`)
+	c.writeContent(edit)
+	c.doc.AddText(`}]`)
+}
+
+// writeRetained writes the messages in the text l of compaction e, without answers that failed.
 func (c *contextBuilder) writeRetained(e Entry, l entryText) {
 	for message := range l.text.Member("retainedTail").EachElement {
 		reason := message.Member("stopReason")
@@ -106,7 +112,8 @@ func (c *contextBuilder) writeRetained(e Entry, l entryText) {
 	}
 }
 
-// writePiThinkingLevel writes the level as the entry has it.
+// writePiThinkingLevel writes the thinking level as the last entry that sets it has it, by default
+// "off".
 func (c *contextBuilder) writePiThinkingLevel() {
 	l := c.lastOf(TypeThinkingLevelChange)
 	if l.text != nil {
@@ -116,7 +123,8 @@ func (c *contextBuilder) writePiThinkingLevel() {
 	}
 }
 
-// writePiModel writes the model of the last model_change or answer on the path.
+// writePiModel writes the model of the last model_change or answer on the path, null if there is
+// none.
 func (c *contextBuilder) writePiModel() {
 	for _, e := range slices.Backward(c.path) {
 		rec := &c.s.records[e]
@@ -125,28 +133,31 @@ func (c *contextBuilder) writePiModel() {
 			continue
 		}
 		l := c.load(e)
-		from := l.text
-		key := "modelId"
+		holder := l.text
+		modelKey := "modelId"
 		if isAnswer {
-			from = l.text.Member("message")
-			key = "model"
+			holder = l.text.Member("message")
+			modelKey = "model"
 		}
-		c.doc.AddText(`,"model":{`)
-		provider := from.Member("provider")
-		model := from.Member(key)
-		if provider != nil {
-			c.doc.AddText(`"provider":`)
-			c.writeValue(l, provider)
-		}
-		if model != nil {
-			if provider != nil {
-				c.doc.AddText(",")
-			}
-			c.doc.AddText(`"modelId":`)
-			c.writeValue(l, model)
-		}
-		c.doc.AddText("}")
+		c.writePiModelOf(l, holder.Member("provider"), holder.Member(modelKey))
 		return
 	}
 	c.doc.AddText(`,"model":null`)
+}
+
+// writePiModelOf writes a model by parts of the entry l, of which either may be nil.
+func (c *contextBuilder) writePiModelOf(l entryText, provider, model rawjson.Value) {
+	c.doc.AddText(`,"model":{`)
+	if provider != nil {
+		c.doc.AddText(`"provider":`)
+		c.writeValue(l, provider)
+	}
+	if provider != nil && model != nil {
+		c.doc.AddText(",")
+	}
+	if model != nil {
+		c.doc.AddText(`"modelId":`)
+		c.writeValue(l, model)
+	}
+	c.doc.AddText("}")
 }

@@ -33,7 +33,8 @@ func (s *Snapshot) EntryRange(e Entry) (r FileRange, ok bool) {
 // RefersToBlobs reports whether an entry may refer to blobs.
 func (s *Snapshot) RefersToBlobs(e Entry) bool { return s.records[e].flags&recBlob != 0 }
 
-// MigratedRange returns the range of an entry that a migration changes; ok is false for others.
+// MigratedRange returns the range of an entry's text in the backing file, without a newline. ok is
+// false for entries that no migration changes.
 func (s *Snapshot) MigratedRange(e Entry) (r FileRange, ok bool) {
 	rec := &s.records[e]
 	return FileRange{Offset: rec.off, Size: int64(rec.size)}, rec.flags&recMigrated != 0
@@ -51,7 +52,8 @@ func (s *EntryState) add(e EntryState) {
 	s.Sum = mixSum(mixSum(s.Sum, uint64(e.Size)), e.Sum)
 }
 
-// mixSum adds a number to a sum that depends on the order (FNV-1a, 8 bytes at a time).
+// mixSum adds a number to a sum that depends on the order: a step of FNV-1a with its 64-bit prime, but
+// for 8 bytes at a time. The shift mixes the high bits of the sum, which a multiplication never moves down.
 func mixSum(sum, n uint64) uint64 { return (sum ^ n ^ sum>>29) * 0x100000001b3 }
 
 // EntryState returns the state of an entry's file. It reads the entry only if a migration changes
@@ -81,7 +83,8 @@ func (s *Snapshot) EntryDocument(e Entry) (*document.Document, error) {
 }
 
 // entriesDocument returns the files of entries in a row, and the state of all. Entries that are
-// adjacent in the session file become one piece.
+// adjacent in the session file become one piece. The error is one of EntryState or of ctx; with it
+// there is no document.
 func (s *Snapshot) entriesDocument(ctx context.Context, entries []Entry) (*document.Document, EntryState, error) {
 	m := &entriesMaker{snap: s, entries: entries}
 	doc := document.New(s, nil, m)
@@ -99,7 +102,8 @@ func (s *Snapshot) entriesDocument(ctx context.Context, entries []Entry) (*docum
 		if isRange {
 			doc.AddRange(r.Offset, r.Size)
 		} else {
-			doc.AddMade(int32(i)+1, state.Size)
+			piece := int32(i) + 1 // as Make expects it
+			doc.AddMade(piece, state.Size)
 		}
 	}
 	return doc, m.state, nil
@@ -179,7 +183,8 @@ func (b *Branch) EntriesState(ctx context.Context) (EntryState, error) {
 	return state, err
 }
 
-// EntriesDocument returns the branch's entries.jsonl and its state.
+// EntriesDocument returns the branch's entries.jsonl and its state, which it caches. Callers must
+// close the document. Errors are those of reading an entry or of ctx.
 func (b *Branch) EntriesDocument(ctx context.Context) (*document.Document, EntryState, error) {
 	doc, state, err := b.snap.entriesDocument(ctx, b.entries)
 	if err == nil {
@@ -189,6 +194,7 @@ func (b *Branch) EntriesDocument(ctx context.Context) (*document.Document, Entry
 }
 
 // ShownText returns the text of an entry's file in entries/: migrated, on one line, no newline.
+// Errors come from EntryText.
 func (s *Snapshot) ShownText(e Entry) (rawjson.Value, error) {
 	rec := &s.records[e]
 	text, err := s.EntryText(e)
@@ -201,7 +207,8 @@ func (s *Snapshot) ShownText(e Entry) (rawjson.Value, error) {
 	return OneLine(text), nil
 }
 
-// OneLine replaces the line breaks in text by as many blanks.
+// OneLine returns text with its line breaks replaced by as many blanks, so that it keeps its size. It
+// does not change text itself.
 func OneLine(text rawjson.Value) rawjson.Value {
 	if !manyLines(text) {
 		return text
@@ -224,8 +231,10 @@ func NewEntryReader(s *Snapshot) EntryReader { return EntryReader{s: s} }
 func (r *EntryReader) Read(e Entry) (rawjson.Value, error) {
 	rec := &r.s.records[e]
 	size := int(rec.size)
-	if cap(r.buf) < size || cap(r.buf) > jsonl.KeepBuffer {
-		doubled := min(2*cap(r.buf), jsonl.ChunkSize)
+	isTooShort := cap(r.buf) < size
+	isTooBig := cap(r.buf) > jsonl.KeepBuffer // of a long entry: its memory is not kept
+	if isTooShort || isTooBig {
+		doubled := min(2*cap(r.buf), jsonl.ChunkSize) // so that growing entries cause few allocations
 		r.buf = make([]byte, max(size, doubled))
 	}
 	text := r.buf[:size:size]

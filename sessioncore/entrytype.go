@@ -35,9 +35,10 @@ const (
 
 // String returns the type as files write it, in omp's words, or "" for TypeUnknown.
 func (t EntryType) String() string {
+	// omp's words first, as both maps have most types.
 	for _, types := range []map[string]EntryType{ompTypes, operatorTypes} {
-		for name, of := range types {
-			if of == t {
+		for name, named := range types {
+			if named == t {
 				return name
 			}
 		}

@@ -18,12 +18,13 @@ import (
 )
 
 // addHeader adds the first values of the file: a title slot on the very first line, and the header.
+// The error is ErrNotSession if the value is neither.
 func (x *index) addHeader(u *jsonl.Unit) error {
 	v := rawjson.Value(u.Text)
 	if u.Line == 1 && x.header.slot == 0 && IsTitleSlot(v) {
 		x.header.slotOff = u.Off
 		x.header.slot = u.Size
-		x.marks = MarkOMP
+		x.marks = MarkOMP // no other program writes slots
 		return nil
 	}
 	d := DialectOf(v)
@@ -45,14 +46,14 @@ func (x *index) addHeader(u *jsonl.Unit) error {
 	}
 	id, _ := v.Member("id").Text()
 	x.header.leaseName = names.LeaseName(id)
-	x.values = 1
+	x.values = 1 // the header itself
 	if x.version < 2 {
 		x.seed = id
 	}
 	x.form = d.Form
-	t, form, ok := d.Time(v.Member("timestamp"))
-	if ok {
-		x.lastNow = t
+	ms, form, hasTime := d.Time(v.Member("timestamp"))
+	if hasTime {
+		x.lastNow = ms
 		x.form = form
 	}
 	x.header.time = x.lastNow
@@ -69,7 +70,7 @@ func versionOf(v rawjson.Value) int {
 	if err != nil {
 		return CurrentVersion
 	}
-	bounded := math.Max(-1, math.Min(n, CurrentVersion))
+	bounded := math.Max(-1, math.Min(n, CurrentVersion)) // so that it fits into an int
 	return int(math.Floor(bounded))
 }
 
@@ -102,8 +103,8 @@ func (s *Snapshot) SlotRange() (r FileRange, ok bool) {
 	return slot, slot.Size > 0
 }
 
-// ReadHeader reads the header and the title slot, nil if there is none. The error wraps
-// storage.ErrStale if one was overwritten.
+// ReadHeader reads the header and the title slot; slot is nil if the file has none. The error wraps
+// storage.ErrStale if one of them was overwritten by something else.
 func (s *Snapshot) ReadHeader() (header, slot rawjson.Value, err error) {
 	header, err = s.read(s.header.off, s.header.size)
 	if err != nil {
@@ -135,10 +136,11 @@ func (s *Snapshot) Title() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	holder := slot
 	if slot == nil {
-		slot = header
+		holder = header
 	}
-	title, _ := slot.Member("title").Text()
+	title, _ := holder.Member("title").Text()
 	return title, nil
 }
 
@@ -148,11 +150,14 @@ func (s *Snapshot) name() (string, error) {
 		return "", nil
 	}
 	text, err := s.EntryText(Entry(s.title - 1))
+	if err != nil {
+		return "", err
+	}
 	name, _ := text.Member("name").Text()
 	if s.dialect == Pi {
 		name = rawjson.TrimSpace(name)
 	}
-	return name, err
+	return name, nil
 }
 
 // HeaderDocument returns header.json: the header with the title slot merged into it, migrated to
@@ -162,6 +167,20 @@ func (s *Snapshot) HeaderDocument() (*document.Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	edits := s.headerEdits(header, slot)
+	var withoutBlobs document.Resolver // as a header refers to none
+	edits, err = withoutBlobs.TextEdits(edits, header, 0)
+	if err != nil {
+		return nil, err
+	}
+	text := append(edits.Apply(header), '\n')
+	return document.OfText(s, text), nil
+}
+
+// headerEdits returns the edits that migrate a header and merge the title slot, nil if there is none,
+// into it.
+func (s *Snapshot) headerEdits(header, slot rawjson.Value) rawjson.Edits {
+	var edits rawjson.Edits
 	var add []byte
 	var removed []string
 	if s.version < CurrentVersion {
@@ -179,18 +198,11 @@ func (s *Snapshot) HeaderDocument() (*document.Document, error) {
 			add = rawjson.AppendListed(add, `"titleSource":`+string(source))
 		}
 	}
-	var edits rawjson.Edits
-	if len(removed) > 0 {
-		edits = edits.Object(header, 0, string(add), func(m rawjson.Member) bool {
-			return slices.ContainsFunc(removed, m.KeyIs)
-		})
+	if len(removed) == 0 {
+		return edits
 	}
-	var none document.Resolver
-	edits, err = none.TextEdits(edits, header, 0)
-	if err != nil {
-		return nil, err
-	}
-	return document.OfText(s, append(edits.Apply(header), '\n')), nil
+	isRemoved := func(m rawjson.Member) bool { return slices.ContainsFunc(removed, m.KeyIs) }
+	return edits.Object(header, 0, string(add), isRemoved)
 }
 
 // ReadHeaderOf returns the header of a file without indexing it, nil if the file ends before it.
@@ -201,46 +213,50 @@ func ReadHeaderOf(ctx context.Context, files storage.Files, name string) (rawjso
 		return nil, err
 	}
 	defer obj.Close()
-	var st storage.Stat
+	start, size, err := startOf(obj)
+	if err != nil {
+		return nil, err
+	}
 	var header rawjson.Value
 	x := newIndex(obj)
-	var from io.ReaderAt = obj
-	if c, ok := obj.(Converted); ok {
-		text, err := headerIn(c)
-		if err != nil {
-			return nil, err
-		}
-		from = bytes.NewReader(text)
-		st.Size = int64(len(text))
-	} else {
-		st, err = obj.Stat()
-		if err != nil {
-			return nil, err
-		}
-	}
-	err = jsonl.LoadFirst(ctx, from, st.Size, func(u *jsonl.Unit) error {
+	addUntilHeader := func(u *jsonl.Unit) error {
 		err := x.add(u)
 		if err != nil {
 			return err
 		}
-		if x.header.found {
-			header = slices.Clone(u.Text)
-			return jsonl.ErrStop
+		if !x.header.found {
+			return nil // so far only a title slot or unreadable text
 		}
-		return nil
-	})
+		header = slices.Clone(u.Text)
+		return jsonl.ErrStop
+	}
+	err = jsonl.LoadFirst(ctx, start, size, addUntilHeader)
 	return header, err
 }
 
-// headerIn returns a text that begins with the header of a converted session.
-func headerIn(c Converted) (text []byte, err error) {
-	headed, ok := c.(Headed)
-	if ok {
-		text, _, err = headed.Header()
+// startOf returns a text that begins with a session's header, and its size in bytes: the file itself
+// or, as a conversion takes long, the first lines of a converted session.
+func startOf(obj storage.Object) (io.ReaderAt, int64, error) {
+	converted, isConverted := obj.(Converted)
+	if isConverted {
+		text, err := convertedStart(converted)
+		return bytes.NewReader(text), int64(len(text)), err
 	}
-	if err == nil && len(text) == 0 {
-		text, _, _, err = c.Beginning()
+	st, err := obj.Stat()
+	return obj, st.Size, err
+}
+
+// convertedStart returns a text that begins with the header of a converted session. It reads the
+// beginning of the conversation only if the header is not known without.
+func convertedStart(session Converted) ([]byte, error) {
+	headed, mayKnow := session.(Headed)
+	if mayKnow {
+		header, _, err := headed.Header()
+		if err != nil || len(header) > 0 {
+			return header, err
+		}
 	}
+	text, _, _, err := session.Beginning()
 	return text, err
 }
 
@@ -259,13 +275,13 @@ type Converted interface {
 	Beginning() (text []byte, st storage.Stat, size int64, err error)
 }
 
-// Started is an open session, converted from another agent's file. Less than its beginning tells its
-// header.
+// Started is an open session, converted from another agent's file. Its header may be known by less
+// than its beginning.
 type Started interface {
 	// Start returns the first lines of the session. Their header may lack a title and a parent. The
-	// result is nil if only Beginning tells it. With named the header has the title, and where there is none the
-	// lines have the first words of a person, if these are near enough to the beginning for a list.
-	// The error wraps storage.ErrUnsupported if no session of the agent can tell it.
+	// result is nil if only Beginning has the header. With named, the header has the title; without a
+	// title the lines have a person's first words, if these are near enough to the beginning for a
+	// list. The error wraps storage.ErrUnsupported if no session of the agent has such lines.
 	Start(named bool) ([]byte, error)
 }
 
@@ -283,25 +299,34 @@ type probeResult struct {
 // Probe returns the state of a session file without indexing it. The error is ErrNotSession or one
 // of Acquire. The result is cached until the file changes.
 func (s *Session) Probe(ctx context.Context) (storage.Stat, error) {
-	st, _, err := s.probe(ctx, false)
+	st, _, err := s.probe(ctx, anyNames)
 	return st, err
 }
 
 // ParentText returns the header's parent, a path or an id, or "". Errors come from Probe.
 func (s *Session) ParentText(ctx context.Context) (string, error) {
-	_, p, err := s.probe(ctx, true)
+	_, p, err := s.probe(ctx, currentNames)
 	return p.parent, err
 }
 
 // ID returns the id in the header. Errors come from Probe.
 func (s *Session) ID(ctx context.Context) (string, error) {
-	_, p, err := s.probe(ctx, true)
+	_, p, err := s.probe(ctx, currentNames)
 	return p.id, err
 }
 
+// namesNeeded tells a probe which id and which parent its caller needs.
+type namesNeeded bool
+
+const (
+	anyNames     namesNeeded = false // none
+	currentNames namesNeeded = true  // those of the file's present state
+)
+
 // probe stats the file, and reads its header if the cached result may be outdated. A file that only
-// grew stays a session, but with names the header is read, as an editor may have rewritten it.
-func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p probeResult, err error) {
+// grew stays a session; its header is read again for its current names alone, as an editor may have
+// rewritten it.
+func (s *Session) probe(ctx context.Context, needed namesNeeded) (st storage.Stat, p probeResult, err error) {
 	st, err = s.store.storage.Stat(s.name)
 	if err != nil {
 		return storage.Stat{}, p, err
@@ -315,12 +340,12 @@ func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p pro
 	}
 	isSame := p.token == st.Token
 	hasGrown := p.isSession && p.token.SameObject(st.Token) && st.Size > p.token.Size
-	hasIDs := p.idsIn == st.Token
 	isOutdated := !isSame && !hasGrown
-	lacksNames := names && !hasIDs
+	lacksNames := needed == currentNames && p.idsIn != st.Token
 	if isOutdated || lacksNames {
 		read := func() (probeResult, error) { return s.readProbe(ctx) }
-		p, err = storage.Await(ctx, read, func(probeResult) {})
+		drop := func(probeResult) {} // a result that comes too late holds nothing
+		p, err = storage.Await(ctx, read, drop)
 		if err != nil {
 			return storage.Stat{}, p, err
 		}
@@ -337,7 +362,7 @@ func (s *Session) probe(ctx context.Context, names bool) (st storage.Stat, p pro
 	return st, p, nil
 }
 
-// readProbe reads up to the header.
+// readProbe reads up to the header. A file without one is no error: its result is no session.
 func (s *Session) readProbe(ctx context.Context) (p probeResult, err error) {
 	header, err := ReadHeaderOf(ctx, s.store.storage, s.name)
 	if errors.Is(err, storage.ErrStale) { // it was replaced, or a compressed file had a wrong size

@@ -139,8 +139,8 @@ const maxEntries = math.MaxInt32
 // maxQuoted bounds the bytes of a quoted value in a problem.
 const maxQuoted = 200
 
-// noObject returns a ProblemNoObject, with the value if it is a short string: a session of another
-// agent's file has such strings for unreadable parts.
+// noObject returns the problem of a value that is no object. It quotes the value if that is a short
+// string: a session of another agent's file has such strings for unreadable parts.
 func noObject(u *jsonl.Unit) Problem {
 	p := Problem{
 		Line:   u.Line,
@@ -157,8 +157,8 @@ func noObject(u *jsonl.Unit) Problem {
 	return p
 }
 
-// inOwnFile returns a ProblemNoObject of a line in another agent's file, which a value describes; nil
-// if it describes none.
+// inOwnFile returns p, a ProblemNoObject, as a problem of the line in another agent's file that a
+// value describes, nil if it describes none.
 func (p Problem) inOwnFile(value string) *Problem {
 	line, ok := jsonl.ParseLineProblem(value)
 	if !ok {
@@ -187,7 +187,8 @@ func (x *index) unitProblem(u *jsonl.Unit, what ProblemKind, why rawjson.JSONTex
 	})
 }
 
-// add adds a unit to the index. It returns ErrNotSession if the first value is not a header.
+// add adds a unit to the index: an entry or a problem, or until there is one the header. The error
+// wraps ErrNotSession: the first value is not a header, or the entries are too many.
 func (x *index) add(u *jsonl.Unit) error {
 	if u.Trailing > 0 {
 		p := Problem{Line: u.Line, Offset: u.Off + u.Size, Size: u.Trailing}
@@ -219,34 +220,20 @@ func (x *index) add(u *jsonl.Unit) error {
 	return nil
 }
 
-// addEntry adds an entry to the index.
+// addEntry adds an entry of a type to the index. It sets the fields of the record first, each step by
+// those before it; then the record's effects on the whole session.
 func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
-	info := u.Info
-	rec := indexRecord{
-		off:  u.Off,
-		size: uint32(u.Size),
-		line: uint32(u.Line),
-		crc:  info.CRC,
-		kind: kind,
-	}
-	rec.flags = textFlags(u)
-	rec.time = x.lastNow
-	t, form, ok := x.dialect.Time(info.Time.Of(u.Text))
-	if ok {
-		rec.time = t
-		x.form = form
-		rec.flags |= recTimed
-	}
-	x.lastNow = rec.time
 	n := uint32(len(x.records))
-	if info.Message.End > 0 {
-		rec.msgOff = info.Message.Start
-		rec.msgSize = info.Message.End - info.Message.Start
-		role, _ := info.Role.Of(u.Text).Bytes()
-		rec.role = roles[string(role)]
-		rec.costOff = info.Cost.Start
-		rec.costSize = info.Cost.End - info.Cost.Start
+	rec := indexRecord{
+		off:   u.Off,
+		size:  uint32(u.Size),
+		line:  uint32(u.Line),
+		crc:   u.Info.CRC,
+		kind:  kind,
+		flags: textFlags(u),
 	}
+	x.setTime(&rec, u)
+	setMessage(&rec, u)
 	if x.version < 2 {
 		x.migrateLinks(&rec, u, n)
 	} else {
@@ -256,17 +243,17 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 		rec.flags |= recMigrated
 	}
 	rec.pathLabel = x.pathLabelOf(&rec, u)
+	if isRequest(&rec, u) {
+		rec.flags |= recRequest
+	}
 	switch rec.kind {
 	case TypeLabel:
 		x.addLabel(u, n)
 	case TypeSessionInfo:
 		x.title = n + 1
 	}
-	if mayMark(&rec) && x.marks&MarkOMP == 0 {
+	if mayMark(&rec) && x.marks&MarkOMP == 0 { // MarkOMP alone decides (ProgramOfSession)
 		x.marks |= MarksOf(u.Text)
-	}
-	if isRequest(&rec, u) {
-		rec.flags |= recRequest
 	}
 	x.moveLeaf(&rec, u)
 	x.records = append(x.records, rec)
@@ -277,6 +264,32 @@ func (x *index) addEntry(u *jsonl.Unit, kind EntryType) {
 	x.lastID = n + 1
 	// Stored last: a reader that sees the new number ignores it unless its snapshot has that entry.
 	atomic.StoreUint32(&x.symbols.symbols[rec.id].last, n+1)
+}
+
+// setTime sets a record's time: its timestamp, or the time of the entry before it if that cannot be
+// read.
+func (x *index) setTime(rec *indexRecord, u *jsonl.Unit) {
+	ms, form, ok := x.dialect.Time(u.Info.Time.Of(u.Text))
+	if ok {
+		x.lastNow = ms
+		x.form = form
+		rec.flags |= recTimed
+	}
+	rec.time = x.lastNow
+}
+
+// setMessage sets the position, the role and the cost of a record's message, if it has one.
+func setMessage(rec *indexRecord, u *jsonl.Unit) {
+	info := u.Info
+	if info.Message.End == 0 {
+		return
+	}
+	rec.msgOff = info.Message.Start
+	rec.msgSize = info.Message.End - info.Message.Start
+	role, _ := info.Role.Of(u.Text).Bytes()
+	rec.role = roles[string(role)]
+	rec.costOff = info.Cost.Start
+	rec.costSize = info.Cost.End - info.Cost.Start
 }
 
 // mayMark reports whether an entry may have a mark of the program that wrote it, by its type.
@@ -292,34 +305,46 @@ func mayMark(rec *indexRecord) bool {
 
 // moveLeaf updates the leaf for a record that is about to be added: to its own entry, or to the
 // target of a move (docs/design.md, leaf; docs/format.md, Operator dialect). Entries without an id
-// do not count.
+// do not count. It also sets the flag of a move in the record.
 func (x *index) moveLeaf(rec *indexRecord, u *jsonl.Unit) {
 	var target rawjson.Value
+	isMove := false
 	if rec.kind == x.dialect.MoveType {
-		var isMove bool
 		target, isMove = x.dialect.MoveTarget(u.Text)
-		if isMove {
-			rec.flags |= recLeafMove
-		}
+	}
+	if isMove {
+		rec.flags |= recLeafMove
 	}
 	switch {
 	case rec.id == 0:
-	case rec.flags&recLeafMove == 0:
+		return
+	case !isMove:
 		x.leafID = rec.id
+		return
 	case target.IsNull():
 		x.leafID = 0
-	default:
-		if id, ok := target.Bytes(); ok {
-			s := x.symbols.find(id)
-			if s != 0 && x.symbols.symbols[s].last != 0 {
-				x.leafID = s
-				return
-			}
-		}
-		if x.dialect.OwnLeaf {
-			x.leafID = rec.id
-		}
+		return
 	}
+	moved := x.idOf(target)
+	if moved == 0 && x.dialect.OwnLeaf {
+		moved = rec.id
+	}
+	if moved != 0 {
+		x.leafID = moved
+	}
+}
+
+// idOf returns the id in a JSON string, 0 if no entry has it yet or the value is no string.
+func (x *index) idOf(v rawjson.Value) symbol {
+	text, isText := v.Bytes()
+	if !isText {
+		return 0
+	}
+	id := x.symbols.find(text)
+	if id == 0 || x.symbols.symbols[id].last == 0 {
+		return 0 // at most a parent or a label's target
+	}
+	return id
 }
 
 // textFlags returns the flags that a unit's text determines.
@@ -343,7 +368,7 @@ var roles = map[string]Role{
 	"system": RoleSystem,
 }
 
-// link sets an entry's id and parent as the file gives them.
+// link sets an entry's id and parent as the file gives them, 0 for an empty or missing parent.
 func (x *index) link(rec *indexRecord, u *jsonl.Unit) {
 	id, hasID := u.Info.ID.Of(u.Text).Bytes()
 	if hasID {
@@ -356,11 +381,12 @@ func (x *index) link(rec *indexRecord, u *jsonl.Unit) {
 	}
 }
 
-// setID sets the id of a record that is about to be added.
+// setID sets the id of a record that is about to be added. An id of an earlier entry is a problem.
 func (x *index) setID(rec *indexRecord, id []byte) {
 	rec.id = x.symbols.intern(id)
 	before := x.symbols.symbols[rec.id].last
-	if before == 0 {
+	isNew := before == 0
+	if isNew {
 		if names.TooLong(id) {
 			x.longIDs = append(x.longIDs, rec.id)
 		}
@@ -378,7 +404,8 @@ func (x *index) setID(rec *indexRecord, id []byte) {
 	})
 }
 
-// addLabel records a label entry (docs/format.md, Loading: an absent, null or empty label clears).
+// addLabel records a label entry with the number n (docs/format.md, Loading: an absent, null or empty
+// label clears). One without a target has no effect. A long label is cut between two characters.
 func (x *index) addLabel(u *jsonl.Unit, n uint32) {
 	v := rawjson.Value(u.Text)
 	target, ok := v.Member(x.dialect.TargetKey).Text()
@@ -433,7 +460,7 @@ func (x *index) pathLabelOf(rec *indexRecord, u *jsonl.Unit) symbol {
 	role := u.Info.Role.Of(u.Text)
 	text, _ := role.Bytes()
 	switch {
-	case rec.kind != TypeMessage || len(text) == 0:
+	case rec.kind != TypeMessage || len(text) == 0: // no role: the type describes the entry
 		text, _ = u.Info.Type.Of(u.Text).Bytes()
 	case rec.role == RoleHookMessage && rec.flags&recMigrated != 0:
 		text = []byte("custom") // as its file shows it
@@ -501,13 +528,14 @@ func (t *symbolTable) find(text []byte) symbol {
 	}
 }
 
-// intern returns the symbol of a text, adding it if necessary.
+// intern returns the symbol of a text, adding it if necessary. It keeps a copy of the text.
 func (t *symbolTable) intern(text []byte) symbol {
 	known := t.find(text)
 	if known != 0 {
 		return known
 	}
-	if (len(t.symbols)+1)*2 > len(t.slots) {
+	isHalfFull := (len(t.symbols)+1)*2 > len(t.slots) // beyond that, searches would become long
+	if isHalfFull {
 		t.grow()
 	}
 	s := symbol(len(t.symbols))

@@ -26,9 +26,9 @@ func (l Label) FileName() string {
 
 // labels are the labels in effect, found on first use.
 type labels struct {
-	once sync.Once
-	list []Label
-	of   map[string]Label // by target
+	once     sync.Once
+	list     []Label
+	byTarget map[string]Label
 }
 
 // Labels returns the labels in effect, in the file order of the entries that set them. The last
@@ -42,13 +42,13 @@ func (s *Snapshot) Labels() []Label {
 // LabelOf returns the label in effect of an id, "" for none. An entry of the id may be missing.
 func (s *Snapshot) LabelOf(id string) string {
 	s.labels.once.Do(s.findLabels)
-	return s.labels.of[id].Label
+	return s.labels.byTarget[id].Label
 }
 
 // WholeLabelOf is LabelOf with the end of a label that is cut, which it reads. Errors come from EntryText.
 func (s *Snapshot) WholeLabelOf(id string) (string, error) {
 	s.labels.once.Do(s.findLabels)
-	label := s.labels.of[id]
+	label := s.labels.byTarget[id]
 	if label.name == "" {
 		return label.Label, nil
 	}
@@ -59,31 +59,31 @@ func (s *Snapshot) WholeLabelOf(id string) (string, error) {
 	return labelIn(text), nil
 }
 
-// findLabels fills s.labels.
+// findLabels fills s.labels, by applying the label entries in file order.
 func (s *Snapshot) findLabels() {
 	inEffect := map[symbol]Label{}
-	for i, l := range s.labelSets {
-		if l.label == "" {
-			delete(inEffect, l.target)
+	for i, set := range s.labelSets {
+		if set.label == "" {
+			delete(inEffect, set.target)
 			continue
 		}
 		place := i
-		before, wasSet := inEffect[l.target]
+		before, wasSet := inEffect[set.target]
 		if wasSet {
 			place = before.Place
 		}
-		inEffect[l.target] = Label{
-			Target: s.idText(l.target),
-			Label:  l.label,
-			Set:    Entry(l.entry),
+		inEffect[set.target] = Label{
+			Target: s.idText(set.target),
+			Label:  set.label,
+			Set:    Entry(set.entry),
 			Place:  place,
-			name:   l.name,
+			name:   set.name,
 		}
 	}
-	s.labels.of = make(map[string]Label, len(inEffect))
-	for _, l := range inEffect {
-		s.labels.list = append(s.labels.list, l)
-		s.labels.of[l.Target] = l
+	s.labels.byTarget = make(map[string]Label, len(inEffect))
+	for _, label := range inEffect {
+		s.labels.list = append(s.labels.list, label)
+		s.labels.byTarget[label.Target] = label
 	}
 	slices.SortFunc(s.labels.list, func(a, b Label) int {
 		return int(a.Set - b.Set)

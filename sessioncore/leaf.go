@@ -42,16 +42,18 @@ func (s *Snapshot) Moves(target *string) (bool, error) {
 
 // leafMove is a position of the leaf in memory, in effect until an entry is added to the file.
 type leafMove struct {
-	last   uint32 // lastID of the snapshot when the leaf was moved
-	lastID string
+	last   uint32  // lastID of the snapshot when the leaf was moved
+	lastID string  // the text of that id, as another file may have as many entries
 	target *string // nil: before the first entry
 }
 
 // isCurrent reports whether no entry was added to the session since the move.
-func (m *leafMove) isCurrent(s *Snapshot) bool { return m.last == s.lastID && m.lastID == s.lastText() }
+func (m *leafMove) isCurrent(s *Snapshot) bool {
+	return m.last == s.lastID && m.lastID == s.lastIDText()
+}
 
-// lastText returns the id of the last entry that has one, "" if there is none.
-func (s *Snapshot) lastText() string {
+// lastIDText returns the id of the last entry that has one, "" if there is none.
+func (s *Snapshot) lastIDText() string {
 	if s.lastID == 0 {
 		return ""
 	}
@@ -75,7 +77,7 @@ func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err e
 	defer s.mu.Unlock()
 	move := &leafMove{
 		last:   snap.lastID,
-		lastID: snap.lastText(),
+		lastID: snap.lastIDText(),
 		target: target,
 	}
 	cur := s.current.Load()
@@ -84,7 +86,7 @@ func (s *Session) TryMove(ctx context.Context, target *string) (done bool, err e
 		return true, nil
 	}
 	defer cur.Release()
-	if !move.isCurrent(cur) {
+	if !move.isCurrent(cur) { // an entry was added before the lock was held
 		return false, nil
 	}
 	s.move = move

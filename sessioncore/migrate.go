@@ -16,18 +16,21 @@ import (
 // has no ids: entries get ids derived from the file's content and form a chain in file order.
 // Version 2 has the role hookMessage instead of custom.
 
-// migrateLinks sets the id and the parent of an entry of a version 1 file.
+// migrateLinks sets the id and the parent of an entry of a version 1 file, which will get the number
+// n. It also records the entry's number among the values.
 func (x *index) migrateLinks(rec *indexRecord, u *jsonl.Unit, n uint32) {
 	rec.flags |= recMigrated
-	x.ordinals = append(x.ordinals, uint32(x.values-1))
+	ordinal := x.values - 1 // the header is value 0
+	x.ordinals = append(x.ordinals, uint32(ordinal))
 	if n > 0 {
 		rec.parent = x.records[n-1].id
 	}
 	try := 0
 	for {
-		id := migratedID(x.seed, x.values-1, u.Text, try)
-		s := x.symbols.find(id[:])
-		if s == 0 || x.symbols.symbols[s].last == 0 {
+		id := migratedID(x.seed, ordinal, u.Text, try)
+		sym := x.symbols.find(id[:])
+		isFree := sym == 0 || x.symbols.symbols[sym].last == 0
+		if isFree {
 			x.setID(rec, id[:])
 			return
 		}
@@ -61,7 +64,8 @@ func (s *Snapshot) keptByIndex(v rawjson.Value) (id symbol, ok bool) {
 		return 0, false
 	}
 	isInteger := n == math.Floor(n)
-	if !isInteger || n < 1 || n > math.MaxUint32 {
+	isHeader := n < 1
+	if !isInteger || isHeader || n > math.MaxUint32 {
 		return 0, false
 	}
 	at, isEntry := slices.BinarySearch(s.ordinals, uint32(n))
@@ -113,7 +117,8 @@ func (s *Snapshot) appendID(dst []byte, id symbol) []byte {
 	return rawjson.AppendQuoted(dst, s.idText(id))
 }
 
-// hookEdit replaces the role hookMessage by custom. base is the message's offset in the text.
+// hookEdit adds the edits that make custom of the role hookMessage. base is the message's offset in
+// the text that is edited. Each member of the key is edited, as the last of several would count.
 func hookEdit(edits rawjson.Edits, message rawjson.Value, base int) rawjson.Edits {
 	for m := range message.EachMember {
 		if m.KeyIs("role") {

@@ -9,23 +9,24 @@ import (
 
 // Passing is an open session, converted from another agent's file, that can be read without being kept.
 type Passing interface {
-	// ConvertOnce returns the session, in the memory of dst or more, and its state. Nothing of it is kept. With
-	// words, it may lack the parts that no search looks at: usages, and details of results without calls. It
-	// returns nil for a session that is long, or converted already.
+	// ConvertOnce returns the session and its state, in the memory of dst if that is large enough. It keeps
+	// nothing of the session. With words, the session may lack the parts that no search reads: usages, and
+	// details of results without calls. The text is nil, without an error, for a session that is long or
+	// converted already.
 	ConvertOnce(ctx context.Context, dst []byte, words bool) ([]byte, storage.Stat, error)
 }
 
-// ConversionBuffer has memory for sessions of which each is read once, one after the other. It is not safe for
+// ConversionBuffer is memory for sessions that are read once each, one after the other. It is not safe for
 // concurrent use.
 type ConversionBuffer struct {
-	// Words says that the sessions are only searched: see Passing.
+	// Words reports whether the sessions are only searched: see Passing.
 	Words bool
 
-	text []byte
+	text []byte // of the last session; the next one takes its memory
 }
 
 // Convert returns the session of an open file, converted for the caller alone. It is valid until the next
-// call. It is nil for a session that is to be read as usual.
+// call. It is nil, without an error, for a session that is to be read as usual. file stays open.
 func (b *ConversionBuffer) Convert(ctx context.Context, file storage.Object) (storage.Object, error) {
 	passing, isPassing := file.(Passing)
 	if !isPassing {
@@ -69,13 +70,14 @@ func (st *Store) Index(ctx context.Context, name string, file storage.Object) (*
 // IndexOnce is Index for a session that may be converted for the caller alone. The snapshot is valid until the
 // next call with the buffer.
 func (st *Store) IndexOnce(ctx context.Context, name string, file storage.Object, buffer *ConversionBuffer) (*Snapshot, error) {
-	text, err := buffer.Convert(ctx, file)
-	if text == nil && err == nil {
+	converted, err := buffer.Convert(ctx, file)
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	if converted == nil {
 		return st.Index(ctx, name, file)
 	}
 	_ = file.Close()
-	if err != nil {
-		return nil, err
-	}
-	return st.Index(ctx, name, text)
+	return st.Index(ctx, name, converted)
 }

@@ -37,29 +37,22 @@ var (
 	commonNames = []string{"auth.json", "settings.json"}
 )
 
-// ProgramOfRoot returns the program of an agent directory by its paths and files; ByUnknown if both
-// use it.
+// ProgramOfRoot returns the program of an agent directory by its paths and files, ByUnknown if both
+// use it or nothing tells. A path is a surer sign than a file, and each file a surer one than those
+// after it.
 func ProgramOfRoot(root storage.Files, paths ...string) Program {
-	endsIn := func(ends ...string) bool {
-		return slices.ContainsFunc(paths, func(p string) bool {
-			p = filepath.ToSlash(filepath.Clean(p))
-			return slices.ContainsFunc(ends, func(end string) bool {
-				return strings.HasSuffix(p, end)
-			})
-		})
-	}
 	has := func(name string) bool {
 		_, err := root.Stat(name)
 		return err == nil
 	}
 	usedByOMP := slices.ContainsFunc(ompNames, has)
-	atPi := endsIn(PiPath)
+	atPi := anyEndsIn(paths, PiPath)
 	switch {
 	case usedByOMP && atPi:
 		return ByUnknown
 	case atPi:
 		return ByPi
-	case usedByOMP, endsIn(ompPaths...):
+	case usedByOMP, anyEndsIn(paths, ompPaths...):
 		return ByOMP
 	case slices.ContainsFunc(piNames, has):
 		return ByPi
@@ -71,6 +64,19 @@ func ProgramOfRoot(root storage.Files, paths ...string) Program {
 	return ByUnknown
 }
 
+// anyEndsIn reports whether one of paths, as the system writes them, has one of some ends.
+func anyEndsIn(paths []string, ends ...string) bool {
+	for _, p := range paths {
+		clean := filepath.ToSlash(filepath.Clean(p))
+		for _, end := range ends {
+			if strings.HasSuffix(clean, end) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Marks are the programs of which a session file has something that the other one never writes.
 type Marks uint8
 
@@ -79,10 +85,12 @@ const (
 	MarkPi
 )
 
-// MarksOf returns the marks of an entry or of a value before the first one.
+// MarksOf returns the marks of an entry or of a value before the first one, 0 if both programs may
+// have written it.
 func MarksOf(v rawjson.Value) Marks {
 	isPi := false
-	switch typ, _ := v.Member("type").Text(); typ {
+	typ, _ := v.Member("type").Text()
+	switch typ {
 	case "title", "title_change", "session_init", "mode_change", "service_tier_change", "ttsr_injection",
 		"mcp_tool_selection":
 		return MarkOMP
@@ -103,9 +111,9 @@ func MarksOf(v rawjson.Value) Marks {
 	case "branch_summary":
 		isPi = v.Member("usage").IsObject()
 	case "message":
-		m := v.Member("message")
-		hasParts := m.Member("sections").IsObject() || m.Member("toolsAdded").IsArray()
-		isPi = m.Member("role").Is("system") && hasParts
+		message := v.Member("message")
+		hasParts := message.Member("sections").IsObject() || message.Member("toolsAdded").IsArray()
+		isPi = message.Member("role").Is("system") && hasParts
 	}
 	if isPi {
 		return MarkPi
@@ -150,7 +158,8 @@ func NewProgramRoot(files storage.Files, paths ...string) *ProgramRoot {
 	return &ProgramRoot{files: files, paths: paths}
 }
 
-// Program returns ProgramOfRoot of the current directory, for any file in it.
+// Program returns ProgramOfRoot of the current directory, for any file in it. If the directory cannot
+// be read, it returns the last result.
 func (r *ProgramRoot) Program(string) Program {
 	r.mu.Lock()
 	defer r.mu.Unlock()

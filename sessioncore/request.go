@@ -10,7 +10,7 @@ import (
 func isRequest(rec *indexRecord, u *jsonl.Unit) bool {
 	text := rawjson.Value(u.Text)
 	switch rec.kind {
-	case TypeCustomMessage:
+	case TypeCustomMessage: // the entry itself has the members of a message
 	case TypeMessage:
 		if rec.role != RoleUser && !u.Info.Role.Of(u.Text).Is("custom") {
 			return false

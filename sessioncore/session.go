@@ -60,7 +60,8 @@ func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 	return s.refresh(ctx, cur, st, statAt)
 }
 
-// isOf reports whether the snapshot shows the state st of the file.
+// isOf reports whether the snapshot shows the state st of the file. Equal states prove that only if the
+// file's times could not hide a change.
 func (s *Snapshot) isOf(st storage.Stat) bool {
 	if s.stat != st || s.index.overwritten.Load() {
 		return false
@@ -69,7 +70,7 @@ func (s *Snapshot) isOf(st storage.Stat) bool {
 }
 
 // headUnchanged compares the title slot, the only part of a file that is overwritten in place. It
-// reads only if the file changed just before it was read.
+// reads until the file's times can hide no further change; from then on it reports true at once.
 func (s *Snapshot) headUnchanged() bool {
 	if s.settled.Load() || s.header.slot == 0 {
 		return true
@@ -85,7 +86,8 @@ func (s *Snapshot) headUnchanged() bool {
 	return true
 }
 
-// refresh reads the file or its growth. st is a Stat from statAt or later, while cur was current.
+// refresh reads the file or its growth. st is a Stat from statAt or later, while cur was current; cur
+// may be nil. A long read is shared by all callers that wait for it, and ends when none is left.
 func (s *Session) refresh(ctx context.Context, cur *Snapshot, st storage.Stat, statAt time.Time) (*Snapshot, error) {
 	isShort := cur != nil && cur.toRead(st) <= longRead
 	if isShort && s.mu.TryLock() {
@@ -108,7 +110,9 @@ func (s *Session) refresh(ctx context.Context, cur *Snapshot, st storage.Stat, s
 	return storage.Await(ctx, read, (*Snapshot).Release)
 }
 
-// refreshLocked is refresh for callers that hold s.mu.
+// refreshLocked is refresh for callers that hold s.mu. It makes the new snapshot the current one, or on
+// an error drops the current one. A file that changes while it is read is read again, up to readTries
+// times.
 func (s *Session) refreshLocked(
 	ctx context.Context, cur *Snapshot, st storage.Stat, statAt time.Time,
 ) (*Snapshot, error) {
@@ -146,7 +150,9 @@ func (s *Snapshot) toRead(st storage.Stat) int64 {
 	return st.Size - s.stat.Size
 }
 
-// readOnce returns a snapshot with one reference for the caller. Callers must hold s.mu.
+// readOnce returns a snapshot of the state st with one reference for the caller: the current one if it
+// shows that state, else one of the growth or of the whole file. The error wraps storage.ErrStale if
+// the file changed meanwhile. Callers must hold s.mu.
 func (s *Session) readOnce(ctx context.Context, st storage.Stat, statAt time.Time) (*Snapshot, error) {
 	if st.Kind != storage.KindFile {
 		return nil, storage.ErrNotRegular
@@ -158,15 +164,16 @@ func (s *Session) readOnce(ctx context.Context, st storage.Stat, statAt time.Tim
 	mayGrow := cur != nil && !cur.index.overwritten.Load() && cur.stat.SameObject(st.Token)
 	if mayGrow && cur.retain() {
 		defer cur.Release()
-		snap, ok, err := s.grow(ctx, cur, st, statAt)
-		if ok || err != nil {
+		snap, hasGrown, err := s.grow(ctx, cur, st, statAt)
+		if hasGrown || err != nil {
 			return snap, err
 		}
 	}
 	return s.readAll(ctx)
 }
 
-// readAll indexes the file from its start. Callers must hold s.mu.
+// readAll indexes the file from its start. The snapshot keeps the file open; on an error it is closed.
+// Callers must hold s.mu.
 func (s *Session) readAll(ctx context.Context) (_ *Snapshot, err error) {
 	file, err := s.store.storage.Open(s.name)
 	if err != nil {
@@ -254,42 +261,46 @@ func (s *Session) grow(
 	return s.snapshotOf(x, f), true, nil
 }
 
-// growthStart returns the start of the next load. If the last line has no newline, the growth must
-// begin with the end of that line; otherwise the line's value has changed, and ok is false.
-func growthStart(from jsonl.Position, obj io.ReaderAt, size int64) (jsonl.Position, bool, error) {
-	if !from.MidLine {
-		return from, true, nil
+// growthStart returns the start of the next load, by the end of the last one and the file's size in
+// bytes. If the last line has no newline, the growth must begin with the end of that line; otherwise
+// the line's value has changed, and ok is false.
+func growthStart(end jsonl.Position, obj io.ReaderAt, size int64) (start jsonl.Position, ok bool, err error) {
+	start = end
+	if !end.MidLine {
+		return start, true, nil
 	}
-	var b [1]byte
-	for ; from.Off < size; from.Off++ {
-		err := storage.ReadFull(obj, b[:], from.Off)
+	var char [1]byte // it is mostly the newline alone that is read
+	for start.Off < size {
+		err = storage.ReadFull(obj, char[:], start.Off)
 		if err != nil {
-			return from, false, err
+			return start, false, err
 		}
-		switch b[0] {
-		case ' ', '\t', '\r':
+		start.Off++
+		switch char[0] {
+		case ' ', '\t', '\r': // may stand behind a value
 		case '\n':
-			from.Off++
-			from.Lines++
-			from.MidLine = false
-			return from, true, nil
+			start.Lines++
+			start.MidLine = false
+			return start, true, nil
 		default:
-			return from, false, nil
+			return start, false, nil
 		}
 	}
-	return from, false, nil
+	return start, false, nil
 }
 
 // SetFile records which file the session is.
 func (s *Session) SetFile(t storage.Token) { s.file.Store(&t) }
 
-// IsFile reports whether a file, under any name, is the session's file as last read or written.
+// IsFile reports whether a file, under any name, is the session's file as last read or written. It is
+// false for a session that was neither.
 func (s *Session) IsFile(t storage.Token) bool {
 	last := s.file.Load()
 	return last != nil && last.SameObject(t)
 }
 
-// install makes snap the current snapshot and adds a reference for that.
+// install makes snap the current snapshot and adds a reference for that. The store counts it, and may
+// evict others.
 func (s *Session) install(snap *Snapshot) {
 	snap.Retain()
 	s.SetFile(snap.stat.Token)
@@ -364,10 +375,12 @@ func (f *fingerprints) match(file, tail io.ReaderAt) bool {
 	return err == nil && end == f.tail
 }
 
+// hashHead hashes the beginning of the indexed part.
 func (f *fingerprints) hashHead(file io.ReaderAt) (uint64, error) {
 	return hashAt(file, 0, min(headCheck, f.stat.Size))
 }
 
+// hashTail hashes the end of the indexed part.
 func (f *fingerprints) hashTail(file io.ReaderAt) (uint64, error) {
 	n := min(tailCheck, f.stat.Size)
 	return hashAt(file, f.stat.Size-n, n)

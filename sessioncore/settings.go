@@ -26,7 +26,7 @@ func (c *contextBuilder) writeSettings() {
 	c.writeMode()
 }
 
-// lastOf reads the last entry of a type on the path, if there is one.
+// lastOf reads the last entry of a type on the path. The result is empty if there is none.
 func (c *contextBuilder) lastOf(kind EntryType) entryText {
 	at := c.last(kind)
 	if at >= 0 {
@@ -35,22 +35,23 @@ func (c *contextBuilder) lastOf(kind EntryType) entryText {
 	return entryText{}
 }
 
-// writeSetting writes a member of the last entry of a type, or def, unless both are missing.
-func (c *contextBuilder) writeSetting(kind EntryType, key, def string) {
+// writeSetting writes a member of the last entry of a type. Where that is missing it writes
+// defaultValue, which is JSON, or nothing if that is "".
+func (c *contextBuilder) writeSetting(kind EntryType, key, defaultValue string) {
 	l := c.lastOf(kind)
 	value := l.text.Member(key)
 	if !value.Missing() {
 		c.writeField(l, key, value)
-	} else if def != "" {
-		c.doc.AddText(`,"` + key + `":` + def)
+	} else if defaultValue != "" {
+		c.doc.AddText(`,"` + key + `":` + defaultValue)
 	}
 }
 
 // chosenModel is a role's model: a value in an entry, or a composed name.
 type chosenModel struct {
 	role  string
-	in    entryText
-	model rawjson.Value
+	in    entryText     // the entry with the value
+	model rawjson.Value // nil: the name counts
 	name  string
 }
 
@@ -109,15 +110,15 @@ func (c *contextBuilder) chosenModels() (chosen []chosenModel) {
 	return chosen
 }
 
-// withModel returns the models with one in place of its role's.
-func withModel(chosen []chosenModel, m chosenModel) []chosenModel {
+// withModel returns the models with one in the place of its role's, or at the end if the role is new.
+func withModel(chosen []chosenModel, latest chosenModel) []chosenModel {
 	for i := range chosen {
-		if chosen[i].role == m.role {
-			chosen[i] = m
+		if chosen[i].role == latest.role {
+			chosen[i] = latest
 			return chosen
 		}
 	}
-	return append(chosen, m)
+	return append(chosen, latest)
 }
 
 // modelNamed returns "provider/model" from an assistant message or an old model change.
@@ -130,8 +131,8 @@ func (c *contextBuilder) modelNamed(e Entry) string {
 	return message.Member("provider").AsKey() + "/" + message.Member("model").AsKey()
 }
 
-// EachName calls f for each value in a client's loop over a list of names: the elements of an array
-// or the characters of a string.
+// EachName calls f for each value in a client's loop over a list of names, which is JavaScript's: the
+// elements of an array or the characters of a string, each as JSON. Other values have none.
 func EachName(list rawjson.Value, f func(v rawjson.Value)) {
 	if list.IsArray() {
 		for v := range list.EachElement {
@@ -147,7 +148,8 @@ func EachName(list rawjson.Value, f func(v rawjson.Value)) {
 	}
 }
 
-// writeRules writes the rules of all ttsr_injection entries, without duplicates.
+// writeRules writes the rules of all ttsr_injection entries, without duplicates. Objects and arrays
+// are no duplicates of each other, as JavaScript's Set compares them by identity.
 func (c *contextBuilder) writeRules() {
 	var rules []byte
 	known := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// leastName is how many characters of an id ShortName returns.
+// leastName is the number of characters of an id that ShortName returns at least.
 const leastName = 8
 
 // ShortName returns the beginning of an entry's id that tells it from all entries before it. Names
@@ -22,61 +22,68 @@ func (s *Snapshot) ShortName(e Entry) string {
 		return name
 	}
 	type key struct{}
-	end := s.Shared(key{}, func() any {
-		return &sharedBytes{}
-	}).(*sharedBytes).of(s, e) + 1
-	for i := range name {
-		if i >= end && utf8.RuneCountInString(name[:i]) >= leastName {
-			return name[:i]
+	newCache := func() any { return &sharedBytes{} }
+	cache := s.Shared(key{}, newCache).(*sharedBytes)
+	telling := cache.of(s, e) + 1 // bytes that no earlier id begins with
+	for end := range name {
+		if end >= telling && utf8.RuneCountInString(name[:end]) >= leastName {
+			return name[:end]
 		}
 	}
 	return name
 }
 
-// sharedBytes caches how many bytes each id shares with those before it at most, for the snapshots
-// of an index.
+// sharedBytes caches for each id the length in bytes of the longest beginning that it shares with an
+// id before it, for the snapshots of an index.
 type sharedBytes struct {
 	mu     sync.Mutex // guards counts
 	counts []int32    // by entry
 }
 
-// of returns the count of an entry. It counts for all entries at once: in the order of ids,
-// the one before e that shares most with e is the nearest one on either side.
+// of returns the count of an entry. On first use, or for a new entry, it counts for all of s.
 func (c *sharedBytes) of(s *Snapshot, e Entry) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if int(e) < len(c.counts) {
-		return int(c.counts[e])
-	}
-	c.counts = make([]int32, s.Len())
-	id := func(e Entry) []byte {
-		return s.symbols.text(s.records[e].id)
-	}
-	order := make([]Entry, s.Len())
-	for e := range order {
-		order[e] = Entry(e)
-	}
-	slices.SortStableFunc(order, func(a, b Entry) int {
-		return bytes.Compare(id(a), id(b))
-	})
-	for range 2 {
-		var before []Entry // in the order of the file, the nearest one last
-		for _, e := range order {
-			for len(before) > 0 && before[len(before)-1] > e {
-				before = before[:len(before)-1]
-			}
-			n := len(before)
-			if n > 0 {
-				c.counts[e] = max(c.counts[e], commonBytes(id(before[n-1]), id(e)))
-			}
-			before = append(before, e)
-		}
-		slices.Reverse(order)
+	if int(e) >= len(c.counts) {
+		c.count(s)
 	}
 	return int(c.counts[e])
 }
 
-// commonBytes returns how many bytes two texts begin alike.
+// count fills the counts. Of the ids sorted as texts, the one that shares most with the id of e is the
+// nearest one on either side that is earlier in the file. So one pass goes up the sorted ids and one
+// goes down, each with a stack of the ids passed. Callers must hold c.mu.
+func (c *sharedBytes) count(s *Snapshot) {
+	c.counts = make([]int32, s.Len())
+	id := func(e Entry) []byte {
+		return s.symbols.text(s.records[e].id)
+	}
+	sorted := make([]Entry, s.Len())
+	for e := range sorted {
+		sorted[e] = Entry(e)
+	}
+	slices.SortStableFunc(sorted, func(a, b Entry) int {
+		return bytes.Compare(id(a), id(b))
+	})
+	const passes = 2
+	for range passes {
+		var earlier []Entry // in the order of the file, the nearest one last
+		for _, e := range sorted {
+			for len(earlier) > 0 && earlier[len(earlier)-1] > e {
+				earlier = earlier[:len(earlier)-1]
+			}
+			if len(earlier) > 0 {
+				nearest := earlier[len(earlier)-1]
+				shared := commonBytes(id(nearest), id(e))
+				c.counts[e] = max(c.counts[e], shared)
+			}
+			earlier = append(earlier, e)
+		}
+		slices.Reverse(sorted)
+	}
+}
+
+// commonBytes returns the number of bytes at the beginning of two texts that are equal.
 func commonBytes(a, b []byte) (n int32) {
 	for int(n) < min(len(a), len(b)) && a[n] == b[n] {
 		n++
@@ -84,7 +91,7 @@ func commonBytes(a, b []byte) (n int32) {
 	return n
 }
 
-// maxCandidates is how many ids the error of FindBeginning lists.
+// maxCandidates bounds the ids that an error of FindBeginning lists.
 const maxCandidates = 10
 
 // FindBeginning returns the entry with an id, else the only one with an id that begins with text. The
@@ -96,10 +103,14 @@ func (s *Snapshot) FindBeginning(text string) (Entry, error) {
 	}
 	var candidates []string
 	for id := symbol(1); int(id) < len(s.symbols.symbols); id++ {
-		if !bytes.HasPrefix(s.symbols.text(id), []byte(text)) || s.newest(id) == NoEntry {
+		if !bytes.HasPrefix(s.symbols.text(id), []byte(text)) {
 			continue
 		}
-		e = s.newest(id)
+		newest := s.newest(id)
+		if newest == NoEntry {
+			continue // the symbol is no entry's id
+		}
+		e = newest
 		if len(candidates) == maxCandidates {
 			candidates = append(candidates, "…")
 			break

@@ -85,16 +85,18 @@ func (st *Store) Session(name string) *Session {
 	return s
 }
 
-// Known returns the snapshot of a file in that state, or nil. Callers must release it.
-func (st *Store) Known(name string, t storage.Token) *Snapshot {
+// Known returns the cached snapshot of a file in a state, nil if there is none. It reads nothing.
+// Callers must release the snapshot.
+func (st *Store) Known(name string, state storage.Token) *Snapshot {
 	st.mu.Lock()
 	s := st.sessions[name]
 	st.mu.Unlock()
-	if s != nil {
-		snap := s.current.Load()
-		if snap != nil && snap.stat.Token == t && snap.retain() {
-			return snap
-		}
+	if s == nil {
+		return nil
+	}
+	snap := s.current.Load()
+	if snap != nil && snap.stat.Token == state && snap.retain() {
+		return snap
 	}
 	return nil
 }
@@ -117,12 +119,13 @@ func (st *Store) Probe(ctx context.Context, name string) (storage.Stat, error) {
 	return s.Probe(ctx)
 }
 
-// addCached records the snapshot of s with the weight n, and evicts the least recently used ones.
-func (st *Store) addCached(s *Session, n int) {
+// addCached records the snapshot of s with a weight, and evicts the least recently used ones. It must
+// be called without st.mu.
+func (st *Store) addCached(s *Session, weight int) {
 	st.mu.Lock()
-	st.cached.Remove(s)
-	st.cached.Add(s, n)
-	st.entries += n
+	st.cached.Remove(s) // which subtracts the weight of the snapshot before
+	st.cached.Add(s, weight)
+	st.entries += weight
 	var victims []*Session
 	for st.cached.Len() > 1 {
 		isFull := st.cached.Len() > st.keep || st.entries > maxCachedEntries
@@ -133,8 +136,8 @@ func (st *Store) addCached(s *Session, n int) {
 		victims = append(victims, oldest)
 	}
 	st.mu.Unlock()
-	for _, v := range victims {
-		v.evict()
+	for _, victim := range victims { // without the lock, as it closes files
+		victim.evict()
 	}
 }
 
@@ -165,9 +168,9 @@ func (st *Store) EvictIdle() { st.release((*Session).isIdle) }
 // EvictSession releases the cached snapshot of a session if it has no users.
 func (st *Store) EvictSession(session *Session) {
 	st.mu.Lock()
-	isKept := session.isIdle() && st.cached.Remove(session)
+	wasCached := session.isIdle() && st.cached.Remove(session)
 	st.mu.Unlock()
-	if isKept {
+	if wasCached {
 		session.evict()
 	}
 }
@@ -175,7 +178,7 @@ func (st *Store) EvictSession(session *Session) {
 // IsCached reports whether a snapshot of the session is cached.
 func (s *Session) IsCached() bool { return s.current.Load() != nil }
 
-// isIdle reports whether the cached snapshot has no users.
+// isIdle reports whether the cached snapshot has no users, also if none is cached.
 func (s *Session) isIdle() bool {
 	snap := s.current.Load()
 	return snap == nil || snap.refs.Load() == 1
@@ -205,11 +208,11 @@ func (st *Store) release(matches func(*Session) bool) {
 	}
 }
 
-// cachedShare bounds the descriptors of cached snapshots: one of so many, as readers and
-// directories need others.
+// cachedShare bounds the descriptors of cached snapshots to a fourth of the process's: readers and
+// directories need the others.
 const cachedShare = 4
 
-// snapshotLimit returns the maximum number of cached snapshots.
+// snapshotLimit returns the maximum number of cached snapshots, by the process's limit of descriptors.
 func snapshotLimit() int {
 	var limit syscall.Rlimit
 	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
@@ -226,12 +229,12 @@ type evictingFiles struct {
 	store *Store
 }
 
-// Open implements storage.Files.
-func (g evictingFiles) Open(name string) (storage.Object, error) {
-	obj, err := g.Files.Open(name)
+// Open implements storage.Files. Without a descriptor left it evicts all snapshots and tries once more.
+func (files evictingFiles) Open(name string) (storage.Object, error) {
+	obj, err := files.Files.Open(name)
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		g.store.Close()
-		obj, err = g.Files.Open(name)
+		files.store.Close()
+		obj, err = files.Files.Open(name)
 	}
 	return obj, err
 }

@@ -42,7 +42,8 @@ func (s *Snapshot) Tree() *Tree {
 	return s.tree
 }
 
-// newTree returns the tree of a snapshot's entries.
+// newTree returns the tree of a snapshot's entries. Each step needs the parents that those before it
+// have left.
 func newTree(s *Snapshot) *Tree {
 	n := len(s.records)
 	t := &Tree{
@@ -58,11 +59,11 @@ func newTree(s *Snapshot) *Tree {
 
 // joinParents sets each node's parent and records the entries that cannot be linked.
 func (t *Tree) joinParents(s *Snapshot) {
-	newest := make([]int32, len(s.symbols.symbols)) // 1 + entry
+	newest := make([]int32, len(s.symbols.symbols)) // by id: 1 + its last entry, 0 for none
 	for e := range s.records {
 		newest[s.records[e].id] = int32(e) + 1
 	}
-	newest[0] = 0
+	newest[0] = 0 // the entries without an id, which are nobody's parent
 	for e := range s.records {
 		rec := &s.records[e]
 		parent := Entry(newest[rec.parent]) - 1
@@ -83,11 +84,13 @@ func (t *Tree) joinParents(s *Snapshot) {
 	}
 }
 
+// problem records a problem of an entry.
 func (t *Tree) problem(s *Snapshot, e Entry, what ProblemKind, why string) {
 	t.problems = append(t.problems, s.ProblemOf(e, what, why))
 }
 
-// cutCycles makes the first entry of each cycle of parents a root (docs/design.md, tree/).
+// cutCycles makes the first entry of each cycle of parents a root (docs/design.md, tree/). It walks
+// from each entry to its root or to an entry of an earlier walk; a walk that meets itself is a cycle.
 func (t *Tree) cutCycles(s *Snapshot) {
 	const onWalk, finished = 1, 2
 	state := make([]uint8, len(s.records))
@@ -113,7 +116,8 @@ func (t *Tree) cutCycles(s *Snapshot) {
 	}
 }
 
-// hideLeafMoves removes moves of the leaf without children from the tree.
+// hideLeafMoves removes moves of the leaf without children from the tree, and then moves whose only
+// children they were.
 func (t *Tree) hideLeafMoves(s *Snapshot) {
 	count := make([]int32, len(s.records))
 	var moves []Entry
@@ -142,7 +146,8 @@ func (t *Tree) hideLeafMoves(s *Snapshot) {
 	}
 }
 
-// gatherChildren fills roots and children from the parents.
+// gatherChildren fills roots and children from the parents. It counts the children of each node, adds
+// the counts up to the places of the first children, and then puts each child into its place.
 func (t *Tree) gatherChildren(s *Snapshot) {
 	for e, p := range t.parent {
 		if p >= 0 {
@@ -186,13 +191,14 @@ func (s *Snapshot) sortByTime(kids []Entry) {
 	}
 }
 
-// SameText reports whether entry e of s and entry f of t have the same text.
-func SameText(s *Snapshot, e Entry, t *Snapshot, f Entry) bool {
-	if e == NoEntry || f == NoEntry || s.index == t.index {
-		return e == f
+// SameText reports whether two entries of two snapshots have the same text, by size and checksum.
+// NoEntry is the same as NoEntry alone.
+func SameText(first *Snapshot, inFirst Entry, second *Snapshot, inSecond Entry) bool {
+	if inFirst == NoEntry || inSecond == NoEntry || first.index == second.index {
+		return inFirst == inSecond
 	}
-	a := &s.records[e]
-	b := &t.records[f]
+	a := &first.records[inFirst]
+	b := &second.records[inSecond]
 	return a.size == b.size && a.crc == b.crc
 }
 
