@@ -60,7 +60,8 @@ type appending struct {
 	wrote bool      // lines with these ids may be in the file
 }
 
-// parse checks the lines for the session's format.
+// parse sets the drafts by checking the lines for the session's present format. A bad line is no error
+// of parse: it ends the drafts, and its error is a.bad.
 func (a *appending) parse(lines [][]byte) (err error) {
 	a.format, err = a.s.Format(a.ctx)
 	if err != nil {
@@ -83,6 +84,12 @@ func (a *appending) parse(lines [][]byte) (err error) {
 	return nil
 }
 
+// attempt is the result of one attempt at writing the lines.
+type attempt struct {
+	ids    []string // of the first lines: those of its batch, and those that an earlier attempt wrote
+	misfit error    // of the line after them; nil if all lines fit into the session
+}
+
 // write is Append for the checked lines. If the session's format has changed, it writes nothing and
 // returns errFormat.
 func (a *appending) write() (ids []string, err error) {
@@ -93,58 +100,59 @@ func (a *appending) write() (ids []string, err error) {
 	if len(a.drafts) == 0 {
 		return nil, a.bad
 	}
-	var misfit error
-	var added []string
+	var last attempt
 	err = a.w.change(a.ctx, a.s, func(c *change) error {
-		b, err := a.batch(c.snap)
-		if err != nil {
-			return err
-		}
-		if a.now.IsZero() {
-			a.now = b.now
-		}
-		b.now = a.now
-		added, misfit = a.addTo(b)
-		if len(added) == 0 {
-			return misfit
-		}
-		err = a.commit(c, b.lines, added)
-		if err != nil {
-			return err
-		}
-		ids = added
-		return nil
+		return a.tryOnce(c, &last)
 	})
-	mayHaveWritten := a.wrote && !errors.Is(err, errFormat)
-	if err != nil && mayHaveWritten {
+	if errors.Is(err, errFormat) {
+		return nil, err
+	}
+	ids = last.ids
+	if err != nil {
 		ids = a.survivingIDs()
-		if len(ids) == len(added) {
-			err = nil
+		hasSucceeded := len(ids) > 0 && len(ids) == len(last.ids) // the write failed, but its lines stayed
+		if !hasSucceeded {
+			return ids, err
 		}
 	}
-	err = a.w.syncAfter(a.s, err)
+	err = a.w.syncAfter(a.s, nil)
 	if err != nil {
 		return ids, err
 	}
-	if misfit != nil {
-		return ids, misfit
+	if last.misfit != nil {
+		return ids, last.misfit
 	}
 	return ids, a.bad
 }
 
-// commit writes lines, if there are any, and notes their ids.
-func (a *appending) commit(c *change, lines []byte, ids []string) error {
-	if len(lines) == 0 {
-		return nil
+// tryOnce writes the lines that are not in the session yet, up to the first that does not fit. It
+// records the attempt in last, unless an error precedes the batch. If no line fits, it returns the
+// misfit.
+func (a *appending) tryOnce(c *change, last *attempt) error {
+	b, err := a.batch(c.snap)
+	if err != nil {
+		return err
+	}
+	if a.now.IsZero() {
+		a.now = b.now
+	}
+	b.now = a.now // all attempts write the same lines
+	last.ids, last.misfit = a.addTo(b)
+	if len(last.ids) == 0 {
+		return last.misfit
+	}
+	if len(b.lines) == 0 {
+		return nil // an earlier attempt wrote all lines
 	}
 	a.wrote = true
-	if len(ids) > len(a.ids) {
-		a.ids = ids
+	if len(last.ids) > len(a.ids) {
+		a.ids = last.ids
 	}
-	return c.commit(lines)
+	return c.commit(b.lines)
 }
 
-// batch returns an empty batch, or errFormat.
+// batch returns an empty batch that continues at the leaf of snap. The error is errFormat if the lines
+// were checked for another format.
 func (a *appending) batch(snap *sessioncore.Snapshot) (*batch, error) {
 	if snap.Format() != a.format {
 		return nil, errFormat
@@ -152,8 +160,8 @@ func (a *appending) batch(snap *sessioncore.Snapshot) (*batch, error) {
 	return a.w.batch(snap)
 }
 
-// addTo adds the lines to b up to the first one that does not fit into the session. It skips those
-// that an earlier attempt wrote, and returns the ids of both.
+// addTo adds the lines to b up to the first one that does not fit into the session, whose error it
+// returns. It skips those that an earlier attempt wrote. The ids are those of both, in order.
 func (a *appending) addTo(b *batch) (ids []string, err error) {
 	for i, d := range a.drafts {
 		id := a.idOf(i)
@@ -187,37 +195,41 @@ func (a *appending) withBlobs() ([]*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, bad := a.addTo(b)
-	drafts := a.drafts[:len(ids)]
-	for i, d := range drafts {
-		for _, b := range d.blobs {
-			err := a.w.putBlob(b)
+	ids, misfit := a.addTo(b)
+	fitting := a.drafts[:len(ids)]
+	for i, d := range fitting {
+		for _, blob := range d.blobs {
+			err := a.w.putBlob(blob)
 			if err != nil {
-				return drafts[:i], err
+				return fitting[:i], err
 			}
 		}
 	}
-	return drafts, bad
+	return fitting, misfit
 }
 
 // putBlob stores an image. The error says so if the store gives it another name.
-func (w *Writer) putBlob(b BlobReference) error {
-	name := BlobName(b.Data)
-	given, err := w.opts.Blobs.Put(b.Data, b.Ending)
+func (w *Writer) putBlob(blob BlobReference) error {
+	name := BlobName(blob.Data)
+	stored, err := w.opts.Blobs.Put(blob.Data, blob.Ending)
 	switch {
-	case storage.IsMissing(err): // it would mean that the session is missing
+	case storage.IsMissing(err): // not wrapped, as callers would take the session for missing
 		return fmt.Errorf("images have no place: %v", err)
 	case err != nil:
 		return err
-	case given != name:
-		return fmt.Errorf("the blob store says %q of a blob whose name is %s", given, name)
+	case stored != name:
+		return fmt.Errorf("the blob store says %q of a blob whose name is %s", stored, name)
 	}
 	return nil
 }
 
 // survivingIDs returns the ids of the first lines that are in the session although writing them
-// failed. A failed write stays if a program without the lock appended to it.
+// failed. A failed write stays if a program without the lock appended to it. There are none if the
+// session cannot be read.
 func (a *appending) survivingIDs() (ids []string) {
+	if !a.wrote {
+		return nil
+	}
 	snap, err := a.s.Acquire(a.ctx)
 	if err != nil {
 		return nil
@@ -240,7 +252,8 @@ func (a *appending) idOf(i int) string {
 	return a.ids[i]
 }
 
-// survived reports whether line i, as an earlier attempt wrote it, is in the session.
+// survived reports whether line i, as an earlier attempt wrote it, is in the session. An id that the
+// caller chose may be another program's entry, so its text is compared too.
 func (a *appending) survived(s *sessioncore.Snapshot, i int) bool {
 	id := a.idOf(i)
 	if id == "" || !a.wrote {
@@ -264,9 +277,9 @@ func hasMembers(entry, line rawjson.Value) bool {
 	if json.Unmarshal(entry, &has) != nil || json.Unmarshal(line, &want) != nil {
 		return false
 	}
-	for key, value := range want {
-		other, ok := has[key]
-		if !ok || !reflect.DeepEqual(other, value) {
+	for key, wanted := range want {
+		value, ok := has[key]
+		if !ok || !reflect.DeepEqual(value, wanted) {
 			return false
 		}
 	}
@@ -294,7 +307,8 @@ func (c *change) afterTorn(lines []byte) ([]byte, error) {
 	return append([]byte(before), lines...), nil
 }
 
-// lastLine returns the text after a file's last newline, or the end of a very long text.
+// lastLine returns the text after a file's last newline, or the end of a very long text. It reads more
+// and more of the file's end until there is a newline in it.
 func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
 	size := s.Stat().Size
 	n := int64(jsonl.ChunkSize)
@@ -318,5 +332,10 @@ func lastLine(s *sessioncore.Snapshot) ([]byte, error) {
 
 // canContinue reports whether an object on the next line could continue the value that line begins.
 func canContinue(line []byte) bool {
-	return rawjson.SkipSpace(line, 0) < len(line) && Unfinished(append(line, "\n{"...))
+	isBlank := rawjson.SkipSpace(line, 0) == len(line)
+	if isBlank {
+		return false
+	}
+	withObject := append(line, "\n{"...)
+	return Unfinished(withObject)
 }

@@ -43,35 +43,50 @@ func (w *Writer) SetCWD(ctx context.Context, s *sessioncore.Session, line string
 	if err != nil {
 		return err
 	}
-	var to, next string
+	for {
+		moved, err := w.moveOnce(ctx, s, cwd)
+		if err != nil || moved.cwd == cwd {
+			return err
+		}
+		// The first round completed an earlier move.
+		s = w.store.Session(moved.name)
+	}
+}
+
+// movedSession is the place of a session after a move.
+type movedSession struct {
+	name string // of its file
+	cwd  string // in its header
+}
+
+// moveOnce moves a session to cwd or, to complete a move that was killed, to the session's old working
+// directory. The breadcrumbs and a leaf in memory follow the file.
+func (w *Writer) moveOnce(ctx context.Context, s *sessioncore.Session, cwd string) (moved movedSession, err error) {
 	var leaf *string
 	changed := false
 	err = w.change(ctx, s, func(c *change) (err error) {
 		leaf, _ = leafID(c.snap)
-		next, err = c.nextCWD(cwd)
-		if err == nil {
-			to, changed, err = c.setCWD(next)
+		moved.cwd, err = c.nextCWD(cwd)
+		if err != nil {
+			return err
 		}
+		moved.name, changed, err = c.setCWD(moved.cwd)
 		return err
 	})
 	if err != nil || !changed {
-		return err
+		return moved, err
 	}
 	if w.opts.Crumbs != nil {
-		clients.MoveBreadcrumbs(w.opts.Crumbs, w.opts.Root, s.Name(), to, next)
+		clients.MoveBreadcrumbs(w.opts.Crumbs, w.opts.Root, s.Name(), moved.name, moved.cwd)
 	}
-	if to == s.Name() {
-		return nil
+	if moved.name == s.Name() {
+		return moved, nil
 	}
 	w.store.CloseWithArtifacts(s.Name()) // they have files open under names that are gone
-	s = w.store.Session(to)
 	if w.opts.LeafMemory {
-		err = w.moveInMemory(ctx, s, leaf)
+		err = w.moveInMemory(ctx, w.store.Session(moved.name), leaf)
 	}
-	if err == nil && next != cwd {
-		err = w.SetCWD(ctx, s, line)
-	}
-	return err
+	return moved, err
 }
 
 // nextCWD returns the old working directory where a move there was killed after the artifacts: that
@@ -99,15 +114,17 @@ func (c *change) nextCWD(cwd string) (string, error) {
 	return cwd, nil
 }
 
-// checkFree returns an error unless a name is free, which wraps fs.ErrExist if it is not.
+// checkFree returns nil if no file or directory has a name. The error wraps fs.ErrExist if one has it,
+// or is one of the storage.
 func (c *change) checkFree(name string) error {
 	_, err := c.w.store.Storage().Stat(name)
-	if err == nil {
-		return fmt.Errorf("%w: %s", fs.ErrExist, name)
-	} else if storage.IsMissing(err) {
+	if storage.IsMissing(err) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", fs.ErrExist, name)
 }
 
 // artifactsOf returns the directory of a session's artifacts.
@@ -134,7 +151,7 @@ func (w *Writer) newCWD(ctx context.Context, s *sessioncore.Session, line string
 		return "", err
 	}
 	if old != "" && line == string(names.TitleLine(old)) {
-		return old, nil
+		return old, nil // the line is the file's own text
 	}
 	err = checkPath(line, "control characters", unicode.IsControl)
 	if err != nil {
@@ -178,7 +195,8 @@ func cwdOf(s *sessioncore.Snapshot) (string, error) {
 	return cwd, err
 }
 
-// setCWD is SetCWD under the lock. It returns the file's new name, and whether anything changed.
+// setCWD is SetCWD under the lock. It returns the file's new name, and whether anything changed. Its
+// steps are: make the directory, write the header, move the file.
 func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	name := c.s.Name()
 	to, err = c.placeFor(cwd)
@@ -192,14 +210,16 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	disk, _ := c.w.opts.Journal.(mover)
 	if to != name {
 		before, _ := old.Member("cwd").Text()
-		err := c.makePlace(disk, to, before == cwd)
+		wasKilled := before == cwd // an earlier move got as far as the header
+		err := c.makePlace(disk, to, wasKilled)
 		if err != nil {
 			return "", false, err
 		}
 	}
 	set := c.cwdMembers(old, slot, cwd, to)
 	if len(set) > 0 {
-		err = c.rewrite(c.withMigration([]fileEdit{c.headerEdit(set...)}), nil)
+		header := c.headerEdit(set...)
+		err = c.rewrite(c.withMigration([]fileEdit{header}), nil)
 	} else if to != name {
 		err = c.w.opts.Journal.Sync(name) // as a rewrite does; open handles cannot sync the old name later
 	}
@@ -211,19 +231,26 @@ func (c *change) setCWD(cwd string) (to string, changed bool, err error) {
 	}
 	err = disk.Move(name, to, sessioncore.FileEnding)
 	if err != nil {
-		for i := range set {
-			set[i].JSON = string(old.Member(set[i].Key))
-		}
-		undo := c.setHeader(set)
-		if undo != nil {
-			err = fmt.Errorf("%w (and the header was not put back: %v)", err, undo)
-		}
-		return "", false, err
+		return "", false, c.withOldHeader(err, old, set)
 	}
 	return to, true, nil
 }
 
-// setHeader sets members of the header of the current file. The lock must be held.
+// withOldHeader puts the old values of the changed members back into the header, and returns the error
+// for which that is done. If it fails too, the error says so.
+func (c *change) withOldHeader(cause error, old rawjson.Value, changed []rawjson.Field) error {
+	before := slices.Clone(changed)
+	for i := range before {
+		before[i].JSON = string(old.Member(before[i].Key))
+	}
+	err := c.setHeader(before)
+	if err != nil {
+		return fmt.Errorf("%w (and the header was not put back: %v)", cause, err)
+	}
+	return cause
+}
+
+// setHeader sets members of the header of the current file. The lock must be held, and stays held.
 func (c *change) setHeader(set []rawjson.Field) error {
 	if len(set) == 0 {
 		return nil
@@ -243,7 +270,8 @@ func (c *change) setHeader(set []rawjson.Field) error {
 	return current.rewrite([]fileEdit{current.headerEdit(set...)}, nil)
 }
 
-// placeFor returns the new file name for a cwd. Sessions outside directories keep theirs.
+// placeFor returns the new file name for a cwd. Sessions outside directories keep theirs, and so do
+// all in a flat store and in operator.
 func (c *change) placeFor(cwd string) (string, error) {
 	name := c.s.Name()
 	if storage.Dir(name) == "" || c.w.opts.Flat || c.snap.Dialect() == sessioncore.Operator {
@@ -254,28 +282,34 @@ func (c *change) placeFor(cwd string) (string, error) {
 }
 
 // makePlace makes the directory for a file's new name, and checks that its names are free. If an
-// earlier move was killed, the header has the new cwd already; then the artifacts may be there.
-func (c *change) makePlace(disk mover, to string, killed bool) error {
+// earlier move was killed, the artifacts may be there already. The error wraps storage.ErrUnsupported
+// in a storage that cannot move files, where disk is nil.
+func (c *change) makePlace(disk mover, to string, wasKilled bool) error {
 	if disk == nil {
 		return fmt.Errorf("%w: sessions stay where they are", storage.ErrUnsupported)
 	}
 	err := disk.MkdirAll(storage.Dir(to))
-	if err == nil {
-		err = c.checkFree(to)
+	if err != nil {
+		return err
 	}
-	if err == nil && !killed { // else Move knows whether they are its own
+	err = c.checkFree(to)
+	if err != nil {
+		return err
+	}
+	if !wasKilled { // else Move knows whether the artifacts are the session's own
 		err = c.checkFree(artifactsOf(to))
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = disk.CheckWritable(storage.Dir(to))
-	}
-	return err
+	return disk.CheckWritable(storage.Dir(to))
 }
 
 // previousFilesKey is the member of omp's header with the paths from before moves, from 18 on.
 const previousFilesKey = "previousSessionFiles"
 
-// cwdMembers returns the members of the header to be changed for a new cwd and the file name to.
+// cwdMembers returns the members of the header to be changed for a new cwd and the file name to, none
+// if the header has them already. slot is nil for a file without a title slot.
 func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []rawjson.Field) {
 	old, isText := header.Member("cwd").Text()
 	isSame := isText && old == cwd
@@ -291,30 +325,34 @@ func (c *change) cwdMembers(header, slot rawjson.Value, cwd, to string) (set []r
 	}
 	hasPrevious := slot != nil || !header.Member(previousFilesKey).Missing() // its client knows them
 	if moves && hasPrevious {
-		m, ok := addPrevious(header, c.w.pathOf(c.s.Name()))
-		if ok {
-			set = append(set, m)
+		previous, isNew := addPrevious(header, c.w.pathOf(c.s.Name()))
+		if isNew {
+			set = append(set, previous)
 		}
 	}
-	m, ok := withoutDirectory(header, cwd)
-	if ok {
-		set = append(set, m)
+	directories, isChanged := withoutDirectory(header, cwd)
+	if isChanged {
+		set = append(set, directories)
 	}
 	return set
 }
 
-// addPrevious adds a path to the previous ones. ok is false if it is among them.
-func addPrevious(header rawjson.Value, file string) (rawjson.Field, bool) {
+// addPrevious returns the header's member of previous paths with one more. isNew is false if the path
+// is among them. A member that the client would not read is replaced.
+func addPrevious(header rawjson.Value, file string) (member rawjson.Field, isNew bool) {
 	var files []string
 	if shapes()["previousFiles"].check(header) == nil {
 		files = texts(header.Member(previousFilesKey))
 	}
-	return rawjson.Field{Key: previousFilesKey, JSON: quotedList(append(files, file))}, !slices.Contains(files, file)
+	isNew = !slices.Contains(files, file)
+	member.Key = previousFilesKey
+	member.JSON = quotedList(append(files, file))
+	return member, isNew
 }
 
-// withoutDirectory removes cwd from the additional directories, and their member if none is left,
-// as the client does at each move.
-func withoutDirectory(header rawjson.Value, cwd string) (rawjson.Field, bool) {
+// withoutDirectory returns the header's member of additional directories without cwd, and whether that
+// changes it. If none is left, the member is removed: it has no JSON. The client does so at each move.
+func withoutDirectory(header rawjson.Value, cwd string) (member rawjson.Field, isChanged bool) {
 	if shapes()["directories"].check(header) != nil {
 		return rawjson.Field{}, false // no such member, or one that keeps the client from opening the session
 	}
@@ -322,12 +360,12 @@ func withoutDirectory(header rawjson.Value, cwd string) (rawjson.Field, bool) {
 	rest := slices.DeleteFunc(slices.Clone(all), func(dir string) bool {
 		return dir == cwd
 	})
-	m := rawjson.Field{Key: directoriesKey}
-	if len(rest) == 0 {
-		return m, true // no JSON: the member goes
+	member.Key = directoriesKey
+	if len(rest) > 0 {
+		member.JSON = quotedList(rest)
 	}
-	m.JSON = quotedList(rest)
-	return m, len(rest) < len(all)
+	isChanged = len(rest) < len(all) || len(rest) == 0
+	return member, isChanged
 }
 
 // texts returns the strings in an array, "" for other elements.
@@ -343,7 +381,8 @@ func texts(array rawjson.Value) (all []string) {
 func quotedList(all []string) string {
 	var list []byte
 	for _, text := range all {
-		list = rawjson.AppendListed(list, string(rawjson.AppendQuoted(nil, text)))
+		quoted := rawjson.AppendQuoted(nil, text)
+		list = rawjson.AppendListed(list, string(quoted))
 	}
 	return "[" + string(list) + "]"
 }

@@ -18,7 +18,8 @@ type draft struct {
 	hasTime bool            // the line has a timestamp
 }
 
-// parseDraft checks one line for a session of dialect d and applies the size controls.
+// parseDraft checks one line for a session of dialect d and applies the size controls. The error is a
+// FieldError, or wraps ErrTooBig. The draft keeps parts of line.
 func parseDraft(line []byte, d *sessioncore.Dialect, rules PersistRules) (*draft, error) {
 	if len(line) > MaxLine {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", sessioncore.ErrTooBig, len(line), MaxLine)
@@ -118,7 +119,8 @@ func (b *batch) hasID(id string) bool {
 	return err == nil
 }
 
-// checkID returns an error unless an entry has the id.
+// checkID returns nil if an entry of the session or a line of the batch has the id. The error wraps
+// ErrNotFound, or storage.ErrStale if the entry was overwritten.
 func (b *batch) checkID(id string) error {
 	_, isInBatch := b.ids[id]
 	if isInBatch {
@@ -190,45 +192,57 @@ func (b *batch) add(d *draft, madeID string) (id string, err error) {
 			return "", err
 		}
 	}
-	var fill []byte
 	if d.id == nil {
 		id = madeID
 		if id == "" || b.hasID(id) {
 			id = b.newID()
 		}
-		fill = rawjson.AppendQuoted([]byte(`,"id":`), id)
 	}
-	if d.parent == nil {
-		fill = append(fill, `,"`+b.dialect.ParentKey+`":`...)
-		fill = appendReference(fill, parent)
-	}
-	if !d.hasTime {
-		fill = b.appendNow(append(fill, `,"timestamp":`...))
-	}
-	b.lines = append(b.complete(d, fill), '\n')
+	missing := b.missingMembers(d, id, parent)
+	b.lines = append(b.complete(d, missing), '\n')
 	b.ids[id] = batchLine{parent: parent, editable: d.isEditable()}
 	b.leaf = b.leafAfter(d, id)
 	return id, nil
 }
 
-// parentOf returns the id of a line's parent, nil if it has none.
+// missingMembers returns those of id, parent and timestamp that a line lacks, each after a comma.
+func (b *batch) missingMembers(d *draft, id string, parent *string) []byte {
+	var members []byte
+	if d.id == nil {
+		members = rawjson.AppendQuoted([]byte(`,"id":`), id)
+	}
+	if d.parent == nil {
+		members = append(members, `,"`+b.dialect.ParentKey+`":`...)
+		members = appendReference(members, parent)
+	}
+	if !d.hasTime {
+		members = append(members, `,"timestamp":`...)
+		members = b.appendNow(members)
+	}
+	return members
+}
+
+// parentOf returns the id of a line's parent, nil if it has none: the line's own, else the leaf. A
+// summary of a branch that was left continues at the entry where the branch began. The error wraps
+// ErrNotFound if no entry has the id.
 func (b *batch) parentOf(d *draft) (*string, error) {
 	field := b.dialect.ParentKey
-	v := d.parent
-	isSummary := d.kind == sessioncore.TypeBranchSummary && b.dialect != sessioncore.Pi // pi's fromId is the previous leaf
+	named := d.parent
+	// pi's fromId is the previous leaf.
+	isSummary := d.kind == sessioncore.TypeBranchSummary && b.dialect != sessioncore.Pi
 	switch {
-	case v == nil && !isSummary:
+	case named == nil && !isSummary:
 		return b.leaf, nil
-	case v == nil: // as the client's branchWithSummary does (docs/design.md section 2)
+	case named == nil: // as the client's branchWithSummary does (docs/design.md section 2)
 		field = b.dialect.FromKey
-		v = d.text.Member(field)
-		if v.Is(rootID) || v.IsNull() {
+		named = d.text.Member(field)
+		if named.Is(rootID) || named.IsNull() {
 			return nil, nil
 		}
-	case !v.IsString():
+	case !named.IsString():
 		return nil, nil
 	}
-	id, _ := v.Text()
+	id, _ := named.Text()
 	err := b.checkID(id)
 	if err == nil && id == "" {
 		err = fmt.Errorf("%w: an empty id stands for none", sessioncore.ErrNotFound)
@@ -243,8 +257,8 @@ func (b *batch) parentOf(d *draft) (*string, error) {
 // types).
 const rootID = "root"
 
-// leafAfter returns the leaf after a line with this id: its entry or, for a move, the target
-// (docs/design.md, leaf).
+// leafAfter returns the leaf after a line with this id, nil before the first entry: the line's entry
+// or, for a move, the target (docs/design.md, leaf).
 func (b *batch) leafAfter(d *draft, id string) *string {
 	if d.kind != b.dialect.MoveType {
 		return &id
@@ -274,9 +288,9 @@ func appendReference(dst []byte, id *string) []byte {
 	return rawjson.AppendQuoted(dst, *id)
 }
 
-// complete returns b.lines and the line with the missing members in the client's place: after the
-// type, or at the end in omp's custom entries and messages.
-func (b *batch) complete(d *draft, fill []byte) []byte {
+// complete returns b.lines and the line with the missing members, each after a comma, in the client's
+// place: after the type, or at the end in omp's custom entries and messages.
+func (b *batch) complete(d *draft, missing []byte) []byte {
 	isCustom := d.kind == sessioncore.TypeCustom || d.kind == sessioncore.TypeCustomMessage
 	atEnd := isCustom && b.dialect.DataFirst
 	at := 0
@@ -288,7 +302,7 @@ func (b *batch) complete(d *draft, fill []byte) []byte {
 	insertion := rawjson.Edits{{
 		Start: at,
 		End:   at,
-		Text:  string(fill),
+		Text:  string(missing),
 	}}
 	return insertion.AppendTo(b.lines, d.text)
 }

@@ -104,7 +104,8 @@ func (w *Writer) forkedLabels(route *forkPath) ([]byte, error) {
 	byPlace := func(a, b sessioncore.Label) int {
 		return cmp.Compare(a.Place, b.Place)
 	}
-	inOrder := slices.SortedFunc(slices.Values(b.snap.Labels()), byPlace)
+	inOrder := slices.Clone(b.snap.Labels())
+	slices.SortStableFunc(inOrder, byPlace)
 	for _, l := range inOrder {
 		if !onPath[l.Target] {
 			continue
@@ -161,7 +162,8 @@ func (f *newFile) header(id string, now time.Time) []byte {
 	return text
 }
 
-// content writes the file. nameID is the id of the entry with the title, in dialects that have one.
+// content writes the file of a session with an id. nameID is the id of the entry with the title, in
+// dialects that have one.
 func (f *newFile) content(out io.Writer, id, nameID string, now time.Time) error {
 	var text []byte
 	if f.slot {
@@ -214,11 +216,21 @@ type forkPath struct {
 	entries []sessioncore.Entry // from the root on
 }
 
-// keptEntry returns the entry at i or the nearest kept one in direction step; NoEntry if none.
-func (p *forkPath) keptEntry(i, step int) sessioncore.Entry {
-	for ; i >= 0 && i < len(p.entries); i += step {
-		if !isPointer(p.snap, p.entries[i]) {
-			return p.entries[i]
+// keptBefore returns the last kept entry before entries[i], NoEntry if there is none.
+func (p *forkPath) keptBefore(i int) sessioncore.Entry {
+	for _, e := range slices.Backward(p.entries[:i]) {
+		if !isPointer(p.snap, e) {
+			return e
+		}
+	}
+	return sessioncore.NoEntry
+}
+
+// keptAfter returns the first kept entry after entries[i], NoEntry if there is none.
+func (p *forkPath) keptAfter(i int) sessioncore.Entry {
+	for _, e := range p.entries[i+1:] {
+		if !isPointer(p.snap, e) {
+			return e
 		}
 	}
 	return sessioncore.NoEntry
@@ -235,7 +247,7 @@ func (p *forkPath) write(out io.Writer) error {
 		if isPointer(p.snap, e) {
 			continue
 		}
-		text, err := p.text(i, e)
+		text, err := p.text(i)
 		if err != nil {
 			return err
 		}
@@ -247,32 +259,21 @@ func (p *forkPath) write(out io.Writer) error {
 	return nil
 }
 
-// text returns the text of entries[i], which is e, with references to omitted entries replaced: a
-// parent by the kept entry before it, and a compaction's first kept entry by the next one, which is
-// the compaction itself if it keeps nothing else.
-func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
-	s := p.snap
-	text, err := s.ShownText(e)
+// text returns the text of entries[i] with references to omitted entries replaced: a parent by the
+// kept entry before it, and those of a compaction as compactionFields says.
+func (p *forkPath) text(i int) ([]byte, error) {
+	e := p.entries[i]
+	text, err := p.snap.ShownText(e)
 	if err != nil {
 		return nil, err
 	}
 	var changed []rawjson.Field
-	dialect := s.Dialect()
-	before := p.keptEntry(i-1, -1)
-	parent := s.Parent(e)
-	isPointed := parent != sessioncore.NoEntry && isPointer(s, parent)
-	// pi's forks begin with null even where the parent was never written, as before 1.5.
-	isFirstOfPi := before == sessioncore.NoEntry && dialect == sessioncore.Pi
-	needsNull := isFirstOfPi && !text.Member(dialect.ParentKey).IsNull()
-	if isPointed || needsNull {
-		changed = append(changed, rawjson.Field{
-			Key:  dialect.ParentKey,
-			JSON: p.reference(before),
-		})
+	before := p.keptBefore(i)
+	if p.replacesParent(e, before, text) {
+		changed = append(changed, p.reference(p.snap.Dialect().ParentKey, before))
 	}
-	if s.Kind(e) == sessioncore.TypeCompaction {
-		changed = p.redirect(changed, text, dialect.KeptKey, 1)
-		changed = p.redirect(changed, text, replayedKey, -1)
+	if p.snap.Kind(e) == sessioncore.TypeCompaction {
+		changed = append(changed, p.compactionFields(text)...)
 	}
 	if len(changed) > 0 {
 		text = rawjson.SetMembers(text, changed)
@@ -280,37 +281,64 @@ func (p *forkPath) text(i int, e sessioncore.Entry) ([]byte, error) {
 	return text, nil
 }
 
-// reference returns a reference to an entry as JSON, null for NoEntry.
-func (p *forkPath) reference(e sessioncore.Entry) string {
-	if e == sessioncore.NoEntry {
-		return string(appendReference(nil, nil))
+// replacesParent reports whether an entry gets another parent: its own is omitted, or in pi no kept
+// entry is before it. pi's forks begin with null even where the parent was never written, as before 1.5.
+func (p *forkPath) replacesParent(e, before sessioncore.Entry, text rawjson.Value) bool {
+	parent := p.snap.Parent(e)
+	isOmitted := parent != sessioncore.NoEntry && isPointer(p.snap, parent)
+	dialect := p.snap.Dialect()
+	isFirstOfPi := before == sessioncore.NoEntry && dialect == sessioncore.Pi
+	hasParent := !text.Member(dialect.ParentKey).IsNull()
+	return isOmitted || (isFirstOfPi && hasParent)
+}
+
+// reference returns a member that refers to an entry, with null for NoEntry.
+func (p *forkPath) reference(key string, e sessioncore.Entry) rawjson.Field {
+	var id *string
+	if e != sessioncore.NoEntry {
+		text, _ := p.snap.ID(e)
+		id = &text
 	}
-	id, _ := p.snap.ID(e)
-	return string(appendReference(nil, &id))
+	return rawjson.Field{
+		Key:  key,
+		JSON: string(appendReference(nil, id)),
+	}
 }
 
 // replayedKey is a compaction's member with the last entry that a provider's history replaces.
 const replayedKey = "providerReplayThroughEntryId"
 
-// redirect appends a change to changed if the member key names an omitted entry: its value becomes
-// the nearest kept entry in the direction of step.
-func (p *forkPath) redirect(changed []rawjson.Field, text rawjson.Value, key string, step int) []rawjson.Field {
-	id, ok := text.Member(key).Text()
-	if !ok {
-		return changed
+// compactionFields returns the members of a compaction that refer to omitted entries, with kept ones in
+// their place: the first kept entry becomes the next one, which is the compaction itself if it keeps
+// nothing else, and the last replaced entry becomes the one before.
+func (p *forkPath) compactionFields(text rawjson.Value) (fields []rawjson.Field) {
+	keptKey := p.snap.Dialect().KeptKey
+	first := p.omittedAt(text.Member(keptKey))
+	if first >= 0 {
+		next := p.keptAfter(first)
+		if next != sessioncore.NoEntry {
+			fields = append(fields, p.reference(keptKey, next))
+		}
+	}
+	last := p.omittedAt(text.Member(replayedKey))
+	if last >= 0 {
+		before := p.keptBefore(last)
+		if before != sessioncore.NoEntry {
+			fields = append(fields, p.reference(replayedKey, before))
+		}
+	}
+	return fields
+}
+
+// omittedAt returns the index on the path of the omitted entry that a value names, or -1.
+func (p *forkPath) omittedAt(v rawjson.Value) int {
+	id, isText := v.Text()
+	if !isText {
+		return -1
 	}
 	named, err := p.snap.Find(id)
 	if err != nil || !isPointer(p.snap, named) {
-		return changed
+		return -1
 	}
-	at := slices.Index(p.entries, named)
-	if at < 0 {
-		return changed
-	}
-	e := p.keptEntry(at, step)
-	if e != sessioncore.NoEntry {
-		id, _ := p.snap.ID(e)
-		changed = append(changed, rawjson.Field{Key: key, JSON: string(rawjson.AppendQuoted(nil, id))})
-	}
-	return changed
+	return slices.Index(p.entries, named)
 }

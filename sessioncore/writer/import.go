@@ -74,53 +74,73 @@ type ImportedSession struct {
 // WriteImported writes the file of a session that is made from another agent's. It returns the file name, which
 // is the same for the same origin.
 func (w *Writer) WriteImported(ctx context.Context, out io.Writer, s ImportedSession) (base string, err error) {
-	from := s.Origin
-	f := newFile{title: cleanTitle(s.Title), titleSource: "auto"}
+	f := newFile{title: cleanTitle(s.Title), titleSource: titleByAuto}
 	f.dialect, f.form, err = w.storeDialect(ctx)
-	if err == nil && !f.dialect.IsOMP() {
-		err = fmt.Errorf("%w: sessions of other agents, in operator's", storage.ErrUnsupported)
-	}
 	if err != nil {
 		return "", err
 	}
-	if from.CWD != "" {
-		f.cwd = rawjson.AppendQuoted(nil, from.CWD)
+	if !f.dialect.IsOMP() {
+		return "", fmt.Errorf("%w: sessions of other agents, in operator's", storage.ErrUnsupported)
 	}
-	var bits [16]byte
-	identity := from.Source + "\n" + from.ID + "\n" + from.Entry
-	if from.Handover != "" {
-		identity += "\n" + from.Handover
-		f.parent = from.ID
+	if s.Origin.CWD != "" {
+		f.cwd = rawjson.AppendQuoted(nil, s.Origin.CWD)
 	}
-	sum := sha256.Sum256([]byte(identity))
-	copy(bits[:], sum[:])
-	id := sessionIDOf(s.Start, bits)
-	own := hex.EncodeToString(sum[16:20])
+	if s.Origin.Handover != "" {
+		f.parent = s.Origin.ID
+	}
+	id, originID := s.Origin.ids(s.Start)
 	f.write = func(io.Writer) error {
 		err := s.WriteEntries()
 		if err != nil {
 			return err
 		}
-		data, err := json.Marshal(from)
+		line, err := s.originLine(originID, f.form)
 		if err != nil {
 			return err
 		}
-		var parent *string
-		if s.Leaf != "" {
-			parent = &s.Leaf
-		}
-		const format = `{"type":"custom","customType":"%s","data":%s,"id":"%s","parentId":`
-		line := appendReference(fmt.Appendf(nil, format, importedType, data, own), parent)
-		line = append(line, `,"timestamp":`...)
-		line = f.form.Append(line, s.End)
-		_, err = out.Write(append(line, "}\n"...))
+		_, err = out.Write(line)
 		return err
 	}
-	return sessionFileName(f.dialect, s.Start, id), f.content(out, id, own+"t", s.Start)
+	nameID := originID + "t" // so that it is another one
+	err = f.content(out, id, nameID, s.Start)
+	return sessionFileName(f.dialect, s.Start, id), err
 }
 
-// importedBody returns the range of the entries in a session that WriteImported wrote. ok is false
-// if it was continued since: its last entry is not the import's, or the user gave it a title.
+// ids returns the id of the session that is made from an origin, and that of its entry that names the
+// origin. They are the same each time, as both come from a hash of the origin.
+func (from ImportOrigin) ids(start time.Time) (session, entry string) {
+	identity := from.Source + "\n" + from.ID + "\n" + from.Entry
+	if from.Handover != "" {
+		identity += "\n" + from.Handover
+	}
+	sum := sha256.Sum256([]byte(identity))
+	var bits [16]byte
+	copy(bits[:], sum[:])
+	entry = hex.EncodeToString(sum[16:20]) // bytes that are not in the session's id
+	return sessionIDOf(start, bits), entry
+}
+
+// originLine returns the last entry of the session, with an id, which names the origin.
+func (s *ImportedSession) originLine(id string, form rawjson.TimeForm) ([]byte, error) {
+	data, err := json.Marshal(s.Origin)
+	if err != nil {
+		return nil, err
+	}
+	var parent *string
+	if s.Leaf != "" {
+		parent = &s.Leaf
+	}
+	const format = `{"type":"custom","customType":"%s","data":%s,"id":"%s","parentId":`
+	line := fmt.Appendf(nil, format, importedType, data, id)
+	line = appendReference(line, parent)
+	line = append(line, `,"timestamp":`...)
+	line = form.Append(line, s.End)
+	return append(line, "}\n"...), nil
+}
+
+// importedBody returns the range of the entries, in bytes, in a session that WriteImported wrote. ok
+// is false for another file, and if the session was continued since: its last entry is not the
+// import's, or the user gave it a title.
 func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
 	head := make([]byte, min(size, maxEnd))
 	err := storage.ReadFull(obj, head, 0)
@@ -139,9 +159,9 @@ func importedBody(obj io.ReaderAt, size int64) (from, to int64, ok bool) {
 	if !rawjson.IsValidObject(header) || !rawjson.IsValidObject(bytes.TrimSpace(last)) {
 		return 0, 0, false
 	}
-	h := rawjson.Value(header)
-	isSession := h.Member("type").Is(sessioncore.OMP.HeaderType)
-	isTitled := h.Member("titleSource").Is(titleByUser)
+	headerValue := rawjson.Value(header)
+	isSession := headerValue.Member("type").Is(sessioncore.OMP.HeaderType)
+	isTitled := headerValue.Member("titleSource").Is(titleByUser)
 	endsInImport := rawjson.Value(last).Member("customType").Is(importedType)
 	ok = isSession && !isTitled && endsInImport
 	return int64(len(header)) + 1, size - int64(len(last)), ok
@@ -178,7 +198,7 @@ func (w *Writer) importOnce(ctx context.Context, name string, c Copy) (Outcome, 
 	}
 	switch outcome {
 	case Added:
-		// No file has the name.
+		// Without an expected state, Replace fails if a file has the name meanwhile.
 		r := storage.Replacement{Write: c.copyTo, Modified: c.Modified}
 		err = storage.Replaced(w.opts.Journal.Replace(name, r))
 	case Grown:
@@ -193,7 +213,8 @@ func (w *Writer) importOnce(ctx context.Context, name string, c Copy) (Outcome, 
 	return outcome, err
 }
 
-// Examine returns the outcome that Import would have.
+// Examine returns the outcome that Import would have, without the lock. Its errors are Import's; beside
+// one the outcome means nothing.
 func (w *Writer) Examine(_ context.Context, name string, c Copy) (Outcome, error) {
 	err := w.writable(name)
 	if err != nil {
@@ -218,9 +239,10 @@ func (w *Writer) Examine(_ context.Context, name string, c Copy) (Outcome, error
 	return outcome, err
 }
 
-// compareCopy returns whether a copy is longer than a file, and whether the file begins the copy.
-// It ignores the title slot, which clients overwrite, and in a session of another agent that was
-// not continued all but the entries. The error is ErrOther if neither begins the other.
+// compareCopy returns whether a copy is longer than a file, and whether the file begins the copy byte
+// for byte, the title slot aside, which clients overwrite. In a session of another agent that was not
+// continued only the entries are compared; then begins is false. The error is ErrOther if neither file
+// begins the other.
 func compareCopy(file storage.Object, c Copy) (outcome Outcome, begins bool, err error) {
 	st, err := file.Stat()
 	if err != nil {
@@ -297,7 +319,7 @@ func (c *change) grow(source Copy) (Outcome, error) {
 	onePage := size/pageSize == (source.Size-1)/pageSize // appending more than that may end half done
 	isSameSlot := bytes.Equal(slotIn(c.snap.File(), size), slotIn(source, source.Size))
 	if !begins || !onePage || !isSameSlot {
-		return outcome, c.replace(source.copyTo, false)
+		return outcome, c.replace(source.copyTo, refuseGrowth)
 	}
 	data := make([]byte, source.Size-size)
 	err = storage.ReadFull(source, data, size)

@@ -24,7 +24,8 @@ func (w *Writer) SetLabel(ctx context.Context, s *sessioncore.Session, id, label
 	})
 }
 
-// changesLabel reports whether id has a label other than label, which may also be cut as the file labels shows it.
+// changesLabel reports whether id has a label other than label, which may also be cut as the file labels
+// shows it. The error wraps ErrNotFound if no entry has the id, unless its old label is removed.
 func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 	shown := s.LabelOf(id)
 	old, err := s.WholeLabelOf(id)
@@ -46,7 +47,7 @@ func changesLabel(s *sessioncore.Snapshot, id, label string) (bool, error) {
 	return old != label, nil
 }
 
-// labelLine returns a label entry as the client writes it.
+// labelLine returns a label entry as the client writes it; an empty label clears.
 func (b *batch) labelLine(parent *string, id, target, label string) []byte {
 	d := b.dialect
 	line := b.entryPrefix(sessioncore.TypeLabel, id, parent)

@@ -24,8 +24,9 @@ func (w *Writer) MoveLeaf(ctx context.Context, s *sessioncore.Session, target *s
 	})
 }
 
-// moveLine returns an entry that moves the leaf to target. Its parent is the target in omp, which
-// resumes at the last line, and the previous leaf in operator (docs/format.md, Operator dialect).
+// moveLine returns an entry that moves the leaf to target, nil for the place before the first entry. Its
+// parent is the target in omp, which resumes at the last line, and the previous leaf in operator
+// (docs/format.md, Operator dialect).
 func (b *batch) moveLine(id string, target *string) []byte {
 	if b.dialect == sessioncore.Operator {
 		line := b.entryPrefix(sessioncore.TypeLeaf, id, b.leaf)
@@ -44,7 +45,8 @@ func (b *batch) moveLine(id string, target *string) []byte {
 	return append(line, "}\n"...)
 }
 
-// moveInMemory records the move in the session, and makes a snapshot with it the current one.
+// moveInMemory records the move in the session, and makes a snapshot with it the current one. The error
+// wraps storage.ErrStale if entries are added all the time.
 func (w *Writer) moveInMemory(ctx context.Context, s *sessioncore.Session, target *string) error {
 	err := w.writable(s.Name())
 	if err != nil {

@@ -33,18 +33,18 @@ func (w *Writer) checkLive(s *sessioncore.Session, snap *sessioncore.Snapshot) e
 	if !ok {
 		return nil
 	}
-	live := clients.Writing(w.store.Storage(), s.Name())
 	state, err := disk.Writers(s.Name())
-	if err == nil && state == storage.WritersUnknown {
-		pid, _ := live.Process()
-		if pid != 0 {
-			state = storage.WritersPresent
+	if err != nil || state == storage.WritersNone {
+		return err
+	}
+	writing := clients.Writing(w.store.Storage(), s.Name())
+	if state == storage.WritersUnknown {
+		pid, _ := writing.Process() // searches /proc, which takes longer
+		if pid == 0 {
+			return nil
 		}
 	}
-	if err == nil && state == storage.WritersPresent {
-		err = live
-	}
-	return err
+	return writing
 }
 
 // watcher is a Journal that can tell whether a process has a file open for writing. Callers hold
@@ -79,7 +79,8 @@ func (w *Writer) Owner(ctx context.Context, s *sessioncore.Session) (*Owner, err
 	return o, ctx.Err()
 }
 
-// detectClient is checkLive without the lock.
+// detectClient is checkLive without the lock, and without the options that permit writes beside a live
+// client. It returns nil if no client is detected.
 func (w *Writer) detectClient(s *sessioncore.Session, snap *sessioncore.Snapshot) *clients.LiveError {
 	if w.opts.Leases != nil {
 		live := w.opts.Leases.On(s.Name(), snap.LeaseName())

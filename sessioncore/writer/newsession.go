@@ -56,7 +56,8 @@ func ParseNewSession(line []byte) (NewSession, error) {
 	return n, n.check()
 }
 
-// check returns an error for a field that is too long, or for a directory with line breaks.
+// check returns a FieldError for a field that is too long, and for a directory that is no absolute path
+// or has line breaks.
 func (n *NewSession) check() error {
 	isBreak := func(r rune) bool {
 		return r == 0 || r == '\n' || r == '\r'
@@ -114,7 +115,8 @@ func (w *Writer) NewSession(ctx context.Context, n NewSession) (name string, err
 }
 
 // hasSlots reports whether the newest session in a directory begins with a title slot, as sessions of
-// newer omp clients do. An older client overwrites a file that begins with one.
+// newer omp clients do. It is false without a session, since an older client overwrites a file that
+// begins with a slot.
 func (w *Writer) hasSlots(dir string) bool {
 	items, _ := storage.List(w.store.Storage(), dir) // a missing directory has none
 	for _, item := range slices.Backward(items) {    // names begin with the time
@@ -150,7 +152,8 @@ func (w *Writer) pathOf(name string) string {
 	return path.Join(w.opts.Root, name)
 }
 
-// Own returns the directory below the storage's root for new sessions and their directories.
+// Own returns the directory below the storage's root for new sessions and their directories, "" for the
+// root itself. The error is ErrNotOwn if the store shows only other people's sessions.
 func (w *Writer) Own() (dir string, err error) {
 	if w.opts.Own != nil {
 		return w.opts.Own()
@@ -158,8 +161,8 @@ func (w *Writer) Own() (dir string, err error) {
 	return "", nil
 }
 
-// createNamed creates a file with the content of write, completely or not at all. In a directory it
-// takes the client's lock; a row is inserted only if none has its name.
+// createNamed creates a file with the content of write, completely or not at all. On a disk it makes the
+// directory and takes the client's lock; a row of a table is inserted only if none has its name.
 func (w *Writer) createNamed(ctx context.Context, name string, write func(io.Writer) error) error {
 	disk, ok := w.opts.Journal.(mover)
 	if ok {
@@ -193,18 +196,20 @@ func sessionFileName(d *sessioncore.Dialect, now time.Time, id string) string {
 	return stamp + "_" + id + sessioncore.FileEnding
 }
 
-// sessionIDOf returns a UUID of version 7 (RFC 9562): the time in milliseconds, then bits of b.
-func sessionIDOf(now time.Time, b [16]byte) string {
+// sessionIDOf returns a UUID of version 7 (RFC 9562): the time in milliseconds, then the last 74 of the
+// given bits, and between them the version and the variant.
+func sessionIDOf(now time.Time, bits [16]byte) string {
+	id := bits
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
-	copy(b[:6], ms[2:])
+	copy(id[:6], ms[2:]) // the time has 48 bits
 	const (
-		version = 0x70
-		variant = 0x80
+		version = 0x70 // in the upper half of the byte
+		variant = 0x80 // in the two upper bits
 	)
-	b[6] = b[6]&0x0F | version
-	b[8] = b[8]&0x3F | variant
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	id[6] = id[6]&0x0F | version
+	id[8] = id[8]&0x3F | variant
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
 // scopeDir returns the directory below the storage's root for a session of a working directory: the
@@ -235,10 +240,8 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 		}
 	}
 	_, err = w.store.Storage().Stat(path.Join(own, name))
-	if err == nil {
-		dir = name // the client looks here
-	}
-	if dir == "" {
+	clientsExists := err == nil // then the client searches nowhere else
+	if clientsExists || dir == "" {
 		dir = name
 	}
 	if len(dir) > unix.NAME_MAX {
@@ -254,17 +257,18 @@ const operatorDir = ".operator"
 
 // storeDialect returns the dialect and the time form of new sessions. The session in the root with
 // the latest name decides, as operator keeps all sessions there (docs/format.md, Operator dialect).
-// In an empty store its path decides. The agent directory decides between omp and pi.
+// In an empty store its path decides. The agent directory decides between omp and pi. The error is
+// that of listing the root.
 func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form rawjson.TimeForm, err error) {
 	owner := sessioncore.ProgramOfSession(w.store.Program(""), 0)
 	items, err := storage.List(w.store.Storage(), "")
 	if err != nil && !storage.IsMissing(err) {
 		return nil, 0, err
 	}
-	empty := true
+	hasDirectories := false
 	for _, item := range slices.Backward(items) { // names begin with the time
 		if item.Kind == storage.KindDir {
-			empty = false
+			hasDirectories = true
 		}
 		if !sessioncore.IsSession(item) {
 			continue
@@ -281,7 +285,7 @@ func (w *Writer) storeDialect(ctx context.Context) (d *sessioncore.Dialect, form
 		return d, form, nil
 	}
 	directories := strings.Split(filepath.ToSlash(w.opts.Root), "/")
-	if empty && slices.Contains(directories, operatorDir) {
+	if !hasDirectories && slices.Contains(directories, operatorDir) {
 		return sessioncore.Operator, sessioncore.Operator.Form, nil
 	}
 	d = sessioncore.OMP.OfProgram(owner)

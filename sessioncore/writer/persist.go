@@ -47,13 +47,15 @@ type BlobReference struct {
 }
 
 // Persist applies the size controls of docs/format.md, Persisting, to a valid entry. All other bytes
-// stay, except invalid UTF-8, which becomes U+FFFD, as readers would decode it.
+// stay, except invalid UTF-8, which becomes U+FFFD, as readers would decode it. It does not change text
+// itself. The error wraps sessioncore.ErrInvalid: the entry is nested deeper than maxDepth.
 func Persist(text rawjson.Value, rules PersistRules) (Persisted, error) {
 	if rules.Newer {
 		text = withoutReplayed(text)
 	}
 	p := persister{text: text, rules: rules}
-	_, st := p.value(rawjson.SkipSpace(text, 0), "", false, 0)
+	start := rawjson.SkipSpace(text, 0)
+	_, st := p.value(start, place{})
 	if st != rawjson.OK {
 		const text = "%w: expected no more than %d levels of arrays and objects"
 		return Persisted{}, fmt.Errorf(text, sessioncore.ErrInvalid, maxDepth)
@@ -76,6 +78,13 @@ type persister struct {
 	blobs []BlobReference
 }
 
+// place is the position of a value in the nesting of a text.
+type place struct {
+	key      string // of its member or, as in the client, of the array around it; "" for irrelevant keys
+	isListed bool   // it is in an array
+	depth    int    // number of arrays and objects around it
+}
+
 // replace adds the edit that replaces a part of the text.
 func (p *persister) replace(part rawjson.Value, by string) {
 	at := part.OffsetIn(p.text)
@@ -86,27 +95,38 @@ func (p *persister) replace(part rawjson.Value, by string) {
 	})
 }
 
-// value visits the value at i and returns its end. key is the key of its member or, as in the client,
-// of the array around it (listed). The status is Bad if it is nested too deeply.
-func (p *persister) value(i int, key string, listed bool, depth int) (end int, st rawjson.ScanStatus) {
-	switch p.text[i] {
-	case '{', '[':
-		if depth == maxDepth {
-			return i, rawjson.Bad
-		}
-		if p.text[i] == '{' {
-			return p.object(i, key, listed, depth)
-		}
-	default:
-		end, st = p.scan.SkipValue(p.text, i)
-		v := p.text[i:end]
-		if v.IsString() {
-			p.str(v, key)
-		}
-		return end, st
+// value visits the value at offset i and returns the offset after it. The status is Bad if it is nested
+// too deeply.
+func (p *persister) value(i int, in place) (end int, st rawjson.ScanStatus) {
+	first := p.text[i]
+	isContainer := first == '{' || first == '['
+	if isContainer && in.depth == maxDepth {
+		return i, rawjson.Bad
 	}
-	for i = rawjson.SkipSpace(p.text, i+1); p.text[i] != ']'; {
-		i, st = p.value(i, key, true, depth+1)
+	switch first {
+	case '{':
+		return p.object(i, in)
+	case '[':
+		return p.array(i, in)
+	}
+	end, st = p.scan.SkipValue(p.text, i)
+	v := p.text[i:end]
+	if v.IsString() {
+		p.str(v, in.key)
+	}
+	return end, st
+}
+
+// array visits the elements of the array at offset i and returns the offset after it.
+func (p *persister) array(i int, in place) (end int, st rawjson.ScanStatus) {
+	element := place{
+		key:      in.key,
+		isListed: true,
+		depth:    in.depth + 1,
+	}
+	i = rawjson.SkipSpace(p.text, i+1)
+	for p.text[i] != ']' {
+		i, st = p.value(i, element)
 		if st != rawjson.OK {
 			return i, st
 		}
@@ -118,7 +138,7 @@ func (p *persister) value(i int, key string, listed bool, depth int) (end int, s
 	return i + 1, rawjson.OK
 }
 
-// str cuts a string that is too long.
+// str cuts a string that is too long, by the rule for its key.
 func (p *persister) str(v rawjson.Value, key string) {
 	if key == "image_url" && isImageURL(v) {
 		if p.rules.Blobs { // otherwise keep it: a truncated image is useless
@@ -150,8 +170,7 @@ func isImageURL(v rawjson.Value) bool {
 
 // objectSizes is the facts about an object for the size controls.
 type objectSizes struct {
-	key     string   // as of value
-	listed  bool     // it is in an array
+	place
 	members []member // with the relevant keys
 	edits   int      // number of edits before it
 	blobs   int      // number of blobs before it
@@ -182,7 +201,7 @@ func (o *objectSizes) get(key string) (v rawjson.Value) {
 	return v
 }
 
-// drops reports whether a member is dropped.
+// drops reports whether a member is dropped, by its key without quotes.
 func (r PersistRules) drops(key []byte) bool {
 	switch string(key) {
 	case "jsonlEvents":
@@ -193,23 +212,23 @@ func (r PersistRules) drops(key []byte) bool {
 	return false
 }
 
-// object visits the object at i and returns its end. Edits by several members come last.
-func (p *persister) object(i int, key string, listed bool, depth int) (end int, st rawjson.ScanStatus) {
+// object visits the members of the object at offset i and returns the offset after it. Edits that
+// depend on several members come last, as they may replace those of the members.
+func (p *persister) object(i int, in place) (end int, st rawjson.ScanStatus) {
 	o := objectSizes{
-		key:    key,
-		listed: listed,
-		edits:  len(p.edits),
-		blobs:  len(p.blobs),
+		place: in,
+		edits: len(p.edits),
+		blobs: len(p.blobs),
 	}
-	dropped := false
+	hasDropped := false
 	end, st = p.scan.ScanMembers(p.text, i, func(quoted []byte, at int) (int, rawjson.ScanStatus) {
 		name := quoted[1 : len(quoted)-1]
 		if p.rules.drops(name) {
-			dropped = true
+			hasDropped = true
 			return p.scan.SkipValue(p.text, at)
 		}
 		key := keys[string(name)]
-		end, st := p.value(at, key, false, depth+1)
+		end, st := p.value(at, place{key: key, depth: in.depth + 1})
 		if key != "" {
 			o.members = append(o.members, member{key: key, value: p.text[at:end]})
 		}
@@ -218,7 +237,7 @@ func (p *persister) object(i int, key string, listed bool, depth int) (end int, 
 	if st != rawjson.OK {
 		return end, st
 	}
-	if dropped {
+	if hasDropped {
 		p.edits = p.edits.Object(p.text[i:end], i, "", func(m rawjson.Member) bool {
 			name, _ := m.Key.Bytes()
 			return p.rules.drops(name)
@@ -236,23 +255,24 @@ func (p *persister) object(i int, key string, listed bool, depth int) (end int, 
 func (p *persister) finish(o *objectSizes) {
 	data := o.get("data")
 	content := o.get("content")
-	isImage := o.key == "content" && o.listed && o.get("type").Is("image")
+	isImage := o.key == "content" && o.isListed && o.get("type").Is("image")
 	if isImage && isLongImage(data) {
-		by := string(data) // a truncated image is useless
+		kept := string(data) // undoes a cut, as a truncated image is useless
 		if p.rules.Blobs {
-			by = p.image(data, "")
+			kept = p.image(data, "")
 		}
-		p.replace(data, by)
+		p.replace(data, kept)
 	}
 	if content.IsString() {
-		_, long := cutUnits(content[1 : len(content)-1])
-		if long {
+		_, isCut := cutUnits(content[1 : len(content)-1])
+		if isCut {
 			p.countLines(o)
 		}
 	}
 }
 
-// countLines corrects the number of lines beside a content.
+// countLines corrects the number of lines beside a content, as it is after a cut. It does nothing
+// without both members.
 func (p *persister) countLines(o *objectSizes) {
 	content := o.get("content")
 	count := o.get("lineCount")
@@ -261,8 +281,8 @@ func (p *persister) countLines(o *objectSizes) {
 	}
 	body := content[1 : len(content)-1]
 	lines := 1
-	end, long := cutUnits(body)
-	if long {
+	end, isCut := cutUnits(body)
+	if isCut {
 		body = body[:end]
 		lines += noticeBreaks
 	}
@@ -285,14 +305,16 @@ func (p *persister) finishNewer(o *objectSizes) {
 		p.moveOut(o, data, mime)
 	case o.isSealed():
 		p.undo(o)
-	case len(p.edits) > o.edits:
+	case len(p.edits) > o.edits: // something in the object was changed
 		p.countLines(o)
 	}
 }
 
-// hasImage reports whether an object is an image in a place that keeps images in blobs.
+// hasImage reports whether an object is an image in a place that keeps images in blobs. mime is its
+// type in lower case, "" for none.
 func (o *objectSizes) hasImage(mime string) bool {
-	switch isImage := o.get("type").Is("image"); o.key {
+	isImage := o.get("type").Is("image")
+	switch o.key {
 	case "content":
 		return isImage
 	case "images", "frames":
@@ -316,7 +338,8 @@ func (o *objectSizes) isSealed() bool {
 	if o.key == compaction && o.get("content").IsString() {
 		return true
 	}
-	switch typ, _ := o.get("type").Text(); typ {
+	typ, _ := o.get("type").Text()
+	switch typ {
 	case compaction:
 		return true
 	case "anthropicServerTool":
@@ -331,12 +354,12 @@ func isFilled(v rawjson.Value) bool { return v.IsString() && len(v) > len(`""`) 
 
 // isReplayed reports whether a block is history of a provider's tool that the client sends back.
 func isReplayed(block rawjson.Value) bool {
-	switch typ, _ := block.Member("type").Text(); typ {
+	typ, _ := block.Member("type").Text()
+	switch typ {
 	case "server_tool_use":
-		switch name, _ := block.Member("name").Text(); name {
-		case "web_search", "tool_search_tool_regex", "tool_search_tool_bm25":
-			return isFilled(block.Member("id"))
-		}
+		tool, _ := block.Member("name").Text()
+		isSearch := tool == "web_search" || tool == "tool_search_tool_regex" || tool == "tool_search_tool_bm25"
+		return isSearch && isFilled(block.Member("id"))
 	case "web_search_tool_result", "tool_search_tool_result":
 		return isFilled(block.Member("tool_use_id")) && block.Member("content") != nil
 	}
@@ -351,6 +374,7 @@ func (p *persister) moveOut(o *objectSizes, image rawjson.Value, mime string) {
 	}
 }
 
+// undo removes the edits and blobs of everything in an object.
 func (p *persister) undo(o *objectSizes) {
 	p.edits = p.edits[:o.edits]
 	p.blobs = p.blobs[:o.blobs]
@@ -381,7 +405,8 @@ func withoutReplayed(text rawjson.Value) rawjson.Value {
 		signature, _ := block.Member(key).Text()
 		item := rawjson.Value(strings.Trim(signature, " \t\r\n"))
 		names := namesOfItem(item)
-		if len(names) > 0 && replayed[names[0]] {
+		isRepeated := len(names) > 0 && replayed[names[0]] // the surest name counts
+		if isRepeated {
 			edits = edits.Object(block, block.OffsetIn(text), "", hasKey)
 		}
 	}
@@ -391,7 +416,8 @@ func withoutReplayed(text rawjson.Value) rawjson.Value {
 	return text
 }
 
-// namesOfItem returns the encrypted content and the id of a reasoning item, perhaps invalid JSON.
+// namesOfItem returns the names of a reasoning item, the surest one first: its encrypted content and its
+// id, each with its key. There are none for other items and for invalid JSON.
 func namesOfItem(item rawjson.Value) (names []string) {
 	if !rawjson.IsValidObject(item) || !item.Member("type").Is("reasoning") {
 		return nil

@@ -13,29 +13,33 @@ import (
 )
 
 // nextUnits returns the size in bytes and the UTF-16 code units of the first character of a JSON
-// string's body; high reports a lone high surrogate.
+// string's body, which must not be empty; high reports a lone high surrogate.
 func nextUnits(body []byte) (size, units int, high bool) {
 	c := body[0]
 	switch {
 	case c == '\\' && body[1] == 'u':
 		r, size := rawjson.ReadEscape(body)
-		return size, size / 6, r >= 0xD800 && r < 0xDC00
+		units = size / len(`\uXXXX`) // one, or two of a pair of surrogates
+		isHigh := r >= 0xD800 && r < 0xDC00
+		return size, units, isHigh
 	case c == '\\':
-		return 2, 1, false
+		return len(`\n`), 1, false
 	case c < utf8.RuneSelf:
 		return 1, 1, false
 	}
-	switch _, n := utf8.DecodeRune(body); n {
+	_, size = utf8.DecodeRune(body)
+	switch size {
 	case 1: // invalid UTF-8: one U+FFFD
 		return rawjson.IllFormedLen(body), 1, false
-	case utf8.UTFMax:
-		return n, 2, false
+	case utf8.UTFMax: // beyond the code points of one unit
+		return size, 2, false
 	default:
-		return n, 1, false
+		return size, 1, false
 	}
 }
 
-// hasUnits reports whether a JSON string's body has n UTF-16 code units or more.
+// hasUnits reports whether a JSON string's body has n UTF-16 code units or more. It reads no more of
+// it than that.
 func hasUnits(body []byte, n int) bool {
 	if len(body) < n { // a code unit takes at least a byte
 		return false
@@ -69,7 +73,8 @@ func cutUnits(body []byte) (end int, long bool) {
 	}
 }
 
-// isLongImage reports whether a value is the base64 of an image for a blob.
+// isLongImage reports whether a value, the base64 of an image, is long enough for a blob and not a
+// reference to one already.
 func isLongImage(v rawjson.Value) bool {
 	text, ok := v.Bytes()
 	if !ok || bytes.HasPrefix(text, []byte(rawjson.BlobPrefix)) {

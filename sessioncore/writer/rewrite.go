@@ -15,10 +15,11 @@ import (
 // fileEdit replaces a range of the file by a text.
 type fileEdit struct {
 	off, size int64
-	text      func() ([]byte, error)
+	text      func() ([]byte, error) // called when it is written, as a long entry is only then read
 }
 
-// rewrite replaces the file by a copy with edits, in file order, and with lines appended.
+// rewrite replaces the file by a copy with edits, in file order, and with lines appended. With lines,
+// the error wraps storage.ErrStale if the session grew meanwhile: they may depend on its end.
 func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	lines, err := c.afterTorn(lines)
 	if err != nil {
@@ -27,19 +28,31 @@ func (c *change) rewrite(edits []fileEdit, lines []byte) error {
 	write := func(out io.Writer) error {
 		return copyEdited(c.snap, out, edits, lines)
 	}
-	return c.replace(write, len(lines) == 0)
+	growth := copyGrowth
+	if len(lines) > 0 {
+		growth = refuseGrowth
+	}
+	return c.replace(write, growth)
 }
+
+// growthRule decides about lines that others append while a file is rewritten.
+type growthRule bool
+
+const (
+	copyGrowth   growthRule = true  // copy them to the new file
+	refuseGrowth growthRule = false // fail with storage.ErrStale
+)
 
 // replace replaces the file by the output of write, unless a client opened the session meanwhile.
 // Unless keepLock is set, the lock is free while write runs, as a large session takes longer than
-// others wait. With tail, lines appended meanwhile are copied; without, the error is ErrStale.
-func (c *change) replace(write func(io.Writer) error, tail bool) error {
+// others wait. The lock is held again when replace returns, unless it failed before that.
+func (c *change) replace(write func(io.Writer) error, growth growthRule) error {
 	if !c.keepLock {
 		c.unlock()
-		c.unlock = func() {}
+		c.unlock = func() {} // until relock has it again
 	}
 	ready := func(more io.Writer) (storage.Token, error) {
-		return c.relock(more, tail)
+		return c.relock(more, growth)
 	}
 	replacement := storage.Replacement{
 		Expect: c.snap.Stat().Token,
@@ -50,8 +63,9 @@ func (c *change) replace(write func(io.Writer) error, tail bool) error {
 }
 
 // relock takes the lock and checks for live clients once more. If the session has only grown since
-// c.snap, it copies the growth to more. It returns the file's token.
-func (c *change) relock(more io.Writer, tail bool) (storage.Token, error) {
+// c.snap, and growth permits that, it copies the growth to more. It returns the file's token, which the
+// file must still have when it is replaced.
+func (c *change) relock(more io.Writer, growth growthRule) (storage.Token, error) {
 	before := c.snap.Stat()
 	now, err := c.reacquire()
 	if err != nil {
@@ -62,8 +76,8 @@ func (c *change) relock(more io.Writer, tail bool) (storage.Token, error) {
 	if st.Token == before.Token {
 		return st.Token, nil
 	}
-	isCurrent := c.snap.Version() >= sessioncore.CurrentVersion
-	mayCopy := tail && isCurrent && now.GrewFrom(c.snap)
+	isCurrent := c.snap.Version() >= sessioncore.CurrentVersion // new lines of an older file need a migration
+	mayCopy := growth == copyGrowth && isCurrent && now.GrewFrom(c.snap)
 	if !mayCopy {
 		return storage.Token{}, fmt.Errorf("%w: %s", storage.ErrStale, c.s.Name())
 	}
@@ -143,7 +157,8 @@ func (c *change) migration() []fileEdit {
 	return edits
 }
 
-// withMigration adds the edits of a migration to the edits of a header.
+// withMigration returns edits of a header and a slot, and the edits of a migration behind them. The
+// header's edits must be made by headerEdit, which migrates it.
 func (c *change) withMigration(edits []fileEdit) []fileEdit {
 	migration := c.migration()
 	if migration != nil {
@@ -174,7 +189,8 @@ func (c *change) headerEdit(members ...rawjson.Field) fileEdit {
 	}
 }
 
-// titleFields returns the header's members for a title and its source, "" if unknown.
+// titleFields returns the header's members for a title and its source, "" if unknown. A member without
+// JSON is to be removed: both of them for an empty title.
 func titleFields(title, source string) []rawjson.Field {
 	titled := rawjson.Field{Key: "title"}
 	sourced := rawjson.Field{Key: "titleSource"}

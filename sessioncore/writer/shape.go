@@ -82,6 +82,7 @@ func parseShape(text string, shapes map[string]*shape) (s shape) {
 	return s
 }
 
+// namedKinds are the kinds of values by their names in the notation.
 var namedKinds = map[string]rawjson.Kinds{
 	"string": rawjson.String, "number": rawjson.Number, "bool": rawjson.Bool, "object": rawjson.Object,
 	"array": rawjson.Array, "null": rawjson.Null, "any": ^rawjson.Kinds(0),
@@ -103,25 +104,16 @@ func parseMember(token string, shapes map[string]*shape) memberRule {
 	if strings.Contains(marks, "+") {
 		r.fill = fills[r.key]
 	}
-	named := func(kind string) (rawjson.Kinds, *shape) {
-		k, ok := namedKinds[kind]
-		if ok {
-			return k, nil
-		}
-		if shapes[kind] == nil {
-			panic("no shape has the name " + kind)
-		}
-		return rawjson.Object, shapes[kind]
-	}
-	for kind := range strings.SplitSeq(kinds, "|") {
-		inside, isArray := strings.CutPrefix(kind, "[")
+	for name := range strings.SplitSeq(kinds, "|") {
+		inside, isArray := strings.CutPrefix(name, "[")
 		if isArray {
-			r.elements, r.each = named(strings.TrimSuffix(inside, "]"))
+			element := strings.TrimSuffix(inside, "]")
+			r.elements, r.each = kindNamed(element, shapes)
 			r.kinds |= rawjson.Array
 			continue
 		}
-		k, object := named(kind)
-		r.kinds |= k
+		kind, object := kindNamed(name, shapes)
+		r.kinds |= kind
 		if object != nil {
 			r.object = object
 		}
@@ -129,7 +121,25 @@ func parseMember(token string, shapes map[string]*shape) memberRule {
 	return r
 }
 
-func (s *shape) check(object rawjson.Value) error { return (&shapeChecker{}).object(s, object, "") }
+// kindNamed returns the kind with a name in the notation. The name of a shape means an object, and the
+// shape is returned too. It panics for any other name, as the table is a part of the program.
+func kindNamed(name string, shapes map[string]*shape) (rawjson.Kinds, *shape) {
+	kind, isKind := namedKinds[name]
+	if isKind {
+		return kind, nil
+	}
+	object := shapes[name]
+	if object == nil {
+		panic("no shape has the name " + name)
+	}
+	return rawjson.Object, object
+}
+
+// check returns a FieldError for the first member of an object that breaks a rule.
+func (s *shape) check(object rawjson.Value) error {
+	c := &shapeChecker{}
+	return c.object(s, object, "")
+}
 
 // shapeChecker checks an object and collects the members to be added.
 type shapeChecker struct {
@@ -137,7 +147,8 @@ type shapeChecker struct {
 	fills rawjson.Edits
 }
 
-// object checks an object. path is its path, "" for the line.
+// object checks an object, its members in the order of the rules and then its variant. path is its path
+// for errors, "" for the line. The error is a FieldError.
 func (c *shapeChecker) object(s *shape, object rawjson.Value, path string) error {
 	// The last of repeated members counts.
 	found := make([]rawjson.Value, len(s.members))
@@ -170,9 +181,10 @@ func (c *shapeChecker) object(s *shape, object rawjson.Value, path string) error
 	if s.by == "" {
 		return nil
 	}
-	name, ok := selector.Text()
-	if ok && s.variants[name] != nil {
-		return c.object(s.variants[name], object, path)
+	name, isText := selector.Text()
+	variant := s.variants[name]
+	if isText && variant != nil {
+		return c.object(variant, object, path)
 	}
 	if s.isOpen {
 		return nil
@@ -191,9 +203,10 @@ func (c *shapeChecker) add(object rawjson.Value, members string) {
 	c.fills = c.fills.Object(object, object.OffsetIn(c.text), members, keep)
 }
 
+// joinPath returns the path of a member of the object with a path, "" for the line.
 func joinPath(path, key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 
-// member checks the value of a member, nil if it is missing.
+// member checks the value of a member, nil if it is missing. The error is a FieldError.
 func (c *shapeChecker) member(r *memberRule, v rawjson.Value, path string) error {
 	kind := v.Kind()
 	isMissing := kind == 0

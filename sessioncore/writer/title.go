@@ -49,7 +49,8 @@ func ParseTitle(line string) (string, error) {
 	return cleanTitle(line), nil
 }
 
-// setTitle is SetTitle under the lock, for a cleaned title and its original line.
+// setTitle is SetTitle under the lock, for a cleaned title, "" for none, and its original line. It
+// writes nothing if the user has chosen that title before.
 func (c *change) setTitle(title, line string) error {
 	old, err := c.snap.Title()
 	if err != nil {
@@ -82,14 +83,16 @@ func (c *change) setTitle(title, line string) error {
 	return c.rewrite(c.withMigration([]fileEdit{titled}), nil)
 }
 
-// nameLine returns the entry session_info with a name: pi keeps the title in it.
+// nameLine returns the entry session_info with a title: pi and operator keep it there.
 func (b *batch) nameLine(id string, parent *string, title string) []byte {
-	line := append(b.entryPrefix(sessioncore.TypeSessionInfo, id, parent), `,"name":`...)
+	line := b.entryPrefix(sessioncore.TypeSessionInfo, id, parent)
+	line = append(line, `,"name":`...)
 	line = rawjson.AppendQuoted(line, title)
 	return append(line, "}\n"...)
 }
 
-// cleanTitle cleans a title as the client does. Bytes that are neither UTF-8 nor a surrogate become
+// cleanTitle returns a title as the client cleans it: control characters become blanks, a run of blanks
+// becomes one, and there is no space at the ends. Bytes that are neither UTF-8 nor a surrogate become
 // U+FFFD.
 func cleanTitle(title string) string {
 	b := []byte(title)
@@ -104,17 +107,20 @@ func cleanTitle(title string) string {
 		if isC0 || isC1 {
 			r = ' '
 		}
-		if r != ' ' || !bytes.HasSuffix(out, []byte{' '}) {
+		isRepeated := r == ' ' && bytes.HasSuffix(out, []byte{' '})
+		if !isRepeated {
 			out = rawjson.AppendCodePoint(out, r)
 		}
 		b = b[n:]
 	}
+	const byteOrderMark = 0xFEFF // a space to JavaScript's trim
 	return strings.TrimFunc(string(out), func(r rune) bool {
-		return unicode.IsSpace(r) || r == 0xFEFF
+		return unicode.IsSpace(r) || r == byteOrderMark
 	})
 }
 
-// setSlot writes the title slot and an entry about the change from old, as newer clients do.
+// setSlot writes the title slot and an entry about the change from old, as newer clients do. A slot of
+// the usual size is overwritten in place; otherwise, or to migrate the file, the file is rewritten.
 func (c *change) setSlot(title, old string) error {
 	b, err := c.w.batch(c.snap)
 	if err != nil {
@@ -127,14 +133,13 @@ func (c *change) setSlot(title, old string) error {
 		return c.overwriteSlot(slot, line)
 	}
 	at, _ := c.snap.SlotRange()
-	edits := []fileEdit{
-		{
-			off:  at.Offset,
-			size: at.Size,
-			text: func() ([]byte, error) { return slot[:slotSize-1], nil },
-		},
-		c.headerEdit(titleFields(title, titleByUser)...),
+	slotEdit := fileEdit{
+		off:  at.Offset,
+		size: at.Size,
+		text: func() ([]byte, error) { return slot[:slotSize-1], nil }, // the file has the newline
 	}
+	titled := c.headerEdit(titleFields(title, titleByUser)...)
+	edits := []fileEdit{slotEdit, titled}
 	return c.rewrite(c.withMigration(edits), line)
 }
 
@@ -190,17 +195,18 @@ const (
 	titleByAuto = "auto"
 )
 
-// titleOf returns the title in omp's header and slot, and its source, "" if unknown.
+// titleOf returns the title in omp's header and slot, and its source, "" if unknown. A slot, nil if there
+// is none, overrides the header.
 func titleOf(header, slot rawjson.Value) (title, source string) {
-	from := header.Member("title")
-	by := header.Member("titleSource")
+	titleValue := header.Member("title")
+	sourceValue := header.Member("titleSource")
 	if slot != nil {
-		from = slot.Member("title")
-		by = slot.Member("source")
+		titleValue = slot.Member("title")
+		sourceValue = slot.Member("source")
 	}
-	title, _ = from.Text()
+	title, _ = titleValue.Text()
 	for _, known := range []string{titleByUser, titleByAuto} {
-		if by.Is(known) {
+		if sourceValue.Is(known) {
 			source = known
 		}
 	}

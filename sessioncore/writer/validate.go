@@ -39,7 +39,8 @@ var rulePrefixes = map[*sessioncore.Dialect]string{
 	sessioncore.OMP: "omp", sessioncore.Pi: "pi", sessioncore.Operator: "operator",
 }
 
-// checkEntry checks an entry by its type. It returns the type and edits that add missing members.
+// checkEntry checks an entry by its type. It returns the type and edits that add missing members. The
+// error is a FieldError.
 func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryType, rawjson.Edits, error) {
 	common := shapes()[rulePrefixes[d]]
 	err := common.check(line)
@@ -57,12 +58,12 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	if err != nil {
 		return kind, nil, err
 	}
-	t := line.Member("timestamp")
-	if t != nil {
-		_, _, ok := d.Time(t)
-		if !ok {
+	timestamp := line.Member("timestamp")
+	if timestamp != nil {
+		_, _, isTime := d.Time(timestamp)
+		if !isTime {
 			const want = "a time as 2026-02-16T10:20:30.000Z"
-			return kind, nil, &FieldError{Field: "timestamp", Want: want, Got: shortened(t)}
+			return kind, nil, &FieldError{Field: "timestamp", Want: want, Got: shortened(timestamp)}
 		}
 	}
 	isModelChange := d == sessioncore.OMP && kind == sessioncore.TypeModelChange
@@ -79,14 +80,15 @@ func checkEntry(d *sessioncore.Dialect, line rawjson.Value) (sessioncore.EntryTy
 	return kind, c.fills, err
 }
 
-// markZero marks a cost of 0 beside tokens as unrecorded: its author does not know the number.
+// markZero marks a cost of 0 beside tokens as unrecorded: its author does not know the number. A usage
+// that is nil or has another cost stays as it is.
 func (c *shapeChecker) markZero(usage rawjson.Value) {
 	cost := usage.Member("cost")
 	if !cost.IsObject() || !hasTokens(usage) {
 		return
 	}
 	for m := range cost.EachMember {
-		isZero := strings.Trim(string(m.Value), "-0.") == ""
+		isZero := strings.Trim(string(m.Value), "-0.") == "" // in any spelling, such as 0.00
 		if !isZero || m.KeyIs("unrecorded") {
 			return
 		}
@@ -108,7 +110,7 @@ func hasTokens(usage rawjson.Value) bool {
 func unknownType(d *sessioncore.Dialect, kind sessioncore.EntryType, typ rawjson.Value) error {
 	want := "one that can be appended"
 	switch kind {
-	case sessioncore.TypeUnknown:
+	case sessioncore.TypeUnknown: // no agent reads it
 	case sessioncore.TypeSessionInfo, sessioncore.TypeUsage, sessioncore.TypeContextEdit:
 		if d == sessioncore.OMP {
 			want = "one that omp reads, as this session is not known to be one of pi"
@@ -164,16 +166,18 @@ func (b *batch) checkEdit(d *draft, parent *string) error {
 	if err != nil {
 		return err
 	}
-	for ; parent != nil; parent = b.ids[*parent].parent {
-		line, ok := b.ids[*parent]
-		if !ok {
+	// The branch ends in lines of the batch, and begins with entries of the session.
+	for parent != nil {
+		line, isInBatch := b.ids[*parent]
+		if !isInBatch {
 			break
 		}
 		if *parent == target && line.editable {
 			return nil
 		}
+		parent = line.parent
 	}
-	if parent != nil { // an entry of the session
+	if parent != nil {
 		end, err := b.snap.Find(*parent)
 		if err != nil {
 			return err

@@ -77,7 +77,7 @@ type Writer struct {
 	opts  Options
 }
 
-// New returns a Writer for the sessions of a store.
+// New returns a Writer for the sessions of a store. Options that are missing get their defaults.
 func New(store *sessioncore.Store, opts Options) *Writer {
 	opts.ReadOnly = opts.ReadOnly || opts.Journal == nil
 	if opts.Now == nil {
@@ -173,12 +173,13 @@ func (w *Writer) changeOnce(ctx context.Context, s *sessioncore.Session, keepLoc
 	return f(c)
 }
 
-// lock takes the lock of a file that no live client has open, and acquires a snapshot under it. The
-// lock is released between polls, as a writer with the file open may need it to finish.
+// lock takes the lock of a file that no live client has open, and acquires a snapshot under it. Callers
+// must release both. A program that has the file open for writing is waited for, up to liveLimit. The
+// lock is released between polls, as such a program may need it to finish.
 func (w *Writer) lock(ctx context.Context, s *sessioncore.Session) (*sessioncore.Snapshot, func(), error) {
 	start := time.Now()
 	for {
-		isLast := time.Since(start) > liveLimit // before the look, which may take long
+		isLast := time.Since(start) > liveLimit // before the check, which may take long
 		snap, unlock, err := w.lockOnce(ctx, s)
 		if err == nil {
 			return snap, unlock, nil
@@ -281,7 +282,8 @@ func (w *Writer) addLineIf(
 	return w.syncAfter(s, err)
 }
 
-// isDone reports whether the current file certainly needs no line.
+// isDone reports whether the current file certainly needs no line. After an error it is false: the
+// caller meets the error again, under the lock.
 func isDone(ctx context.Context, s *sessioncore.Session, needed func(*sessioncore.Snapshot) (bool, error)) bool {
 	snap, err := s.Acquire(ctx)
 	if err != nil {
