@@ -24,6 +24,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
+// problemsOf returns the problems of a session, a text each.
 func problemsOf(_ testing.TB, s *sessioncore.Snapshot) []string {
 	var lines []string
 	problems, _ := s.Problems()
@@ -33,15 +34,17 @@ func problemsOf(_ testing.TB, s *sessioncore.Snapshot) []string {
 	return lines
 }
 
+// parentOfID returns the id of the parent of the entry id, "" for none.
 func (w *writing) parentOfID(id string) string {
 	snap := w.snapshot()
 	e, err := snap.Find(id)
 	require.NoError(w.t, err)
-	if e = snap.Parent(e); e == sessioncore.NoEntry {
+	parent := snap.Parent(e)
+	if parent == sessioncore.NoEntry {
 		return ""
 	}
-	parent, _ := snap.ID(e)
-	return parent
+	parentID, _ := snap.ID(parent)
+	return parentID
 }
 
 // TestTooLong: a line, a title and a working directory have a bound.
@@ -54,8 +57,8 @@ func TestTooLong(t *testing.T) {
 	require.Equal(t, plainFile, w.content())
 }
 
-// TestAppendBusyAndReadOnly: where nothing can tell whether somebody has the file open for writing, a write is done; where
-// the look fails, it fails too.
+// TestAppendBusyAndReadOnly: if the storage cannot tell whether a program has the file open for writing, a write
+// succeeds; if its check fails, the write fails too.
 func TestAppendBusyAndReadOnly(t *testing.T) {
 	for name, test := range map[string]struct {
 		state storage.WriterState
@@ -88,47 +91,51 @@ func TestAppendBusyAndReadOnly(t *testing.T) {
 }
 
 // TestAppendAfterCut truncates the file at every byte of its last record: the torn line stays, and the appended line
-// is read.
+// is read. A mark stands between them where the torn line could go on in it.
 func TestAppendAfterCut(t *testing.T) {
 	const line = `{"type":"mode_change","id":"new","mode":"plan"}`
 	marks := 0
 	for cut := len(plainHeader + plainUser); cut <= len(plainFile); cut++ {
 		before := plainFile[:cut]
 		w := startMemory(t, before, Options{})
-		whole := cut >= len(plainFile)-1
 		if cut%2 == 0 {
-			w.snapshot() // with an index to go on from, and without
+			w.snapshot() // so that half of the appends continue an index
 		}
 		w.adds(line)
 		after := w.content()
 		require.True(t, strings.HasPrefix(after, before))
-		between := after[len(before) : strings.LastIndex(after[:len(after)-1], "\n")+1]
-		marked := between == "\n"+tornMark
-		if marked {
+		lastLine := strings.LastIndex(strings.TrimSuffix(after, "\n"), "\n") + 1
+		between := after[len(before):lastLine]
+		isMarked := between == "\n"+tornMark
+		if isMarked {
 			marks++
 		} else {
 			require.Contains(t, []string{"", "\n"}, between)
 		}
-		snap := w.snapshot()
-		entries, parent := 2, "a"
-		if whole {
-			entries, parent = 3, "b"
+		isWhole := cut >= len(plainFile)-1 // but for the newline
+		entries := 2
+		parent := "a"
+		if isWhole {
+			entries = 3
+			parent = "b"
 		}
+		snap := w.snapshot()
 		require.Equal(t, entries, snap.Len(), "cut at %d", cut)
 		require.Equal(t, "new", w.leaf())
 		require.Equal(t, parent, w.parentOfID("new"))
-		torn := 0
-		if !whole && !strings.HasSuffix(before, "\n") {
-			torn = 1
+		problems := 0
+		if !isWhole && !strings.HasSuffix(before, "\n") {
+			problems++ // the torn line
 		}
-		if marked {
-			torn++
+		if isMarked {
+			problems++ // the mark is no entry either
 		}
-		require.Len(t, problemsOf(t, snap), torn, "cut at %d: %v", cut, problemsOf(t, snap))
+		require.Len(t, problemsOf(t, snap), problems, "cut at %d: %v", cut, problemsOf(t, snap))
 	}
 	require.Equal(t, 7, marks, "after the colons")
 }
 
+// TestAppendGone: an append to a file that was removed makes no new one.
 func TestAppendGone(t *testing.T) {
 	w := startMemory(t, plainFile, Options{})
 	require.NoError(t, w.storage.(*memory.Storage).Remove(plainName))
@@ -161,7 +168,8 @@ func TestAppendBesideClient(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestGoesOn(t *testing.T) {
+// TestCanContinue: an object on the next line can continue only a value in which a value is expected next.
+func TestCanContinue(t *testing.T) {
 	for line, want := range map[string]bool{
 		`{"a":`: true, `{"a":[`: true, `{"a":[{},`: true, "[": true, "{\"a\":\t": true,
 		"": false, " ": false, `{`: false, `{"a"`: false, `{"a":"x`: false, `{"a":1`: false, `{"a":{}`: false, `{"a":1}`: false,
@@ -192,8 +200,10 @@ func TestAppendUnderAnOverwrittenEntry(t *testing.T) {
 	w.adds(`{"type":"mode_change","mode":"plan","parentId":"new"}`)
 }
 
+// longBase64 is base64 of the length from which on images go into blobs.
 var longBase64 = strings.Repeat("QUJD", 256)
 
+// TestBlobsBeforeTheLine: an image of a line is stored, unless the line is refused.
 func TestBlobsBeforeTheLine(t *testing.T) {
 	w := startMemory(t, plainFile, Options{})
 	w.adds(`{"type":"message","message":{"role":"user","content":[{"type":"image","data":"` + longBase64 + `"}]}}`)
@@ -231,26 +241,30 @@ func TestPiImages(t *testing.T) {
 	}
 }
 
-// startRaced starts writing to a storage in which a program without the lock replaces the file while the first append is under
-// way, by the content that it makes of that with the append, which fails with err.
-func startRaced(t *testing.T, makes func(content string) string, err error) *writing {
+// startRaced starts writing to a storage in which a program without the lock replaces the file during the first append.
+// replaced returns its new content, by the content after the append. That append fails with err.
+func startRaced(t *testing.T, replaced func(content string) string, err error) *writing {
 	mem := memory.New()
 	putFile(t, mem, plainName, plainFile)
-	times := 0
-	return startWriting(t, &storagetest.Hooked{Storage: mem, After: func(c storagetest.Call, failed error) error {
+	appends := 0
+	afterCall := func(c storagetest.Call, failed error) error {
 		if c.Op != "Append" || failed != nil {
 			return failed
 		}
-		if times++; times > 1 {
+		appends++
+		if appends > 1 {
 			return nil
 		}
-		require.NoError(t, mem.WriteFile(c.Name, []byte(makes(fileContent(t, mem, c.Name)))))
+		content := replaced(fileContent(t, mem, c.Name))
+		require.NoError(t, mem.WriteFile(c.Name, []byte(content)))
 		return err
-	}}, "", Options{})
+	}
+	files := &storagetest.Hooked{Storage: mem, After: afterCall}
+	return startWriting(t, files, "", Options{})
 }
 
-// TestAppendBesideRewriter: a program without the lock replaces the file while we append. What it has taken over is
-// not written again, what it has not is written with the same id, and what it added stays.
+// TestAppendBesideRewriter: a program without the lock replaces the file while we append. Lines that it has taken over
+// are not written again, other lines are written with the same ids, and its own lines stay.
 func TestAppendBesideRewriter(t *testing.T) {
 	const (
 		mode    = `{"type":"mode_change","mode":"plan"}`
@@ -260,7 +274,10 @@ func TestAppendBesideRewriter(t *testing.T) {
 	)
 	whole := func(s string) string { return s }
 	before := func(string) string { return plainFile }
-	first := func(s string) string { return s[:strings.Index(s[len(plainFile):], "\n")+len(plainFile)+1] }
+	first := func(s string) string { // only the first of our lines
+		line, _, _ := strings.Cut(s[len(plainFile):], "\n")
+		return plainFile + line + "\n"
+	}
 	for name, test := range map[string]struct {
 		makes func(string) string
 		lines []string
@@ -306,7 +323,7 @@ func TestAppendBesideRewriter(t *testing.T) {
 	}
 }
 
-// TestLabelAndLeafBesideRewriter: the same for writes of which one line says all.
+// TestLabelAndLeafBesideRewriter: a label and a move of the leaf are one line, also if the file is replaced meanwhile.
 func TestLabelAndLeafBesideRewriter(t *testing.T) {
 	for name, do := range map[string]func(w *writing) error{
 		"label": func(w *writing) error { return w.SetLabel(context.Background(), w.session, "a", "L") },
@@ -325,20 +342,21 @@ func TestLabelAndLeafBesideRewriter(t *testing.T) {
 	}
 }
 
-// TestAppendLeftInPart: a program without the lock wrote behind an append that failed, which thus cannot be taken back.
-// The lines that are whole took effect, and the error is that of the next one.
+// TestAppendLeftInPart: a program without the lock wrote behind an append that failed, so that the append cannot be
+// undone. Its whole lines took effect, and the error is about the next line.
 func TestAppendLeftInPart(t *testing.T) {
 	const (
 		mode    = `{"type":"mode_change","mode":"plan"}`
 		foreign = "\n" + `{"type":"mode_change","id":"foreign","parentId":"b","timestamp":"` + plainNow + `","mode":"x"}` + "\n"
 	)
-	upTo := func(lines, bytes int) func(string) string { // so many of our lines, and a part of the next one
-		return func(s string) string {
-			at := len(plainFile)
+	// upTo keeps a number of our lines, and some bytes of the next one.
+	upTo := func(lines, bytes int) func(string) string {
+		return func(content string) string {
+			end := len(plainFile)
 			for range lines {
-				at += strings.Index(s[at:], "\n") + 1
+				end += strings.Index(content[end:], "\n") + 1
 			}
-			return s[:at+bytes] + foreign
+			return content[:end+bytes] + foreign
 		}
 	}
 	for name, test := range map[string]struct {
@@ -366,39 +384,44 @@ func TestAppendLeftInPart(t *testing.T) {
 	}
 }
 
+// TestAppendConcurrently: lines that several goroutines of two mounts append are all there, each the child of the one before.
 func TestAppendConcurrently(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
-		const writers, each = 8, 40
+		const (
+			mounts    = 2
+			appenders = 8
+			each      = 40 // lines
+			total     = 2 + appenders*each
+		)
 		s.WriteFile(t, plainName, plainFile)
-		var group sync.WaitGroup
-		var stores []*sessioncore.Session
-		w := make([]*Writer, 2) // two mounts
-		for i := range w {
+		writers := make([]*Writer, mounts)
+		sessions := make([]*sessioncore.Session, mounts)
+		for i := range mounts {
 			store := sessioncore.NewStore(s)
 			t.Cleanup(store.Close)
-			w[i] = New(store, Options{Journal: s})
-			stores = append(stores, store.Session(plainName))
+			writers[i] = New(store, Options{Journal: s})
+			sessions[i] = store.Session(plainName)
 		}
-		for i := range writers {
+		var group sync.WaitGroup
+		for i := range appenders {
+			w := writers[i%mounts]
+			session := sessions[i%mounts]
 			group.Go(func() {
 				for n := range each {
-					line := fmt.Sprintf(`{"type":"custom","customType":"w%d","data":%d}`, i, n)
-					_, err := w[i%2].Append(context.Background(), stores[i%2], []byte(line))
-					for errors.Is(err, storage.ErrLocked) {
-						_, err = w[i%2].Append(context.Background(), stores[i%2], []byte(line))
+					line := fmt.Appendf(nil, `{"type":"custom","customType":"w%d","data":%d}`, i, n)
+					_, err := w.Append(context.Background(), session, line)
+					for errors.Is(err, storage.ErrLocked) { // the machine is busy
+						_, err = w.Append(context.Background(), session, line)
 					}
 					assert.NoError(t, err)
 				}
 			})
 		}
 		group.Wait()
-		snap, err := stores[0].Acquire(context.Background())
-		require.NoError(t, err)
-		defer snap.Release()
-		require.Equal(t, 2+writers*each, snap.Len())
+		snap := sessiontest.Snapshot(t, sessions[0])
+		require.Equal(t, total, snap.Len())
 		require.Empty(t, problemsOf(t, snap))
-		leaf, err := snap.Leaf()
-		require.NoError(t, err)
-		require.Len(t, snap.Path(leaf), 2+writers*each, "each hangs under the one before")
+		leaf := sessiontest.Leaf(t, snap)
+		require.Len(t, snap.Path(leaf), total, "each hangs under the one before")
 	})
 }

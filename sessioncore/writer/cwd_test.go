@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -23,11 +22,13 @@ type brokenMove struct{ *dir.Storage }
 
 func (brokenMove) Move(string, string, string) error { return unix.EXDEV }
 
-// TestCWDTakenBack: where the file cannot be moved its header is as it was.
-func TestCWDTakenBack(t *testing.T) {
-	disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
-	content := string(titleSlot("A title", titleByUser, plainNow)) + strings.Replace(plainFile, `"cwd"`, `"additionalDirectories":["`+cwd+`"],"cwd"`, 1)
-	putFile(t, disk, plainName, content)
+// TestCWDUndone: if the file cannot be moved, its header is as before.
+func TestCWDUndone(t *testing.T) {
+	disk := sessiontest.OpenDir(t, t.TempDir())
+	cwd := t.TempDir()
+	slot := string(titleSlot("A title", titleByUser, plainNow))
+	withDirectory := strings.Replace(plainFile, `"cwd"`, `"additionalDirectories":["`+cwd+`"],"cwd"`, 1)
+	putFile(t, disk, plainName, slot+withDirectory)
 	w := startWriting(t, brokenMove{disk}, "", Options{})
 	require.ErrorIs(t, w.SetCWD(t.Context(), w.session, cwd), unix.EXDEV)
 	snap := w.snapshot()
@@ -38,22 +39,27 @@ func TestCWDTakenBack(t *testing.T) {
 	require.True(t, strings.HasSuffix(w.content(), plainUser+plainReply))
 }
 
-// syncs notes the files that a writer makes durable. Its calls fail with err.
+// syncs is a storage that records the files that a writer makes durable.
 type syncs struct {
 	*dir.Storage
 	names []string
-	err   error
+	err   error // of each call; nil for success
 }
 
+// Sync implements storage.Journal.
 func (s *syncs) Sync(name string) error {
 	s.names = append(s.names, name)
-	return cmp.Or(s.err, s.Storage.Sync(name))
+	if s.err != nil {
+		return s.err
+	}
+	return s.Storage.Sync(name)
 }
 
 // TestCWDCompletes: a move that was killed after the header was written, and the artifacts were moved, is completed by
 // another attempt. The session is durable before it moves, though nothing changes in it.
 func TestCWDCompletes(t *testing.T) {
-	disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
+	disk := sessiontest.OpenDir(t, t.TempDir())
+	cwd := t.TempDir()
 	putFile(t, disk, clients.AbsoluteScope(cwd)+"/session/1.log", "out")
 	content := strings.Replace(plainFile, "/home/dev/pi", cwd, 1)
 	w := startWriting(t, disk, content, Options{})
@@ -73,7 +79,9 @@ func TestCWDCompletes(t *testing.T) {
 
 // TestCWDAfterKilledMove: the artifacts of a move that was killed follow the session to another place, and back.
 func TestCWDAfterKilledMove(t *testing.T) {
-	disk, killed, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir(), t.TempDir()
+	disk := sessiontest.OpenDir(t, t.TempDir())
+	killed := t.TempDir()
+	cwd := t.TempDir()
 	putFile(t, disk, clients.AbsoluteScope(killed)+"/session/1.log", "out")
 	w := startWriting(t, disk, strings.Replace(plainFile, "/home/dev/pi", killed, 1), Options{})
 	for _, to := range []string{cwd, killed} {
@@ -85,9 +93,10 @@ func TestCWDAfterKilledMove(t *testing.T) {
 	}
 }
 
-// TestCWDKeepsLeafInMemory: a leaf that was moved in memory only is where it was.
+// TestCWDKeepsLeafInMemory: a leaf that was moved in memory only follows the session.
 func TestCWDKeepsLeafInMemory(t *testing.T) {
-	disk, cwd := sessiontest.OpenDir(t, t.TempDir()), t.TempDir()
+	disk := sessiontest.OpenDir(t, t.TempDir())
+	cwd := t.TempDir()
 	w := startWriting(t, disk, plainFile, Options{LeafMemory: true})
 	require.NoError(t, w.MoveLeaf(t.Context(), w.session, new("a")))
 	require.NoError(t, w.SetCWD(t.Context(), w.session, cwd))
@@ -95,7 +104,8 @@ func TestCWDKeepsLeafInMemory(t *testing.T) {
 	require.Equal(t, "a", w.leaf())
 }
 
-// TestCWDShownIsWrittenBack: what the file cwd shows of a directory with control characters is that directory.
+// TestCWDShownIsWrittenBack: a line as the file cwd shows a directory with control characters means that directory, and
+// changes nothing.
 func TestCWDShownIsWrittenBack(t *testing.T) {
 	disk := sessiontest.OpenDir(t, t.TempDir())
 	putFile(t, disk, "x/session.jsonl", `{"type":"session","version":3,"id":"s","cwd":"/a\nb"}`+"\n")
@@ -119,17 +129,18 @@ func snapshotOf(t testing.TB, top string) (files map[string]string) {
 	return files
 }
 
-// TestScopeOfTheClient: where the directory is that clients make for a working directory, a new session goes there, although
-// others of it lie elsewhere.
+// TestScopeOfTheClient: if the client's directory for a working directory exists, a new session goes there. Otherwise it goes
+// to the directory of the other sessions.
 func TestScopeOfTheClient(t *testing.T) {
 	disk := sessiontest.OpenDir(t, t.TempDir())
 	w := startWriting(t, disk, "", Options{Scope: func(context.Context, string, string) (string, error) { return "elsewhere", nil }})
-	for _, there := range []bool{false, true} {
-		if there {
-			require.NoError(t, disk.MkdirAll(clients.AbsoluteScope("/srv/w")))
-		}
-		name, err := w.NewSession(t.Context(), NewSession{Create: true, CWD: "/srv/w"})
-		require.NoError(t, err)
-		require.Equal(t, map[bool]string{false: "elsewhere", true: clients.AbsoluteScope("/srv/w")}[there], storage.Dir(name))
-	}
+	session := NewSession{Create: true, CWD: "/srv/w"}
+	name, err := w.NewSession(t.Context(), session)
+	require.NoError(t, err)
+	require.Equal(t, "elsewhere", storage.Dir(name))
+	ofClient := clients.AbsoluteScope(session.CWD)
+	require.NoError(t, disk.MkdirAll(ofClient))
+	name, err = w.NewSession(t.Context(), session)
+	require.NoError(t, err)
+	require.Equal(t, ofClient, storage.Dir(name))
 }

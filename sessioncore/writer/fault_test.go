@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// failing returns a hook that fails calls of one kind, none while it is "".
+// failing returns a hook that fails calls of the operation *op with err, none while that is "".
 func failing(op *string, err error) func(storagetest.Call) error {
 	return func(c storagetest.Call) error {
 		if c.Op == *op {
@@ -58,7 +58,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSyncFault: what is written is there, and the error says that it may not survive a crash. Without -o sync nobody asks.
+// TestSyncFault: a write whose sync fails is in the file, and returns the error, as it may not survive a crash. Without -o sync
+// only an import is synced.
 func TestSyncFault(t *testing.T) {
 	slot := string(titleSlot("old", titleByUser, plainNow))
 	for name, test := range map[string]struct {
@@ -118,6 +119,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	require.Equal(t, "T", title)
 }
 
+// TestBlobFault: if an image cannot be stored, the lines before its own are added, and no others.
 func TestBlobFault(t *testing.T) {
 	w := startMemory(t, plainFile, Options{})
 	w.blobs.err = unix.ENOSPC

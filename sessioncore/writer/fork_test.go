@@ -23,9 +23,11 @@ func contextAt(t testing.TB, s *sessioncore.Snapshot, at sessioncore.Entry) stri
 	return string(text)
 }
 
-// forkIn forks the session, of which source is a snapshot. The context at the fork's leaf must be that at the entry.
+// forkIn forks the session at an entry. source is the session's snapshot: its context at the entry must be the one at the
+// fork's leaf.
 func (w *writing) forkIn(source *sessioncore.Snapshot, id string) (name string, err error) {
-	if name, err = w.Fork(w.t.Context(), w.session, id, ""); err != nil {
+	name, err = w.Fork(w.t.Context(), w.session, id, "")
+	if err != nil {
 		return "", err
 	}
 	fork, err := w.store.Session(name).Acquire(w.t.Context())
@@ -37,7 +39,7 @@ func (w *writing) forkIn(source *sessioncore.Snapshot, id string) (name string, 
 	return name, nil
 }
 
-// forkSamples is how many entries of a session are forked.
+// forkSamples is the number of entries of a session that are forked in a sample.
 const forkSamples = 12
 
 // TestForkKeepsContext: the context at a fork's leaf is that at the forked entry. All compactions and all children of
@@ -54,19 +56,25 @@ func TestForkKeepsContext(t *testing.T) {
 		}
 		step := max(source.Len()/forkSamples, 1)
 		for e := range sessioncore.Entry(source.Len()) {
-			id, ok := source.ID(e)
-			if at, err := source.Find(id); !ok || err != nil || at != e {
+			id, hasID := source.ID(e)
+			if !hasID {
 				continue
 			}
+			newest, err := source.Find(id)
+			if err != nil || newest != e {
+				continue // a later entry has the id
+			}
 			parent := source.Parent(e)
-			pointed := parent != sessioncore.NoEntry && isPointer(source, parent)
-			if int(e)%step != 0 && source.Kind(e) != sessioncore.TypeCompaction && !pointed {
+			isBelowPointer := parent != sessioncore.NoEntry && isPointer(source, parent)
+			isSpecial := isBelowPointer || source.Kind(e) == sessioncore.TypeCompaction
+			isSample := int(e)%step == 0
+			if !isSample && !isSpecial {
 				continue
 			}
 			if movesElsewhere(t, source, e) {
-				continue // the fork's leaf is what it names
+				continue // the fork's leaf is the target of the move
 			}
-			_, err := w.forkIn(source, id)
+			_, err = w.forkIn(source, id)
 			require.NoError(t, err, "%s at %s", filepath.Base(file), id)
 		}
 		source.Release()

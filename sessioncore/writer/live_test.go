@@ -22,7 +22,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// answeringStorage says what it is told to of who has a file open for writing.
+// answeringStorage is a storage with fixed answers about the programs that have a file open for writing.
 type answeringStorage struct {
 	storage.Storage
 	state storage.WriterState

@@ -102,7 +102,7 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// work is what one goroutine does.
+// work does the random writes and reads of goroutine n.
 func (m *mixing) work(n int, rnd *rand.Rand) {
 	ctx := context.Background()
 	var own *sessioncore.Session
@@ -145,16 +145,23 @@ func (m *mixing) work(n int, rnd *rand.Rand) {
 	}
 }
 
-// append appends one entry or three.
+// append appends one entry or three, with ids that begin with id.
 func (m *mixing) append(s *sessioncore.Session, id string, rnd *rand.Rand) error {
-	ids, lines := []string{}, [][]byte{}
-	for i := range []int{1, 3}[rnd.IntN(2)] {
-		one := fmt.Sprintf("%s-%d", id, i)
-		line := `{"type":"custom","customType":"t","id":"` + one + `","data":"` + strings.Repeat(one+" ", rnd.IntN(200)) + `"}`
+	entries := 1
+	if rnd.IntN(2) == 0 {
+		entries = 3
+	}
+	var ids []string
+	var lines [][]byte
+	for i := range entries {
+		entryID := fmt.Sprintf("%s-%d", id, i)
+		data := strings.Repeat(entryID+" ", rnd.IntN(200))
+		line := `{"type":"custom","customType":"t","id":"` + entryID + `","data":"` + data + `"}`
 		if rnd.IntN(4) == 0 {
-			line = strings.Replace(testAnswer, `{"type"`, `{"id":"`+one+`","type"`, 1)
+			line = strings.Replace(testAnswer, `{"type"`, `{"id":"`+entryID+`","type"`, 1)
 		}
-		ids, lines = append(ids, one), append(lines, []byte(line))
+		ids = append(ids, entryID)
+		lines = append(lines, []byte(line))
 	}
 	added, err := m.w.Append(context.Background(), s, lines...)
 	if len(added) > 0 && !slices.Equal(added, ids[:len(added)]) {
@@ -164,6 +171,7 @@ func (m *mixing) append(s *sessioncore.Session, id string, rnd *rand.Rand) error
 	return err
 }
 
+// ack records entries of a session as acknowledged.
 func (m *mixing) ack(name string, ids ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -246,35 +254,40 @@ func (m *mixing) check() {
 	}
 }
 
-// checkFile: what was acknowledged is there once, in the order of each writer, and nothing else of a writer.
+// checkFile checks that the acknowledged entries are in a file once, in the order of each writer, that no others of a writer
+// are, and that no more lines are torn than appends left a part.
 func (m *mixing) checkFile(name, text string, acked []string) {
-	seen, torn := map[string][]string{}, 0
+	found := map[string][]string{} // by writer
+	torn := 0
 	for line := range strings.Lines(text) {
-		var e struct{ ID string }
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			if trimmed := strings.TrimSpace(line); trimmed != "" && trimmed+"\n" != tornMark {
+		var entry struct{ ID string }
+		err := json.Unmarshal([]byte(line), &entry)
+		if err != nil {
+			trimmed := strings.TrimSpace(line)
+			if trimmed != "" && trimmed+"\n" != tornMark {
 				torn++
 			}
 			continue
 		}
-		if who, _, ok := strings.Cut(e.ID, "-"); ok && (who[0] == 'w' || who == "other") {
-			seen[who] = append(seen[who], e.ID)
+		writer, _, hasWriter := strings.Cut(entry.ID, "-")
+		if hasWriter && (writer[0] == 'w' || writer == "other") {
+			found[writer] = append(found[writer], entry.ID)
 		}
 	}
 	want := map[string][]string{}
 	for _, id := range acked {
-		who, _, _ := strings.Cut(id, "-")
-		want[who] = append(want[who], id)
+		writer, _, _ := strings.Cut(id, "-")
+		want[writer] = append(want[writer], id)
 	}
-	for who := range want {
-		require.Equal(m.t, want[who], seen[who], "%s, what %s wrote", name, who)
-		delete(seen, who)
+	for writer := range want {
+		require.Equal(m.t, want[writer], found[writer], "%s, the entries of %s", name, writer)
+		delete(found, writer)
 	}
-	require.Empty(m.t, seen, "%s: what was refused", name)
+	require.Empty(m.t, found, "%s: entries that were refused", name)
 	require.LessOrEqual(m.t, torn, m.files.torn[name], "%s has torn lines: %.3000q", path.Base(name), text)
 }
 
-// errUnruly is what calls of an unrulyStorage fail with.
+// errUnruly is the error of calls that an unrulyStorage makes fail.
 var errUnruly = errors.New("injected")
 
 // unrulyStorage is a storage whose calls fail, are cut short, are held up, and overtake each other, by a seed.
@@ -289,31 +302,40 @@ type unrulyStorage struct {
 	open   atomic.Int64   // objects
 }
 
-// odds are out of how many calls one fails before it does something, and late out of how many that did it.
+// odds are the numbers of calls out of which one fails before it has an effect, and late those out of which one fails after it.
 var (
 	odds = map[string]int{"List": 30, "Stat": 60, "Append": 20, "Overwrite": 3, "Replace": 6, "Sync": 5, "Lock": 40, "Open": 40, "Object.Stat": 60}
 	late = map[string]int{"ReadAt": 200, "unlock": 20, "Replace": 6}
 )
 
+// newUnruly returns an unruly storage over files.
 func newUnruly(files storage.Storage, seed uint64) *unrulyStorage {
-	u := &unrulyStorage{rnd: rand.New(rand.NewPCG(seed, 0)), faults: map[string]int{}, torn: map[string]int{}}
+	u := &unrulyStorage{
+		rnd:    rand.New(rand.NewPCG(seed, 0)),
+		faults: map[string]int{},
+		torn:   map[string]int{},
+	}
 	u.Hooked = &storagetest.Hooked{
 		Storage: files,
 		Before:  func(c storagetest.Call) error { return u.unruly(c.Op, odds[c.Op]) },
-		After: func(c storagetest.Call, err error) error {
-			switch {
-			case c.Op == "Open" && err == nil:
-				u.open.Add(1)
-			case c.Op == "Close":
-				u.open.Add(-1)
-			}
-			if err == nil || c.Op == "unlock" {
-				err = errors.Join(err, u.unruly(c.Op, late[c.Op]))
-			}
-			return err
-		},
+		After:   u.after,
 	}
 	return u
+}
+
+// after counts the open objects, and may make a call fail that had its effect.
+func (u *unrulyStorage) after(c storagetest.Call, err error) error {
+	switch {
+	case c.Op == "Open" && err == nil:
+		u.open.Add(1)
+	case c.Op == "Close":
+		u.open.Add(-1)
+	}
+	mayFail := err == nil || c.Op == "unlock"
+	if mayFail {
+		err = errors.Join(err, u.unruly(c.Op, late[c.Op]))
+	}
+	return err
 }
 
 // unruly lets others overtake the call, and returns an error for one of so many, never for 0.
@@ -322,7 +344,8 @@ func (u *unrulyStorage) unruly(call string, oneOf int) error {
 		return nil
 	}
 	u.mu.Lock()
-	turns, fails := u.rnd.IntN(20), u.rnd.IntN(oneOf) == 0
+	turns := u.rnd.IntN(20)
+	fails := u.rnd.IntN(oneOf) == 0
 	if fails {
 		u.faults[call]++
 	}
@@ -336,17 +359,19 @@ func (u *unrulyStorage) unruly(call string, oneOf int) error {
 	return errors.Join(errUnruly, unix.EIO)
 }
 
-// Append may also leave a part behind that could not be taken back.
+// Append may also leave a part of the first entry behind, as if that could not be undone.
 func (u *unrulyStorage) Append(name string, data []byte) (storage.Stat, error) {
-	if err := u.unruly("Append, a part", 20); err != nil {
-		u.mu.Lock()
-		part := u.rnd.IntN(bytes.Index(data, []byte("}\n")) + 1) // of the first entry
-		u.torn[name]++
-		u.mu.Unlock()
-		_, broken := u.Storage.Append(name, data[:part])
-		return storage.Stat{}, errors.Join(err, broken)
+	fault := u.unruly("Append, a part", 20)
+	if fault == nil {
+		return u.Hooked.Append(name, data)
 	}
-	return u.Hooked.Append(name, data)
+	entry := bytes.Index(data, []byte("}\n")) + 1
+	u.mu.Lock()
+	part := u.rnd.IntN(entry)
+	u.torn[name]++
+	u.mu.Unlock()
+	_, err := u.Storage.Append(name, data[:part])
+	return storage.Stat{}, errors.Join(fault, err)
 }
 
 // Replace may also fail in the middle of the content, or say after it that the name may not be durable.

@@ -16,6 +16,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
+// TestParseNewSession: a line is a working directory as it is, or an object.
 func TestParseNewSession(t *testing.T) {
 	for line, want := range map[string]NewSession{
 		"/with blank ": {CWD: "/with blank "},
@@ -28,6 +29,7 @@ func TestParseNewSession(t *testing.T) {
 	}
 }
 
+// TestSessionNames: a file name has the time in UTC; an id is a UUID of version 7 with the time.
 func TestSessionNames(t *testing.T) {
 	now := time.Date(2026, 2, 16, 11, 20, 30, 45e6, time.FixedZone("", 3600))
 	require.Equal(t, "2026-02-16T10-20-30-045Z_x.jsonl", sessionFileName(sessioncore.OMP, now, "x"))

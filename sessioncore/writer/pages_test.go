@@ -120,7 +120,7 @@ var commands = map[string]func(w *writing, arg string) (shows string, err error)
 	},
 }
 
-// made returns the name and the lines of a session that was made.
+// made returns the name and the lines of a session that was made, unless that failed with err. Its file must have no problems.
 func (w *writing) made(name string, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -214,18 +214,22 @@ func (w *writing) show() (string, error) {
 // madeID matches the ids of sessions that are made, entryID finds that of an entry in its line.
 var madeID, entryID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`), regexp.MustCompile(`"id":"(.*?)"`)
 
-// marked returns the lines of a text as a page shows them, each behind a mark. Those that are in the file before are told by
-// their ids.
+// marked returns the lines of a text as a page shows them, each behind a mark. Of a line that is in the file before, it shows
+// the id alone.
 func marked(mark, text, before string) (lines string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		if id := entryID.FindStringSubmatch(line); id != nil && strings.Contains("\n"+before, "\n"+line+"\n") {
+		id := entryID.FindStringSubmatch(line)
+		wasBefore := strings.Contains("\n"+before, "\n"+line+"\n")
+		switch {
+		case id != nil && wasBefore:
 			line = "... " + id[1]
-		} else if !strconv.CanBackquote(line) {
+		case !strconv.CanBackquote(line):
 			line = strconv.Quote(line)
 		}
 		lines += mark + " " + madeID.ReplaceAllString(line, "ID") + "\n"
 	}
-	if mark != "=" && mark != "!" && !strings.HasSuffix(text, "\n") {
+	isOfFile := mark != "=" && mark != "!"
+	if isOfFile && !strings.HasSuffix(text, "\n") {
 		lines = strings.TrimSuffix(lines, "\n") + " (no newline)\n"
 	}
 	return lines
@@ -289,16 +293,22 @@ type pageState struct {
 	problems int
 }
 
+// state returns the present state. A file that is no session has no entries.
 func (w *writing) state() (s pageState) {
-	s.entries, s.files = []string{}, snapshotOf(w.t, w.storage.(*dir.Storage).Path())
+	s.entries = []string{}
+	s.files = snapshotOf(w.t, w.storage.(*dir.Storage).Path())
 	st, err := w.storage.Stat(w.session.Name())
 	if storage.IsMissing(err) {
 		return s
 	}
 	require.NoError(w.t, err)
-	s.content, s.token = w.content(), st.Token
-	if _, err := w.session.Probe(w.t.Context()); err == nil {
-		s.entries, s.problems = shownEntries(w.t, w.snapshot()), len(problemsOf(w.t, w.snapshot()))
+	s.content = w.content()
+	s.token = st.Token
+	_, err = w.session.Probe(w.t.Context())
+	if err == nil {
+		snap := w.snapshot()
+		s.entries = shownEntries(w.t, snap)
+		s.problems = len(problemsOf(w.t, snap))
 	}
 	return s
 }

@@ -27,6 +27,7 @@ func repeated(text string) string {
 	})
 }
 
+// persist returns the text after the size controls of omp 18 or, without newer, of omp 14.9.9.
 func persist(t *testing.T, text string, newer bool) (persisted string, blobs []BlobReference) {
 	got, err := Persist(rawjson.Value(text), PersistRules{Blobs: true, Newer: newer})
 	require.NoError(t, err)
@@ -65,6 +66,7 @@ func TestPersistNewer(t *testing.T) {
 	}
 }
 
+// TestPersistDepth: a text of maxDepth levels is taken, one of more is refused.
 func TestPersistDepth(t *testing.T) {
 	nest := func(n int) rawjson.Value { return rawjson.Value(strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	_, err := Persist(nest(maxDepth), PersistRules{Blobs: true})

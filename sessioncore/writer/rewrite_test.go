@@ -35,6 +35,7 @@ const oldFile = `{"type":"session", "id":"old","timestamp":"2025-01-01T00:00:00.
 	"{\"type\":\"message\",\n\"message\":{\"role\":\"user\",\"content\":\"three\"}}\n" +
 	`{"type":"mess`
 
+// shownEntries returns the texts of all entries as the mount shows them, in file order.
 func shownEntries(t testing.TB, s *sessioncore.Snapshot) []string {
 	out := []string{}
 	for e := range sessioncore.Entry(s.Len()) {
@@ -55,10 +56,19 @@ type rewriting struct {
 
 func (r *rewriting) Replace(name string, by storage.Replacement) (storage.Stat, error) {
 	r.replacements++
-	return r.Storage.Replace(name, storage.Replacement{Expect: by.Expect, Write: func(out io.Writer) error {
+	write := func(out io.Writer) error {
 		defer r.beside()
 		return by.Write(io.MultiWriter(out, &r.copied))
-	}, Ready: func(more io.Writer) (storage.Token, error) { return by.Ready(io.MultiWriter(more, &r.added)) }})
+	}
+	ready := func(more io.Writer) (storage.Token, error) {
+		return by.Ready(io.MultiWriter(more, &r.added))
+	}
+	watched := storage.Replacement{
+		Expect: by.Expect,
+		Write:  write,
+		Ready:  ready,
+	}
+	return r.Storage.Replace(name, watched)
 }
 
 // childLockedWriter FILE: appends three lines as a client does, under the lock of the file.
@@ -103,33 +113,37 @@ func TestRewriteWithoutTheLock(t *testing.T) {
 	require.Equal(t, 9, strings.Count(watched.added.String(), "\n"), "all that was written under the lock")
 }
 
-// childStrayWriter FILE LINES HOLD: appends lines without any lock, one every 5 ms: each through a descriptor of its
-// own, or, with HOLD, 10 through one.
+// childStrayWriter FILE LINES HOLD: appends LINES lines without any lock, one every 5 ms. It writes HOLD of
+// them through a descriptor before it opens the file anew. Then it lives until its input ends.
 func childStrayWriter(args []string) error {
 	var lines, hold int
-	if _, err := fmt.Sscan(args[1]+" "+args[2], &lines, &hold); err != nil {
+	_, err := fmt.Sscan(args[1]+" "+args[2], &lines, &hold)
+	if err != nil {
 		return err
 	}
 	fmt.Println("ready")
-	var f *os.File
+	const format = `{"type":"custom","customType":"stray","id":"stray-%d","parentId":null,"timestamp":"%s"}` + "\n"
+	var file *os.File
 	for i := range lines {
 		if i%hold == 0 {
-			var err error
-			if f, err = os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND, 0); err != nil {
+			file, err = os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND, 0)
+			if err != nil {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(f, `{"type":"custom","customType":"stray","id":"stray-%d","parentId":null,"timestamp":"%s"}`+"\n", i, plainNow); err != nil {
+		_, err = fmt.Fprintf(file, format, i, plainNow)
+		if err != nil {
 			return err
 		}
 		if i%hold == hold-1 {
-			if err := f.Close(); err != nil {
+			err = file.Close()
+			if err != nil {
 				return err
 			}
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	_, err := io.Copy(io.Discard, os.Stdin)
+	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }
 
@@ -193,7 +207,7 @@ func TestRewriteLooksForClientsAgain(t *testing.T) {
 				end = come()
 				_, err := io.WriteString(out, "another file")
 				return err
-			}, true)
+			}, copyGrowth)
 		})
 		require.ErrorIs(t, err, sessioncore.ErrBusy, what)
 		require.Equal(t, before, fileContent(t, a.Sessions, "p/s.jsonl"), what)
@@ -266,7 +280,7 @@ func TestWriteToCases(t *testing.T) {
 	require.Greater(t, sessions, 100)
 }
 
-// customLine is an entry that every session of its dialect takes.
+// customLine returns an entry without references, which can be appended to any session of the dialect.
 func customLine(s *sessioncore.Snapshot) string {
 	if s.Dialect() == sessioncore.Operator {
 		return `{"type":"custom_info","custom_type":"x"}`

@@ -15,8 +15,8 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
-// TestTaken: every type that can be written, in each documented shape, and every role and block, as clients write them and as
-// people do, is taken by a new session, which stays one of its dialect.
+// TestTaken appends lines of all types in each documented shape, and of all roles and blocks, as clients and as people write
+// them. Each is accepted by a session of its own, which stays one of its dialect.
 func TestTaken(t *testing.T) {
 	for dialect, test := range map[*sessioncore.Dialect]struct {
 		file, lines string
@@ -58,7 +58,8 @@ func TestClientsEntriesAreValid(t *testing.T) {
 	}
 }
 
-// reappended appends each entry of a session to another one, without what says where it was.
+// reappended checks that each entry of a session can be appended to another one, without its id and its parent. It returns
+// the number of entries.
 func reappended(t *testing.T, path string) (entries int) {
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)

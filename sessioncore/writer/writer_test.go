@@ -73,6 +73,7 @@ type writing struct {
 	count   atomic.Int32 // ids made
 }
 
+// startWriting returns a writer over files, in which it puts a session with a content, unless that is "".
 func startWriting(t testing.TB, files storage.Storage, content string, opts Options) *writing {
 	t.Helper()
 	w := &writing{t: t, storage: files, blobs: &memBlobs{blobs: map[string]string{}}}
@@ -111,10 +112,12 @@ func putFile(t testing.TB, files storage.Files, name, content string) {
 	}
 }
 
+// startMemory is startWriting with files in memory.
 func startMemory(t testing.TB, content string, opts Options) *writing {
 	return startWriting(t, memory.New(), content, opts)
 }
 
+// fileContent returns the content of a file in a storage.
 func fileContent(t testing.TB, files storage.Files, name string) string {
 	t.Helper()
 	obj, err := files.Open(name)
@@ -129,18 +132,19 @@ func fileContent(t testing.TB, files storage.Files, name string) string {
 
 func (w *writing) content() string { return fileContent(w.t, w.storage, w.session.Name()) }
 
-// added returns what was added to a content, line by line.
+// added returns the lines that were added to the session since its content was before, nil if there are none.
 func (w *writing) added(before string) []string {
 	w.t.Helper()
-	after := w.content()
-	require.True(w.t, strings.HasPrefix(after, before), "what was there changed:\n%s", after)
-	if after = after[len(before):]; after == "" {
+	added, isGrown := strings.CutPrefix(w.content(), before)
+	require.True(w.t, isGrown, "the old content changed:\n%s", added)
+	if added == "" {
 		return nil
 	}
-	require.True(w.t, strings.HasSuffix(after, "\n"))
-	return strings.Split(strings.TrimSuffix(after, "\n"), "\n")
+	require.True(w.t, strings.HasSuffix(added, "\n"))
+	return strings.Split(strings.TrimSuffix(added, "\n"), "\n")
 }
 
+// append appends lines to the session, and returns their ids.
 func (w *writing) append(lines ...string) ([]string, error) {
 	raw := make([][]byte, len(lines))
 	for i, line := range lines {
@@ -149,7 +153,7 @@ func (w *writing) append(lines ...string) ([]string, error) {
 	return w.Append(context.Background(), w.session, raw...)
 }
 
-// adds is append of lines that are taken.
+// adds is append of lines that must be accepted.
 func (w *writing) adds(lines ...string) []string {
 	w.t.Helper()
 	ids, err := w.append(lines...)
