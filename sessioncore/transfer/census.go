@@ -45,7 +45,8 @@ func Count(ctx context.Context, from string, agent *agents.Agent) (c Census, fai
 	return c, failed
 }
 
-// addDir counts the session files in one of the directories of an agent.
+// addDir counts the session files in one of the directories of an agent, which need not exist. The error
+// comes from the first directory that cannot be listed, or of ctx; the others are counted.
 func (c *Census) addDir(ctx context.Context, path, name string, agent *agents.Agent) (failed error) {
 	disk, err := dir.Open(path)
 	if storage.IsMissing(err) {
@@ -54,7 +55,7 @@ func (c *Census) addDir(ctx context.Context, path, name string, agent *agents.Ag
 	if err != nil {
 		return err
 	}
-	return filepath.WalkDir(disk.Path(), func(path string, item fs.DirEntry, err error) error {
+	err = filepath.WalkDir(disk.Path(), func(path string, item fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -69,6 +70,10 @@ func (c *Census) addDir(ctx context.Context, path, name string, agent *agents.Ag
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return failed
 }
 
 // addFile counts a file, below a directory of the agent with a name, if it is a session's.
