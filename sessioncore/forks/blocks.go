@@ -20,7 +20,7 @@ import (
 // blockReader makes the blocks of a turn from a message.
 type blockReader struct {
 	conversation *conversation
-	call         int  // the number of the next call
+	call         int  // the number of the next call in the conversation
 	isAnswer     bool // the message is an answer of the model
 	blocks       []agents.TurnBlock
 }
@@ -79,21 +79,21 @@ func (r *blockReader) addBlock(block rawjson.Value) {
 	typ, _ := block.Member("type").Text()
 	text, isText := block.Member("text").Text()
 	switch {
-	case typ == "thinking", typ == "redactedThinking":
+	case typ == "thinking", typ == "redactedThinking": // left out
 	case typ == "text" && isText:
 		r.addText(text)
 	case typ == "image":
 		r.addImage(block.Member("data"))
 	case typ == "toolCall" && r.isAnswer:
 		r.addCall(block)
-	case len(block) > maxOdd:
+	case len(block) > maxOdd: // of an unknown kind, and too long to be read
 		r.addText(fmt.Sprintf("[%s, %d bytes]", typ, len(block)))
 	default:
 		r.addText(string(block))
 	}
 }
 
-// addCall adds a call.
+// addCall adds the next call of the conversation. Its id and its name are such as services take.
 func (r *blockReader) addCall(block rawjson.Value) {
 	name, _ := block.Member("name").Text()
 	call := agents.TurnBlock{
@@ -124,17 +124,20 @@ func argumentsOf(v rawjson.Value) rawjson.Value {
 	return compact
 }
 
-// replaceSurrogates replaces the escapes of lone surrogates in a JSON text by the escape of U+FFFD.
+// replaceSurrogates replaces the escapes of lone surrogates in a JSON text, in place, by the escape of
+// U+FFFD, which has the same length.
 func replaceSurrogates(text []byte) {
-	for at := 0; at < len(text); at++ {
+	at := 0
+	for at < len(text) {
 		if text[at] != '\\' {
+			at++
 			continue
 		}
 		c, size := rawjson.ReadEscape(text[at:])
 		if size > 0 && utf16.IsSurrogate(c) {
 			copy(text[at:], `\ufffd`)
 		}
-		at += max(size, 2) - 1
+		at += max(size, len(`\n`)) // size is 0 for an escape of one letter
 	}
 }
 
@@ -142,20 +145,20 @@ func replaceSurrogates(text []byte) {
 func (r *blockReader) addImage(data rawjson.Value) {
 	text, _ := data.Text()
 	mediaType := mediaTypeOf(text)
-	why := ""
+	refusal := ""
 	switch {
 	case r.isAnswer:
-		why = "it is a model's"
+		refusal = "it is a model's"
 	case mediaType == "":
-		why = "it is not there, or of a kind that models do not take"
+		refusal = "it is not there, or of a kind that models do not take"
 	case len(text) > maxImage:
-		why = fmt.Sprintf("it has %d bytes in base64", len(text))
+		refusal = fmt.Sprintf("it has %d bytes in base64", len(text))
 	default:
 		r.blocks = append(r.blocks, agents.TurnBlock{Data: text, MediaType: mediaType})
 		return
 	}
 	r.conversation.images++
-	r.addText("[An image could not be handed over: " + why + ".]")
+	r.addText("[An image could not be handed over: " + refusal + ".]")
 }
 
 // imageTypes are the types of images that services take.
@@ -164,12 +167,13 @@ var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 // mediaTypeOf returns the type of an image in base64 by its first bytes, as a record may name a wrong one,
 // which services refuse. It returns "" for another type, and for a text that is not base64 to its end.
 func mediaTypeOf(data string) string {
-	const most = 16 // bytes that tell the type
+	const headSize = 16 // more than the signatures of imageTypes have
 	in := base64.NewDecoder(base64.StdEncoding, strings.NewReader(data))
-	head := make([]byte, most)
+	head := make([]byte, headSize)
 	n, _ := io.ReadFull(in, head)
-	_, err := io.Copy(io.Discard, in)
-	if err != nil || strings.ContainsAny(data, "\r\n") { // the decoder skips line ends
+	_, err := io.Copy(io.Discard, in)                // finds out whether the rest is base64
+	hasLineEnds := strings.ContainsAny(data, "\r\n") // which the decoder skips
+	if err != nil || hasLineEnds {
 		return ""
 	}
 	mediaType := http.DetectContentType(head[:n])
@@ -179,11 +183,12 @@ func mediaTypeOf(data string) string {
 	return mediaType
 }
 
-// addOther adds the content of a message of another role, and returns its speaker.
+// addOther adds the content of a message of a role other than user, assistant and toolResult, and returns
+// its speaker. Instructions of programs, and commands that are not sent to the model, add nothing.
 func (r *blockReader) addOther(role string, message rawjson.Value) agents.Speaker {
 	text := func(key string) string {
-		said, _ := message.Member(key).Text()
-		return said
+		value, _ := message.Member(key).Text()
+		return value
 	}
 	switch role {
 	case "compactionSummary", "branchSummary":
@@ -207,7 +212,8 @@ func (r *blockReader) addOther(role string, message rawjson.Value) agents.Speake
 	return agents.ByProgram // an instruction, or an unknown role
 }
 
-// addSummary adds a summary with its beginning.
+// addSummary adds a summary with the words that name its kind, unless it has them already or is empty. It
+// returns the summary's speaker.
 func (r *blockReader) addSummary(role, summary string) agents.Speaker {
 	begin := branchBegin
 	by := agents.ByProgram
@@ -215,13 +221,13 @@ func (r *blockReader) addSummary(role, summary string) agents.Speaker {
 		begin = summaryBegin
 		by = agents.BySummary
 	}
-	switch {
-	case strings.TrimSpace(summary) == "":
-	case strings.HasPrefix(summary, begin):
-		r.addText(summary)
-	default:
-		r.addText(begin + summary)
+	if strings.TrimSpace(summary) == "" {
+		return by
 	}
+	if !strings.HasPrefix(summary, begin) {
+		summary = begin + summary
+	}
+	r.addText(summary)
 	return by
 }
 
@@ -239,12 +245,12 @@ func (r *blockReader) addFile(file rawjson.Value) {
 	}
 }
 
-// timeOf returns the time of a message, or the zero time.
+// timeOf returns the time of a message, the zero time if it has none in milliseconds since the epoch.
 func timeOf(message rawjson.Value) time.Time {
 	var ms float64
 	err := json.Unmarshal(message.Member("timestamp"), &ms)
-	const most = 1 << 52 // beyond any date
-	if err != nil || ms <= 0 || ms > most {
+	const maxTime = 1 << 52 // beyond any date, and still an exact number
+	if err != nil || ms <= 0 || ms > maxTime {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(ms))

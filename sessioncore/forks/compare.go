@@ -12,8 +12,9 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// compareMessages returns an error that names the first message in which two contexts differ. got may
-// have more messages: a client writes the records of an answer and of its results side by side.
+// compareMessages returns a refusal that names the first message in which two contexts differ, or an error
+// of reading. got may have more messages: a client writes the records of an answer and of its results side
+// by side.
 func compareMessages(want, got *document.Document) error {
 	c := &contextComparison{
 		want:      newMessageReader(want),
@@ -85,7 +86,8 @@ func (c *contextComparison) sameBytes() (same int64, isAll bool, err error) {
 	return same, wantRest == gotRest, nil
 }
 
-// samePrefix returns the number of bytes that two texts of one length have in common at their beginning.
+// samePrefix returns the number of bytes that two texts of one length have in common at their beginning. The
+// comparison of whole texts is many times faster than the one of bytes, and mostly all that is needed.
 func samePrefix(x, y []byte) int {
 	if bytes.Equal(x, y) {
 		return len(x)
@@ -225,7 +227,7 @@ func (r *messageReader) advance(to int64) (comma position, err error) {
 		chunk, _ := r.in.Peek(int(size))
 		n := 0
 		switch {
-		case r.escaped:
+		case r.escaped: // read below
 		case r.inString:
 			n = r.skipString(chunk)
 		default:
@@ -244,7 +246,8 @@ func (r *messageReader) advance(to int64) (comma position, err error) {
 	return comma, nil
 }
 
-// skipString follows the text of a string in a chunk, and returns the number of bytes up to its end.
+// skipString follows the text of a string in a chunk, and returns the number of bytes up to its end or to
+// the last whole escape.
 func (r *messageReader) skipString(chunk []byte) int {
 	var s rawjson.Scanner
 	n, status := s.SkipString(chunk, 0)
@@ -254,7 +257,9 @@ func (r *messageReader) skipString(chunk []byte) int {
 	return n
 }
 
-// skipBrackets follows the text between two strings in a chunk, and returns the number of bytes up to a string.
+// skipBrackets follows the text between two strings in a chunk, and returns the number of bytes up to the
+// text of a string. It sets comma to the place of the last comma between two members of a message, if there
+// is one.
 func (r *messageReader) skipBrackets(chunk []byte, comma *position) int {
 	for i, c := range chunk {
 		if c == ',' && r.depth == listDepth+1 {
@@ -269,7 +274,8 @@ func (r *messageReader) skipBrackets(chunk []byte, comma *position) int {
 	return len(chunk)
 }
 
-// next returns the next byte. The error is io.EOF behind the list.
+// next returns the next byte, without members of laterKeys and the commas before them. The error is io.EOF
+// at the end of the list of messages.
 func (r *messageReader) next() (byte, error) {
 	for {
 		before := r.depth
@@ -300,7 +306,8 @@ func (r *messageReader) read() (byte, error) {
 	return c, err
 }
 
-// skipLater skips a member of laterKeys, and reports whether there was one.
+// skipLater skips a member of laterKeys up to the comma or brace behind it, and reports whether there was
+// one. The reader must be between two members of a message.
 func (r *messageReader) skipLater() (isSkipped bool, err error) {
 	isLater := slices.ContainsFunc(laterKeys, func(key []byte) bool {
 		begin, _ := r.in.Peek(len(key))
@@ -327,7 +334,7 @@ func (r *messageReader) skipLater() (isSkipped bool, err error) {
 	}
 }
 
-// add follows a byte of the text.
+// add updates the state of the text by its next byte, but not the offset.
 func (p *position) add(c byte) {
 	switch {
 	case p.escaped:

@@ -138,9 +138,9 @@ func alter(rng *rand.Rand, message string) string {
 	return message[:at] + strings.Replace(message[at:], "word", "Word", 1)
 }
 
-// firstOther returns the number of the first message that is another one but for its later members, 0 for none.
+// firstOther returns the number of the first message that differs in more than its later members, 0 for none.
 func firstOther(t *testing.T, want, got []string) int {
-	said := func(message string) map[string]any {
+	compared := func(message string) map[string]any {
 		members := map[string]any{}
 		require.NoError(t, json.Unmarshal([]byte(message), &members))
 		for _, key := range []string{"usage", "stopReason", "errorMessage"} {
@@ -149,7 +149,7 @@ func firstOther(t *testing.T, want, got []string) int {
 		return members
 	}
 	for i := range want {
-		if !reflect.DeepEqual(said(want[i]), said(got[i])) {
+		if !reflect.DeepEqual(compared(want[i]), compared(got[i])) {
 			return i + 1
 		}
 	}

@@ -19,9 +19,9 @@ import (
 type conversation struct {
 	context  *document.Document
 	messages []messageRange
-	calls    []handedCall // in order
-	results  map[int]int  // the call of a message that is its result
-	byID     map[string]int
+	calls    []handedCall    // in order
+	results  map[int]int     // the call of a message that is its result
+	byID     map[string]int  // the last call without a result yet, by its id in the context
 	ids      map[string]bool // of calls, as they are handed over
 	images   int             // the number of images that a text stands for
 
@@ -45,7 +45,8 @@ type handedCall struct {
 // noResult stands for the result of a call that has none.
 const noResult = -1
 
-// readConversation indexes a context.
+// readConversation indexes a context, without the entries of its messages. The error is that of reading it,
+// or of ctx.
 func readConversation(ctx context.Context, of *document.Document) (*conversation, error) {
 	c := &conversation{
 		context: of,
@@ -75,7 +76,7 @@ func readConversation(ctx context.Context, of *document.Document) (*conversation
 	return c, nil
 }
 
-// add indexes a message that ends at an offset.
+// add indexes a message that ends at an offset of the context. It keeps nothing of its text but ids.
 func (c *conversation) add(message rawjson.Value, end int64) {
 	size := int64(len(message))
 	at := len(c.messages)
@@ -170,7 +171,8 @@ func toolName(name string) string {
 	return string(out)
 }
 
-// read returns a message of the context.
+// read returns a message of the context, by its number. The error wraps storage.ErrStale if the text is
+// another one than was indexed.
 func (c *conversation) read(at int) (rawjson.Value, error) {
 	text := make([]byte, c.messages[at].size)
 	err := storage.ReadFull(c.context, text, c.messages[at].off)
@@ -195,7 +197,8 @@ func (c *conversation) entryOf(message int) *agents.HandedEntry {
 	return &agents.HandedEntry{ID: id, Time: at.UTC().Format(rawjson.TimestampLayout)}
 }
 
-// turnOf returns the turn of a message, or nil for a message that is sent to no other agent's model.
+// turnOf returns the turn of a message, or nil for a message that is sent to no other agent's model. A
+// result stays a turn also if it is empty, as its call needs one.
 func (c *conversation) turnOf(at int) (*agents.Turn, error) {
 	message, err := c.read(at)
 	if err != nil {

@@ -98,7 +98,7 @@ func (h *Home) Fork(ctx context.Context, s *sessioncore.Session, id, title strin
 const largeFork = 16 << 20
 
 // readPath adds the path to the entry id to a request, and returns the context at the entry, which callers must
-// close. The session is not open any more, as the fork takes as much memory when it is converted.
+// close. It releases the session before the fork is converted, which takes as much memory again.
 func (h *Home) readPath(
 	ctx context.Context, s *sessioncore.Session, id string, request *agents.ForkRequest,
 ) (*document.Document, error) {
@@ -138,7 +138,8 @@ func (h *Home) closed() error {
 	return h.Closed
 }
 
-// place puts a checked text where the agent finds it: into a new file, or by the agent's own command.
+// place puts a checked text where the agent finds it: into a new file, or by the agent's own command. The
+// session's own file comes last, so that the session appears with all that is beside it.
 func (h *Home) place(ctx context.Context, place agents.ForkPlace, text *budget.Text) error {
 	byImport, isByImport := h.Format.(agents.ByImport)
 	if isByImport {
@@ -187,7 +188,7 @@ func (h *Home) importText(ctx context.Context, to agents.ByImport, place agents.
 	return err
 }
 
-// create makes a file with a content.
+// create makes a file with a content, completely or not at all.
 func create(journal storage.Journal, file string, content agents.Content) error {
 	return storage.Replaced(journal.Replace(file, storage.Replacement{Write: content}))
 }
@@ -196,7 +197,8 @@ func create(journal storage.Journal, file string, content agents.Content) error 
 // it is checked.
 const inMemory = 1 << 20
 
-// write writes the text of a fork.
+// write writes the text of a fork, and returns its place. A reason of the agent's form against the fork
+// becomes a refusal.
 func (h *Home) write(request *agents.ForkRequest, text io.Writer) (agents.ForkPlace, error) {
 	out := bufio.NewWriterSize(text, 64<<10)
 	place, err := h.Format.Fork(request, out)
@@ -218,41 +220,42 @@ func pathLines(ctx context.Context, snap *sessioncore.Snapshot, entry sessioncor
 		if err != nil {
 			return nil, err
 		}
-		of, err := linesOf(snap, e)
+		entryLines, err := linesOf(snap, e)
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, of)
+		lines = append(lines, entryLines)
 	}
 	return lines, nil
 }
 
-// linesOf returns the lines of the records of an entry.
-func linesOf(snap *sessioncore.Snapshot, e sessioncore.Entry) (agents.EntryLines, error) {
+// linesOf returns the lines of the records of an entry, at least one.
+func linesOf(snap *sessioncore.Snapshot, e sessioncore.Entry) (lines agents.EntryLines, err error) {
 	origin, err := originOf(snap, e)
 	if err != nil {
-		return agents.EntryLines{}, err
+		return lines, err
 	}
-	of := agents.EntryLines{}
-	of.File, _ = origin.Member("path").Text()
+	lines.File, _ = origin.Member("path").Text()
 	for line := range origin.Member("lines").EachElement {
-		of.Lines = append(of.Lines, agents.Count(line))
+		lines.Lines = append(lines.Lines, agents.Count(line))
 	}
-	if len(of.Lines) == 0 {
-		of.Lines = []int64{agents.Count(origin.Member("line"))}
+	if len(lines.Lines) == 0 { // an entry of one record has its line alone
+		lines.Lines = []int64{agents.Count(origin.Member("line"))}
 	}
-	return of, nil
+	return lines, nil
 }
 
 // originSize is the size of the end of an entry that is searched for its member origin, in bytes.
 const originSize = 512
 
-// originOf returns the member origin of an entry. Converters write it last, so that the end of most entries is enough.
+// originOf returns the member origin of an entry, nil if it has none. Converters write it last, so that the end of
+// most entries is enough.
 func originOf(snap *sessioncore.Snapshot, e sessioncore.Entry) (rawjson.Value, error) {
 	at, isRange := snap.EntryRange(e)
 	if isRange {
-		end := make([]byte, min(at.Size, originSize))
-		err := storage.ReadFull(snap, end, at.Offset+at.Size-int64(len(end)))
+		size := min(at.Size, originSize)
+		end := make([]byte, size)
+		err := storage.ReadFull(snap, end, at.Offset+at.Size-size)
 		if err != nil {
 			return nil, err
 		}
@@ -280,29 +283,32 @@ func lastOrigin(end []byte) rawjson.Value {
 	return origin
 }
 
-// wholeLine returns the last one of the entries of one line that follow an entry: a line is copied
-// whole.
-func wholeLine(snap *sessioncore.Snapshot, entry sessioncore.Entry) (sessioncore.Entry, error) {
+// wholeLine returns the last one of the entries that follow an entry and end with the same line: a line is
+// copied whole. It is the entry itself if there are none.
+func wholeLine(snap *sessioncore.Snapshot, entry sessioncore.Entry) (last sessioncore.Entry, err error) {
 	own, err := linesOf(snap, entry)
 	if err != nil {
 		return entry, err
 	}
+	last = entry
 	for e := entry + 1; int(e) < snap.Len(); e++ {
-		if snap.Parent(e) != entry {
+		if snap.Parent(e) != last {
 			continue
 		}
 		next, err := linesOf(snap, e)
 		if err != nil {
 			return entry, err
 		}
-		if next.File == own.File && slices.Max(next.Lines) == slices.Max(own.Lines) {
-			entry = e
+		endsAlike := slices.Max(next.Lines) == slices.Max(own.Lines)
+		if next.File == own.File && endsAlike {
+			last = e
 		}
 	}
-	return entry, nil
+	return last, nil
 }
 
-// inFork converts a fork that has no file yet, and calls f with its context.
+// inFork converts a fork that has no file yet, and calls f with the context at its leaf, which it closes
+// afterwards. The error is f's, or that of the conversion.
 func (h *Home) inFork(ctx context.Context, name string, text *budget.Text, f func(got *document.Document) error) error {
 	withFork := &staged{
 		Files: h.Files,
@@ -361,6 +367,7 @@ func (s *staged) Open(name string) (storage.Object, error) {
 // stagedFile is the open fork. Its text belongs to the caller of Fork.
 type stagedFile struct{ of *staged }
 
+// ReadAt implements storage.Object.
 func (f stagedFile) ReadAt(p []byte, off int64) (int, error) {
 	return io.NewSectionReader(f.of.text, 0, f.of.text.Size()).ReadAt(p, off)
 }

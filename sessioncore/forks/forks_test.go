@@ -49,6 +49,7 @@ func newHome(t testing.TB, agent, file, text string) *home {
 	return openHome(t, agent, dir)
 }
 
+// openHome returns the home of an agent in a directory.
 func openHome(t testing.TB, agent, dir string) *home {
 	of := agentstest.Open(t, agent, dir, sessiontest.OpenDir(t, dir))
 	h := &home{Home: of, store: sessioncore.NewStore(of.Files)}
@@ -102,7 +103,7 @@ func (h *home) entries(name string) (ids []string) {
 	return ids
 }
 
-// leaf returns the leaf of a session, "" for none, and the tokens that its entries cost by their ids.
+// leaf returns the id of a session's leaf, "" for none, and the tokens of the entries that have any, by id.
 func (h *home) leaf(name string) (id string, spent map[string]int64) {
 	snap, err := h.store.Session(name).Acquire(context.Background())
 	require.NoError(h.T, err)
@@ -175,6 +176,7 @@ func TestEveryEntry(t *testing.T) {
 	}
 }
 
+// forkEverywhere forks a session at each of its entries, checks each fork, and removes it.
 func (h *home) forkEverywhere(t *testing.T, name string) {
 	_, spent := h.leaf(name)
 	// These have a line that is none.
@@ -493,7 +495,7 @@ func TestWholeLine(t *testing.T) {
 	}
 }
 
-// TestRefused: what cannot be resumed is refused, and nothing is made.
+// TestRefused: a fork that could not be resumed is refused, and no file is made.
 func TestRefused(t *testing.T) {
 	record := func(uuid, parent, more string) string {
 		return `{"type":"user","uuid":"` + uuid + `","parentUuid":` + parent + `,"sessionId":"s","timestamp":"2026-11-28T10:00:00Z",` +
@@ -534,6 +536,7 @@ type changed struct {
 	old, new string
 }
 
+// Fork implements agents.Forker.
 func (c changed) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
 	var text strings.Builder
 	place, err := c.Forker.Fork(request, &text)

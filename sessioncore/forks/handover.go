@@ -15,8 +15,8 @@ import (
 	"sessionfs/sessioncore/document"
 )
 
-// Given is a branch of another agent's session, for a handover.
-type Given struct {
+// Branch is a branch of another agent's session, for a handover.
+type Branch struct {
 	Snapshot *sessioncore.Snapshot
 	Entry    sessioncore.Entry
 	// IsSubagent says that the session is one of a subagent, by its place.
@@ -40,7 +40,7 @@ type Given struct {
 //
 // The error wraps sessioncore.ErrInvalid where the conversation cannot be handed over, or an error of the
 // storage.
-func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err error) {
+func (h *Home) Receive(ctx context.Context, from *Branch) (id, name string, err error) {
 	err = h.closed()
 	if err != nil {
 		return "", "", err
@@ -53,12 +53,12 @@ func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err e
 	if err != nil {
 		return "", "", err
 	}
-	said, entries, err := from.Snapshot.ContextEntries(ctx, from.Entry, from.Blobs)
+	want, entries, err := from.Snapshot.ContextEntries(ctx, from.Entry, from.Blobs)
 	if err != nil {
 		return "", "", err
 	}
-	defer said.Close()
-	c, err := readConversation(ctx, said)
+	defer want.Close()
+	c, err := readConversation(ctx, want)
 	if err != nil {
 		return "", "", err
 	}
@@ -68,7 +68,12 @@ func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err e
 	if err != nil {
 		return "", "", err
 	}
-	room := budget.Room{Limit: h.Memory, Memory: h.Memory.Kept(), Most: inMemory, Dir: h.Temporary}
+	room := budget.Room{
+		Limit:  h.Memory,
+		Memory: h.Memory.Kept(),
+		Most:   inMemory,
+		Dir:    h.Temporary,
+	}
 	text := room.New()
 	defer text.Close()
 	place, err := writeHandover(receiver, handover, text)
@@ -76,11 +81,15 @@ func (h *Home) Receive(ctx context.Context, from *Given) (id, name string, err e
 		return "", "", err
 	}
 	name = place.Name(h.Agent)
-	err = h.inFork(ctx, name, text, func(got *document.Document) error { return compareSaid(ctx, said, got) })
+	compare := func(got *document.Document) error {
+		return compareConversations(ctx, want, got)
+	}
+	err = h.inFork(ctx, name, text, compare)
 	if err != nil {
 		return "", "", err
 	}
-	return handover.ID, name, h.place(ctx, place, text)
+	err = h.place(ctx, place, text)
+	return handover.ID, name, err
 }
 
 // refuse returns the refusal of a handover.
@@ -88,8 +97,9 @@ func refuse(format string, args ...any) error {
 	return &forkRefusal{fmt.Errorf("this conversation cannot be handed over: "+format, args...)}
 }
 
-// handoverOf returns the handover of a conversation.
-func (h *Home) handoverOf(ctx context.Context, from *Given, c *conversation) (*agents.Handover, error) {
+// handoverOf returns the handover of a conversation. Its EachTurn adds to from.Notes, and fails if there is
+// no turn.
+func (h *Home) handoverOf(ctx context.Context, from *Branch, c *conversation) (*agents.Handover, error) {
 	header, _, err := from.Snapshot.ReadHeader()
 	if err != nil {
 		return nil, err
@@ -133,7 +143,7 @@ func (h *Home) handoverOf(ctx context.Context, from *Given, c *conversation) (*a
 
 // StableID returns an ID that a new session has each time that the same branch is handed over to this agent,
 // so that it is found there.
-func (h *Home) StableID(from *Given) (string, error) {
+func (h *Home) StableID(from *Branch) (string, error) {
 	header, _, err := from.Snapshot.ReadHeader()
 	if err != nil {
 		return "", err
@@ -142,12 +152,14 @@ func (h *Home) StableID(from *Given) (string, error) {
 	entry, _ := from.Snapshot.ID(from.Entry)
 	at, isTimed := from.Snapshot.OwnTime(from.Entry)
 	if !isTimed {
-		at = time.UnixMilli(0)
+		at = time.UnixMilli(0) // any time that is always the same
 	}
-	return h.sessionID(agents.HashedUUID(h.Agent.Name, from.Agent, id, entry), at), nil
+	uuid := agents.HashedUUID(h.Agent.Name, from.Agent, id, entry)
+	return h.sessionID(uuid, at), nil
 }
 
-// sessionID returns the id of a new session, by a UUID and a time.
+// sessionID returns the id of a new session, by a UUID and a time: the UUID itself, unless the agent has ids
+// of another form.
 func (h *Home) sessionID(uuid string, at time.Time) string {
 	own, hasOwn := h.Format.(agents.OwnIDs)
 	if hasOwn {
@@ -156,10 +168,11 @@ func (h *Home) sessionID(uuid string, at time.Time) string {
 	return uuid
 }
 
-// writeHandover writes the text of a new session.
-func writeHandover(to agents.Receiver, of *agents.Handover, text io.Writer) (agents.ForkPlace, error) {
+// writeHandover writes the text of a new session, and returns its place. A reason of the agent's form
+// against the handover becomes a refusal.
+func writeHandover(to agents.Receiver, handover *agents.Handover, text io.Writer) (agents.ForkPlace, error) {
 	out := bufio.NewWriterSize(text, 64<<10)
-	place, err := to.Receive(of, out)
+	place, err := to.Receive(handover, out)
 	if err == nil {
 		err = out.Flush()
 	}
@@ -172,28 +185,28 @@ func writeHandover(to agents.Receiver, of *agents.Handover, text io.Writer) (age
 
 // Check returns a refusal of a conversation that cannot be handed over: of a subagent, or with a line on
 // its path that is damaged or was not read whole.
-func (g *Given) Check() error {
-	header, _, err := g.Snapshot.ReadHeader()
+func (b *Branch) Check() error {
+	header, _, err := b.Snapshot.ReadHeader()
 	if err != nil {
 		return err
 	}
 	switch {
-	case g.Snapshot.Dialect() == sessioncore.Operator:
+	case b.Snapshot.Dialect() == sessioncore.Operator:
 		return refuse("sessions of operator are not handed over")
-	case g.IsSubagent, !header.Member("subagent").Missing():
+	case b.IsSubagent, !header.Member("subagent").Missing():
 		return refuse("it is a subagent's")
 	}
-	path := g.Snapshot.Path(g.Entry)
+	path := b.Snapshot.Path(b.Entry)
 	if len(path) == 0 {
 		return refuse("the session has no entry yet")
 	}
-	if g.Foreign == nil { // its own file has its lines
-		return g.checkLines(path[0], nil, 0)
+	if b.Foreign == nil { // its own file has its lines
+		return b.checkLines(path[0], nil, 0)
 	}
 	lines := map[int64]bool{}
 	end := int64(0)
 	for _, e := range path {
-		of, err := linesOf(g.Snapshot, e)
+		of, err := linesOf(b.Snapshot, e)
 		if err != nil {
 			return err
 		}
@@ -204,7 +217,7 @@ func (g *Given) Check() error {
 			}
 		}
 	}
-	return g.checkLines(path[0], lines, end)
+	return b.checkLines(path[0], lines, end)
 }
 
 // checkLines refuses a path if a damaged line may have belonged to it. lines are the path's lines in the
@@ -213,14 +226,14 @@ func (g *Given) Check() error {
 //   - if it is one of lines;
 //   - if the path was cut at its root, since an entry before it is missing;
 //   - up to end, if the agent's records do not name their parents.
-func (g *Given) checkLines(root sessioncore.Entry, lines map[int64]bool, end int64) error {
-	problems, _ := g.Snapshot.Problems()
-	id, _ := g.Snapshot.ID(root)
+func (b *Branch) checkLines(root sessioncore.Entry, lines map[int64]bool, end int64) error {
+	problems, _ := b.Snapshot.Problems()
+	id, _ := b.Snapshot.ID(root)
 	cuts := []sessioncore.ProblemKind{sessioncore.ProblemOrphan, sessioncore.ProblemUnwritten, sessioncore.ProblemCycle}
 	isCut := slices.ContainsFunc(problems, func(p sessioncore.Problem) bool {
 		return string(p.ID) == id && slices.Contains(cuts, p.What)
 	})
-	isLinked := g.Foreign == nil || g.Foreign.Linked
+	isLinked := b.Foreign == nil || b.Foreign.Linked
 	for i := range problems {
 		p := problems[i].InOwnFile()
 		isDamage := p.What == sessioncore.ProblemSkipped || p.What == sessioncore.ProblemNoObject

@@ -22,10 +22,10 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
-// received are the agents that take conversations.
-var received = []string{"claude", "codex", "copilot", "opencode"}
+// receivers are the agents that take conversations.
+var receivers = []string{"claude", "codex", "copilot", "opencode"}
 
-// given returns a session in omp's form.
+// given returns the session of a text in omp's form.
 func given(t testing.TB, text string) *sessioncore.Session {
 	store := sessioncore.NewStore(sessiontest.Memory(t, []byte(text)))
 	t.Cleanup(store.Close)
@@ -43,13 +43,15 @@ func emptyHome(t testing.TB, agent string) *home {
 	return openHome(t, agent, dir)
 }
 
-// receive hands a branch of a session in omp's form over.
+// receive hands a branch of a session in omp's form over to the home's agent, and returns the new session's
+// name.
 func (h *home) receive(snap *sessioncore.Snapshot, entry sessioncore.Entry) (name string, err error) {
-	_, name, err = h.forks.Receive(context.Background(), &Given{Snapshot: snap, Entry: entry, Agent: "omp", CWD: "/srv/pier"})
+	_, name, err = h.forks.Receive(context.Background(), &Branch{Snapshot: snap, Entry: entry, Agent: "omp", CWD: "/srv/pier"})
 	return name, err
 }
 
-// samples returns sessions in omp's form, of all agents.
+// samples returns the files of testdata that are sessions in omp's form: omp's own, and the conversions of
+// those of all agents.
 func samples(t testing.TB) (files []string) {
 	require.NoError(t, filepath.WalkDir(sessiontest.TestData(t), func(file string, _ fs.DirEntry, err error) error {
 		isOthers := filepath.Ext(file) == ".want" && filepath.Base(filepath.Dir(filepath.Dir(file))) == "agents"
@@ -171,7 +173,7 @@ func TestReceiveEverywhere(t *testing.T) {
 			if err != nil {
 				return // it is no session
 			}
-			for _, agent := range received {
+			for _, agent := range receivers {
 				total += receiveEverywhere(t, emptyHome(t, agent), snap)
 			}
 		})
@@ -179,7 +181,8 @@ func TestReceiveEverywhere(t *testing.T) {
 	require.Greater(t, total, 300)
 }
 
-// receiveEverywhere hands a session over at its entries, and returns how often.
+// receiveEverywhere hands a session over at a sample of its entries, checks each new session, and returns
+// their number. A refusal must be one of refusals.
 func receiveEverywhere(t *testing.T, h *home, snap *sessioncore.Snapshot) (total int) {
 	header, _, err := snap.ReadHeader()
 	require.NoError(t, err)
@@ -219,7 +222,7 @@ func receiveEverywhere(t *testing.T, h *home, snap *sessioncore.Snapshot) (total
 	return total
 }
 
-// identities returns how often answers and results have an id and a time.
+// identities returns the number of answers and results with each pair of an id and a time.
 func identities(snap *sessioncore.Snapshot) map[string]int {
 	all := map[string]int{}
 	for e := range sessioncore.Entry(snap.Len()) {
@@ -275,7 +278,9 @@ func hasOddities(messages []message) bool {
 			id, _ := b["id"].(string)
 			calls[id]++
 			isKnown := slices.Contains([]string{"text", "image", "thinking", "redactedThinking", "toolCall"}, typ)
-			if arguments, isObject := b["arguments"].(map[string]any); !isKnown || typ == "toolCall" && (!isObject || arguments == nil) {
+			arguments, _ := b["arguments"].(map[string]any)
+			lacksArguments := typ == "toolCall" && arguments == nil
+			if !isKnown || lacksArguments {
 				return true
 			}
 		}
@@ -381,7 +386,7 @@ func TestReceived(t *testing.T) {
 	} {
 		h := emptyHome(t, agent)
 		snap := sessiontest.Snapshot(t, given(t, talk()))
-		of := &Given{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/srv/a é.𝛽"}
+		of := &Branch{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/srv/a é.𝛽"}
 		id, name, err := h.forks.Receive(context.Background(), of)
 		require.NoError(t, err)
 		require.Equal(t, []string{"images that models do not take, and are a text now: 1"}, of.Notes)
@@ -405,44 +410,59 @@ func TestReceived(t *testing.T) {
 	}
 }
 
-// outlineOf returns what a record says.
-func outlineOf(r map[string]any) string {
-	text := func(v any) string {
-		out, _ := json.Marshal(v)
-		return strings.ReplaceAll(strings.ReplaceAll(string(out), `\u003c`, "<"), "\uFFFD", `\ufffd`)
+// outlineOf returns the type and the content of a record of Codex or Claude Code.
+func outlineOf(record map[string]any) string {
+	payload, isCodex := record["payload"].(map[string]any)
+	if isCodex {
+		return codexOutline(record, payload)
 	}
-	p, isCodex := r["payload"].(map[string]any)
-	if !isCodex {
-		switch {
-		case r["type"] == "custom-title":
-			return fmt.Sprint("custom-title ", r["customTitle"])
-		case r["subtype"] != nil:
-			return fmt.Sprint(r["type"], " ", r["subtype"])
-		}
-		kind := fmt.Sprint(r["type"])
-		if r["isCompactSummary"] == true {
-			kind += " summary"
-		}
-		if r["isMeta"] == true {
-			kind += " meta"
-		}
-		return kind + " " + text(r["message"].(map[string]any)["content"])
-	}
+	return claudeOutline(record)
+}
+
+// jsonOf returns a value as JSON, with U+FFFD as an escape.
+func jsonOf(value any) string {
+	out, _ := json.Marshal(value)
+	return strings.NewReplacer(`\u003c`, "<", "\uFFFD", `\ufffd`).Replace(string(out))
+}
+
+// claudeOutline is outlineOf for a record of Claude Code.
+func claudeOutline(record map[string]any) string {
 	switch {
-	case r["type"] == "session_meta":
-		return fmt.Sprint("session_meta ", p["source"])
-	case r["type"] == "compacted":
-		return "compacted " + text(p["message"])
-	case p["type"] == "message":
-		return fmt.Sprint(p["role"], " ", text(p["content"]))
-	case p["type"] == "function_call":
-		return fmt.Sprint("function_call ", p["call_id"], " ", p["name"], " ", p["arguments"])
-	case p["type"] == "function_call_output":
-		return fmt.Sprint("function_call_output ", p["call_id"], " ", text(p["output"]))
-	case p["type"] == "thread_name_updated":
-		return fmt.Sprint("thread_name_updated ", p["thread_name"])
+	case record["type"] == "custom-title":
+		return fmt.Sprint("custom-title ", record["customTitle"])
+	case record["subtype"] != nil:
+		return fmt.Sprint(record["type"], " ", record["subtype"])
 	}
-	return fmt.Sprint(p["type"], " ", p["message"])
+	kind := fmt.Sprint(record["type"])
+	if record["isCompactSummary"] == true {
+		kind += " summary"
+	}
+	if record["isMeta"] == true {
+		kind += " meta"
+	}
+	message := record["message"].(map[string]any)
+	return kind + " " + jsonOf(message["content"])
+}
+
+// codexOutline is outlineOf for a record of Codex.
+func codexOutline(record, payload map[string]any) string {
+	switch {
+	case record["type"] == "session_meta":
+		return fmt.Sprint("session_meta ", payload["source"])
+	case record["type"] == "compacted":
+		return "compacted " + jsonOf(payload["message"])
+	}
+	switch payload["type"] {
+	case "message":
+		return fmt.Sprint(payload["role"], " ", jsonOf(payload["content"]))
+	case "function_call":
+		return fmt.Sprint("function_call ", payload["call_id"], " ", payload["name"], " ", payload["arguments"])
+	case "function_call_output":
+		return fmt.Sprint("function_call_output ", payload["call_id"], " ", jsonOf(payload["output"]))
+	case "thread_name_updated":
+		return fmt.Sprint("thread_name_updated ", payload["thread_name"])
+	}
+	return fmt.Sprint(payload["type"], " ", payload["message"])
 }
 
 // spoiled is a Receiver that changes the words of a new session.
@@ -451,6 +471,7 @@ type spoiled struct {
 	old, new string
 }
 
+// Receive implements agents.Receiver.
 func (s spoiled) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
 	var text strings.Builder
 	place, err := s.Forker.(agents.Receiver).Receive(h, &text)
@@ -470,7 +491,7 @@ func (s spoiled) SessionID(uuid string, at time.Time) string {
 // TestReceivedOtherwise: a new session with another conversation does not appear.
 func TestReceivedOtherwise(t *testing.T) {
 	snap := sessiontest.Snapshot(t, given(t, talk()))
-	for _, agent := range received {
+	for _, agent := range receivers {
 		for words, message := range map[string]int{
 			"Sum.": 1, "both": 3, "beside": 4, `"x_read"`: 4, `one"`: 7, dot: 3, "wait": 6, "call3": 6,
 			"two": 8, "package a": 11,
@@ -515,7 +536,7 @@ func TestReceiveRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			from := newHome(t, test.agent, test.file, test.text)
 			snap := sessiontest.Snapshot(t, from.store.Session(from.Sessions("")[0]))
-			of := &Given{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: test.agent, Foreign: agents.Find(test.agent), CWD: "/w"}
+			of := &Branch{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: test.agent, Foreign: agents.Find(test.agent), CWD: "/w"}
 			to := emptyHome(t, "claude")
 			_, _, err := to.forks.Receive(context.Background(), of)
 			if test.want == "" {
@@ -528,7 +549,7 @@ func TestReceiveRefused(t *testing.T) {
 		})
 	}
 	snap := sessiontest.Snapshot(t, given(t, talk()))
-	of := &Given{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/" + strings.Repeat("w", 200)}
+	of := &Branch{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/" + strings.Repeat("w", 200)}
 	to := emptyHome(t, "claude")
 	_, _, err := to.forks.Receive(context.Background(), of)
 	require.ErrorContains(t, err, "more than 200 characters")

@@ -48,7 +48,13 @@ func newOpenCode(t testing.TB) *openCode {
 	t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(t, conn.Exec(openCodeTables))
 	c := &openCode{home: openHome(t, "opencode", dir), conn: conn}
-	c.insert(&exported{Info: map[string]any{"id": "ses_old", "directory": "/old", "title": "Old", "version": "1.18.33", "time": map[string]any{"created": 1.0, "updated": 1.0}}})
+	c.insert(&exported{Info: map[string]any{
+		"id":        "ses_old",
+		"directory": "/old",
+		"title":     "Old",
+		"version":   "1.18.33",
+		"time":      map[string]any{"created": 1.0, "updated": 1.0},
+	}})
 	c.message("ses_old", "msg_old", `{"role":"user","time":{"created":1},"model":{"providerID":"p1","modelID":"m1"}}`, `{"type":"text","text":"old"}`)
 	c.forks.Run = func(_ context.Context, cwd string, command []string) error {
 		if !slices.Equal(command[:2], []string{"opencode", "import"}) || cwd == "" {
@@ -63,14 +69,18 @@ func newOpenCode(t testing.TB) *openCode {
 	return c
 }
 
-// row writes a row that is new, as the client's ids are those of one thing.
+// row writes a row by a statement with the parameters $1, $2 and so on. It fails if there is a row of its id: each
+// of the client's ids names one thing.
 func (c *openCode) row(sql string, values ...any) {
-	for i, v := range values {
-		text, _ := json.Marshal(v)
-		if plain, isText := v.(string); isText {
-			text = []byte(plain)
+	for i, value := range values {
+		text, isText := value.(string)
+		if !isText {
+			asJSON, _ := json.Marshal(value)
+			text = string(asJSON)
 		}
-		sql = strings.Replace(sql, fmt.Sprintf("$%d", i+1), "'"+strings.ReplaceAll(string(text), "'", "''")+"'", 1)
+		parameter := fmt.Sprintf("$%d", i+1)
+		quoted := "'" + strings.ReplaceAll(text, "'", "''") + "'"
+		sql = strings.Replace(sql, parameter, quoted, 1)
 	}
 	require.NoError(c.T, c.conn.Exec(sql))
 }
@@ -133,8 +143,11 @@ func TestForkOpenCode(t *testing.T) {
 		_, spent := c.leaf(made)
 		require.Empty(t, spent)
 		if i == len(entries)-1 {
-			said := contextOf(t, sessiontest.Snapshot(t, c.store.Session(made)), sessiontest.Leaf(t, sessiontest.Snapshot(t, c.store.Session(made))))
-			require.Equal(t, contextOf(t, sessiontest.Snapshot(t, c.store.Session(name)), sessiontest.Leaf(t, sessiontest.Snapshot(t, c.store.Session(name)))), said)
+			original := sessiontest.Snapshot(t, c.store.Session(name))
+			fork := sessiontest.Snapshot(t, c.store.Session(made))
+			want := contextOf(t, original, sessiontest.Leaf(t, original))
+			got := contextOf(t, fork, sessiontest.Leaf(t, fork))
+			require.Equal(t, want, got)
 		}
 	}
 	require.True(t, bytes.HasPrefix(c.rows(), before))

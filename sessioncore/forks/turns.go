@@ -11,15 +11,15 @@ import (
 // follows it at once, and the first turn is not the model's.
 type turner struct {
 	conversation *conversation
-	take         func(*agents.Turn) error
-	taken        int       // the number of turns
+	receive      func(*agents.Turn) error
+	turns        int       // the number of turns that were handed over
 	last         time.Time // the time of the last turn
 }
 
-// eachTurn calls f for each turn of a conversation. handedOver is the time of turns before the first one that
-// has a time.
+// eachTurn calls f for each turn of a conversation, and stops at the first error. handedOver is the time of
+// turns before the first one that has a time.
 func (c *conversation) eachTurn(ctx context.Context, handedOver time.Time, f func(*agents.Turn) error) error {
-	t := turner{conversation: c, take: f}
+	t := turner{conversation: c, receive: f}
 	for i := range c.messages {
 		err := ctx.Err()
 		if err != nil {
@@ -47,16 +47,21 @@ func (c *conversation) eachTurn(ctx context.Context, handedOver time.Time, f fun
 	return nil
 }
 
-// add hands a turn over, and the results of its calls.
+// add hands over the turn of a message, and the results of its calls. If the model begins, it hands over a
+// note first.
 func (t *turner) add(turn *agents.Turn, message int) error {
-	if turn.By == agents.ByModel && t.taken == 0 {
-		first := &agents.Turn{By: agents.ByProgram, Time: turn.Time, Blocks: []agents.TurnBlock{{Text: firstText}}}
-		err := t.give(first)
+	if turn.By == agents.ByModel && t.turns == 0 {
+		note := &agents.Turn{
+			By:     agents.ByProgram,
+			Time:   turn.Time,
+			Blocks: []agents.TurnBlock{{Text: firstText}},
+		}
+		err := t.handOver(note)
 		if err != nil {
 			return err
 		}
 	}
-	err := t.give(turn)
+	err := t.handOver(turn)
 	if err != nil {
 		return err
 	}
@@ -65,7 +70,7 @@ func (t *turner) add(turn *agents.Turn, message int) error {
 		if turn.Blocks[i].Call == "" {
 			continue
 		}
-		err := t.result(call)
+		err := t.addResult(call)
 		if err != nil {
 			return err
 		}
@@ -74,30 +79,31 @@ func (t *turner) add(turn *agents.Turn, message int) error {
 	return nil
 }
 
-// result hands over the result of a call, or a note that it has none.
-func (t *turner) result(call int) error {
-	of := t.conversation.calls[call]
-	if of.result == noResult {
-		return t.give(&agents.Turn{
+// addResult hands over the result of a call, by its number, or a note that it has none.
+func (t *turner) addResult(number int) error {
+	call := t.conversation.calls[number]
+	if call.result == noResult {
+		note := &agents.Turn{
 			By:      agents.ByTool,
-			Call:    of.id,
+			Call:    call.id,
 			Blocks:  []agents.TurnBlock{{Text: lackedResult}},
 			IsError: true,
-		})
+		}
+		return t.handOver(note)
 	}
-	turn, err := t.conversation.turnOf(of.result)
+	turn, err := t.conversation.turnOf(call.result)
 	if err != nil {
 		return err
 	}
-	return t.give(turn)
+	return t.handOver(turn)
 }
 
-// give hands a turn over. Times never go back, since clients take the newest record for the last one.
-func (t *turner) give(turn *agents.Turn) error {
+// handOver hands a turn over. Times never go back, since clients take the newest record for the last one.
+func (t *turner) handOver(turn *agents.Turn) error {
 	if turn.Time.Before(t.last) {
 		turn.Time = t.last
 	}
 	t.last = turn.Time
-	t.taken++
-	return t.take(turn)
+	t.turns++
+	return t.receive(turn)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // FoundBranch is the branch of a found session that another agent is to go on with: to the entry that was
-// named, else to where the session stands.
+// named, else to the leaf.
 type FoundBranch struct {
 	Snapshot *sessioncore.Snapshot
 	Entry    sessioncore.Entry
@@ -33,7 +33,8 @@ func (b *FoundBranch) Close() {
 	b.store.Close()
 }
 
-// Branch opens a found session. Callers must close it.
+// Branch opens a found session, of omp and its kin or of another agent. Callers must close it. The error
+// wraps sessioncore.ErrNotFound if no entry has the id that was named.
 func (f FoundFile) Branch(ctx context.Context) (*FoundBranch, error) {
 	if f.Err != nil {
 		return nil, f.Err
@@ -45,7 +46,7 @@ func (f FoundFile) Branch(ctx context.Context) (*FoundBranch, error) {
 		err = own.Close()
 		b.store = sessioncore.NewStore(f.files)
 		b.Blobs = foundBlobs{files: f.files, dir: path.Join(f.agent, "blobs")}
-	case errors.Is(err, errNoSession):
+	case errors.Is(err, errNoSession): // in omp's form, but it may be another agent's
 		err = f.settle(ctx)
 		if err == nil {
 			b.Source = f.source
@@ -65,7 +66,7 @@ func (f FoundFile) Branch(ctx context.Context) (*FoundBranch, error) {
 	return b, nil
 }
 
-// find reads the session, and finds the end of the branch.
+// find reads the session, and finds the end of the branch. It sets the source of a session in omp's form.
 func (b *FoundBranch) find(ctx context.Context, f *FoundFile) (err error) {
 	b.Snapshot, err = b.store.Session(f.name).Acquire(ctx)
 	if errors.Is(err, sessioncore.ErrNotSession) {

@@ -24,10 +24,11 @@ type manifest struct {
 	Files    []bundledFile `json:"files"`
 }
 
+// bundledFile describes a file of a bundle.
 type bundledFile struct {
 	Path   string `json:"path"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`   // in bytes
+	SHA256 string `json:"sha256"` // in lower-case hex
 }
 
 const (
@@ -54,7 +55,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// interruptible reads until its context ends.
+// interruptible reads until its context ends. Only one of its sources is set, for the interface that is
+// used.
 type interruptible struct {
 	ctx context.Context
 	in  io.Reader

@@ -33,21 +33,18 @@ func (b *Bundler) AddForeign(ctx context.Context, of Foreign) error {
 		return nil
 	}
 	b.wrote(of.Path)
-	at := ""
-	base, err := b.made(ctx, of, of.Name, func(base string) string {
-		at = path.Join(sessions, base)
-		return at
-	})
-	if err != nil || base == "" {
+	at, err := b.made(ctx, of, of.Name, "")
+	if err != nil {
 		return err
 	}
 	beside := strings.TrimSuffix(of.Name, sessioncore.FileEnding)
+	besideBundled := strings.TrimSuffix(at, sessioncore.FileEnding)
 	return eachArtifact(of.Files, beside, "", func(name, rel string) error {
-		to := path.Join(strings.TrimSuffix(at, sessioncore.FileEnding), rel)
+		to := path.Join(besideBundled, rel)
 		if !of.Format.IsSession(name) {
 			return b.other(ctx, to, nil) // it cannot be masked
 		}
-		_, err := b.made(ctx, of, name, func(string) string { return to })
+		_, err := b.made(ctx, of, name, to)
 		if errors.Is(err, errEmpty) {
 			err = nil
 		}
@@ -55,8 +52,9 @@ func (b *Bundler) AddForeign(ctx context.Context, of Foreign) error {
 	})
 }
 
-// made adds the session that is made of a file, at the path for the name that it would have.
-func (b *Bundler) made(ctx context.Context, of Foreign, name string, place func(base string) string) (base string, err error) {
+// made adds the session that is made of a file, and returns its path in the bundle: at or, if that is "",
+// the one of a new session. The error is errEmpty for a session without a conversation.
+func (b *Bundler) made(ctx context.Context, of Foreign, name, at string) (bundled string, err error) {
 	im := &Importer{
 		Writer: of.Writer,
 		Rules:  of.Rules,
@@ -74,10 +72,13 @@ func (b *Bundler) made(ctx context.Context, of Foreign, name string, place func(
 	if err != nil {
 		return "", err
 	}
-	at := place(c.base)
-	err = errors.Join(checkName(at), im.mask(ctx, c, at))
+	bundled = at
+	if at == "" {
+		bundled = path.Join(sessions, c.base)
+	}
+	err = errors.Join(checkName(bundled), im.mask(ctx, c, bundled))
 	if err != nil {
 		return "", errors.Join(err, c.Close())
 	}
-	return c.base, b.session(ctx, at, c)
+	return bundled, b.session(ctx, bundled, c)
 }

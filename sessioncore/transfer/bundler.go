@@ -23,12 +23,12 @@ type Bundler struct {
 	Blobs    BlobStores // nil if there are none
 	Redacted bool       // files that cannot be masked are left out
 	People   bool       // the names of sessions begin with the names of people, which have no place in another agent directory
-	// Masked is how many secrets are masked, by the rules that found them.
+	// Masked are the numbers of masked secrets, by the rules that found them.
 	Masked map[string]int
 	// Left is called for each thing that is left out, with the reason.
 	Left func(what string, err error)
 
-	m        manifest
+	manifest manifest        // of the files so far
 	written  map[string]bool // also the files that are left out
 	unmasked int             // files that are left out because they cannot be masked
 }
@@ -44,10 +44,11 @@ func (b *Bundler) Add(ctx context.Context, files storage.Files, name string) err
 	if b.written[at] {
 		return c.Close()
 	}
-	_, place, ok := strings.Cut(name, "/")
-	if ok && b.People && !b.written[sessions+"/"+place] {
-		b.wrote(at)
-		at = sessions + "/" + place
+	_, inPerson, hasPerson := strings.Cut(name, "/")
+	withoutPerson := sessions + "/" + inPerson
+	if hasPerson && b.People && !b.written[withoutPerson] {
+		b.wrote(at) // so that the session is not added again
+		at = withoutPerson
 	}
 	err = checkName(at)
 	if err != nil {
@@ -90,14 +91,14 @@ func (b *Bundler) session(ctx context.Context, at string, c *openSession) error 
 		return err
 	}
 	for _, hash := range c.blobs {
-		at := "blobs/" + hash
-		if b.written[at] {
-			continue
+		blobAt := "blobs/" + hash
+		if b.written[blobAt] {
+			continue // several sessions may refer to it
 		}
 		open := func() (storage.Object, error) {
 			return b.Blobs.Open(hash)
 		}
-		err = b.other(ctx, at, open)
+		err = b.other(ctx, blobAt, open)
 		if err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ type maskedSession interface {
 	Kinds() map[string]int
 }
 
-// MaskedIn returns how many secrets are masked in a session file, by the rules that found them; nil
+// MaskedIn returns the numbers of masked secrets in a session file, by the rules that found them; nil
 // if nothing is masked.
 func MaskedIn(file storage.Object) map[string]int {
 	masked, isMasked := file.(maskedSession)
@@ -122,7 +123,8 @@ func MaskedIn(file storage.Object) map[string]int {
 	return masked.Kinds()
 }
 
-// other adds a file that is no session.
+// other adds a file that is no session. One that has a bad name, cannot be opened or cannot be masked is
+// left out; an error means that the bundle is broken. A bundle that masks does not call open.
 func (b *Bundler) other(ctx context.Context, at string, open func() (storage.Object, error)) error {
 	b.wrote(at)
 	err := checkName(at)
@@ -155,7 +157,8 @@ func (b *Bundler) wrote(at string) {
 	b.written[at] = true
 }
 
-// write adds the first size bytes of a file. It may have grown since.
+// write adds the first size bytes of a file, and its entry in the manifest. The file may have grown since;
+// it is an error if it became shorter.
 func (b *Bundler) write(ctx context.Context, at string, from io.ReaderAt, size int64, modified time.Time) error {
 	b.wrote(at)
 	sum := sha256.New()
@@ -170,7 +173,7 @@ func (b *Bundler) write(ctx context.Context, at string, from io.ReaderAt, size i
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	b.m.Files = append(b.m.Files, bundledFile{
+	b.manifest.Files = append(b.manifest.Files, bundledFile{
 		Path:   at,
 		Size:   size,
 		SHA256: hex.EncodeToString(sum.Sum(nil)),
@@ -178,18 +181,26 @@ func (b *Bundler) write(ctx context.Context, at string, from io.ReaderAt, size i
 	return nil
 }
 
+// header returns the header of a file of size bytes in the archive.
 func header(at string, size int64, modified time.Time) *tar.Header {
-	return &tar.Header{Typeflag: tar.TypeReg, Name: at, Size: size, Mode: storage.FileMode, ModTime: modified, Format: tar.FormatPAX}
+	return &tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     at,
+		Size:     size,
+		Mode:     storage.FileMode,
+		ModTime:  modified,
+		Format:   tar.FormatPAX, // which has long names and exact times
+	}
 }
 
-// Close writes the manifest. Without it nobody takes the bundle.
+// Close writes the manifest and the end of the archive. A bundle without a manifest is refused by imports.
 func (b *Bundler) Close() error {
 	if b.unmasked > 0 {
 		b.Left(fmt.Sprintf("%d files", b.unmasked), errors.New("they cannot be masked"))
 	}
-	b.m.Format = bundleFormat
-	b.m.Redacted = b.Redacted
-	text, err := json.MarshalIndent(b.m, "", " ")
+	b.manifest.Format = bundleFormat
+	b.manifest.Redacted = b.Redacted
+	text, err := json.MarshalIndent(b.manifest, "", " ")
 	if err == nil {
 		size := int64(len(text))
 		err = b.Out.WriteHeader(header(manifestName, size, time.Now()))

@@ -54,11 +54,11 @@ func (c *openSession) Close() error {
 	return err
 }
 
-// openTries is how often a file is read again that changed meanwhile, or is not as large as its
+// openTries bounds the attempts at reading a file that changes meanwhile, or is not as large as its
 // archive says.
 const openTries = 3
 
-// errNoSession says why a file is not taken.
+// errNoSession means that a file is no session of a known agent.
 var errNoSession error = noSessionError{}
 
 type noSessionError struct{}
@@ -67,7 +67,8 @@ func (noSessionError) Error() string {
 	return "it does not begin with the header of a session of omp, xcsh, pi or operator, and has no records of " + agents.Titles()
 }
 
-// openContent opens a session file and reads it once. Callers must close it.
+// openContent opens a session file and reads it once. Callers must close it. The error is errNoSession if
+// the file is no session in the form of omp and its kin.
 func openContent(ctx context.Context, files storage.Files, name string) (c *openSession, err error) {
 	for range openTries {
 		c, err = readContent(ctx, files, name)
@@ -107,7 +108,7 @@ func readContent(ctx context.Context, files storage.Files, name string) (_ *open
 	return c, nil
 }
 
-// read sets Copy, and finds the place of the header and the blobs. A torn last line is left out.
+// read sets Copy, and finds the place of the header and the blobs. Copy lacks a torn last line.
 func (c *openSession) read(ctx context.Context) error {
 	st, err := c.Object.Stat()
 	if err != nil {
@@ -118,46 +119,51 @@ func (c *openSession) read(ctx context.Context) error {
 		Size:     st.Size,
 		Modified: st.ModTime(),
 	}
-	seen := map[string]bool{}
+	hashes := map[string]bool{}
 	last := jsonl.ObjectUnit
-	_, err = jsonl.Load(ctx, c.Object, jsonl.Position{}, st.Size, func(u *jsonl.Unit) error {
+	readUnit := func(u *jsonl.Unit) error {
 		last = u.Kind
 		isSought := c.header != nil && c.headerAt < 0
 		if isSought && bytes.Equal(u.Text, c.header) {
 			c.headerAt = u.Off
 		}
-		for _, found := range blob.FindAllSubmatch(u.Text, -1) {
-			seen[string(found[1])] = true
+		for _, reference := range blob.FindAllSubmatch(u.Text, -1) {
+			hash := string(reference[1])
+			hashes[hash] = true
 		}
 		return nil
-	})
+	}
+	_, err = jsonl.Load(ctx, c.Object, jsonl.Position{}, st.Size, readUnit)
 	if err == nil && last == jsonl.SkippedUnit {
 		err = c.leaveOutTorn()
 	}
-	c.blobs = slices.Sorted(maps.Keys(seen))
+	c.blobs = slices.Sorted(maps.Keys(hashes))
 	return err
 }
 
 // blob is a reference to a blob that is a string of its own in a JSON text.
 var blob = regexp.MustCompile(`"blob:sha256:([0-9a-f]{64})"`)
 
-// leaveOutTorn leaves out the last line, which is no JSON, if it has no newline.
+// leaveOutTorn ends Copy at the last newline, which it searches from the end of the file, in chunks. The
+// error is sessioncore.ErrNotSession if there is no newline.
 func (c *openSession) leaveOutTorn() error {
 	buf := make([]byte, jsonl.ChunkSize)
 	size := c.Size
-	for end := size; end > 0; {
-		part := buf[:min(end, int64(len(buf)))]
-		err := storage.ReadFull(c.Copy, part, end-int64(len(part)))
+	start := size // of the last chunk
+	for start > 0 {
+		n := min(start, int64(len(buf)))
+		chunk := buf[:n]
+		start -= n
+		err := storage.ReadFull(c.Copy, chunk, start)
 		if err != nil {
 			return err
 		}
-		at := bytes.LastIndexByte(part, '\n')
-		if at >= 0 {
-			c.Size = end - int64(len(part)) + int64(at) + 1
+		newline := bytes.LastIndexByte(chunk, '\n')
+		if newline >= 0 {
+			c.Size = start + int64(newline) + 1
 			c.torn = size - c.Size
 			return nil
 		}
-		end -= int64(len(part))
 	}
 	return sessioncore.ErrNotSession
 }
@@ -169,8 +175,9 @@ func (c *openSession) id() (id, cwd string) {
 	return id, cwd
 }
 
-// eachArtifact calls f for each file below the directory at, with its path and that from there. Of the
-// directory of a session in a mount only the artifacts are no generated files.
+// eachArtifact calls f for each file below the directory at, with its path and its path from the first
+// directory; below is the path of at from there. It stops at the first error. In the directory of a
+// session in a mount, only the files below artifacts/ count: the others are generated.
 func eachArtifact(files storage.Files, at, below string, f func(file, rel string) error) error {
 	if isShown(files, at) {
 		at += "/artifacts"

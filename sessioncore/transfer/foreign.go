@@ -39,18 +39,19 @@ func writtenBy(ctx context.Context, files storage.Files, name string) (agent *ag
 	if err != nil {
 		return nil, nil, err
 	}
-	seen := 0
-	err = jsonl.LoadFirst(ctx, obj, st.Size, func(u *jsonl.Unit) error {
+	records := 0
+	readRecord := func(u *jsonl.Unit) error {
 		if u.Kind == jsonl.ObjectUnit {
 			agent = agents.WriterOf(u.Text)
 		}
-		seen++
-		if agent != nil || seen == maxLook {
+		records++
+		if agent != nil || records == maxLook {
 			record = bytes.Clone(u.Text)
 			return jsonl.ErrStop
 		}
 		return nil
-	})
+	}
+	err = jsonl.LoadFirst(ctx, obj, st.Size, readRecord)
 	if err == nil && agent == nil { // one object over many lines may be too long to be read whole
 		none := func([]byte) bool { return false }
 		err = agents.Ends(obj, st.Size, none, func(v rawjson.Value, isHead bool) {
@@ -82,7 +83,8 @@ func (n named) Join(name string, obj storage.Object) storage.Object {
 }
 
 // settle makes f the session in the directory of the agent that wrote it, with the files that it may need.
-// If the file does not lie in such a directory, it stands alone.
+// If the file does not lie in such a directory, it stands alone. The error is errNoSession if no agent wrote
+// the file.
 func (f *FoundFile) settle(ctx context.Context) error {
 	if f.how != nil { // it is composed
 		return nil
@@ -196,7 +198,8 @@ func (s *Sources) isOrphan(file string) bool {
 	})
 }
 
-// openHome opens the sessions in an agent's directory.
+// openHome opens the sessions in an agent's directory, at a path. The store has no files if the directory
+// cannot be opened.
 func openHome(agent *agents.Agent, home, temporary string) (agents.Store, error) {
 	disk, err := dir.Open(home)
 	if err != nil {
@@ -235,11 +238,12 @@ func (s *Sources) hides(file string) bool {
 func splitHome(agent *agents.Agent, file string) (home, name string, ok bool) {
 	last := 0
 	for _, d := range agent.Dirs {
-		at := strings.LastIndex(file, "/"+d+"/")
-		if at > last {
+		mark := "/" + d + "/"
+		at := strings.LastIndex(file, mark)
+		if at > last { // of several the innermost one counts
 			last = at
 			home = "/" + file[:at]
-			name = agent.NameOf(d, file[at+len(d)+2:])
+			name = agent.NameOf(d, file[at+len(mark):])
 		}
 	}
 	return home, name, last > 0
@@ -255,7 +259,8 @@ func isDocument(file string) bool {
 
 const documentEnding = ".json"
 
-// made makes a session of one of another agent. Callers must close it.
+// made makes a session of one of another agent, in a temporary directory. Callers must close it. The error
+// is errEmpty for a session without a conversation, and errBomb for one that is too large.
 func (im *Importer) made(ctx context.Context, f FoundFile, name string) (c *openSession, err error) {
 	m := maker{Importer: im, found: f}
 	store := f.store(name)
@@ -300,7 +305,7 @@ type maker struct {
 
 const madeName = "made" + sessioncore.FileEnding
 
-// make makes the session of an agent's session.
+// make makes the session of an agent's session, with notes about the parts that changed.
 func (m *maker) make(ctx context.Context, session *sessioncore.Session) (*openSession, error) {
 	made, err := dir.Open(m.at)
 	if err != nil {
@@ -466,55 +471,61 @@ const (
 )
 
 // adapted returns an entry with the members that omp's client needs, and without those that it
-// misreads.
+// misreads. It counts the blocks that become texts.
 func (m *maker) adapted(text rawjson.Value) rawjson.Value {
-	var edits rawjson.Edits
-	addMissing := func(object rawjson.Value, key, member string) {
-		if !object.Member(key).Missing() {
-			return
-		}
-		isKey := func(m rawjson.Member) bool { return m.KeyIs(key) }
-		edits = edits.Object(object, object.OffsetIn(text), member, isKey)
-	}
+	e := &entryEditor{text: text}
 	message := text.Member("message")
-	content := message.Member("content")
 	switch {
 	case text.Member("type").Is("compaction"): // it keeps nothing, unless it names an entry
-		addMissing(text, "firstKeptEntryId", `"firstKeptEntryId":`+string(text.Member("id")))
-		addMissing(text, "tokensBefore", `"tokensBefore":0`)
+		e.addMissing(text, "firstKeptEntryId", `"firstKeptEntryId":`+string(text.Member("id")))
+		e.addMissing(text, "tokensBefore", `"tokensBefore":0`)
 	case message.Member("role").Is("assistant"):
 		usage := message.Member("usage")
 		if usage.IsObject() {
-			addMissing(usage, "cost", noCost)
+			e.addMissing(usage, "cost", noCost)
 		} else {
-			addMissing(message, "usage", noUsage)
+			e.addMissing(message, "usage", noUsage)
 		}
-		return edits.Apply(text)
 	case text.Member("excludeFromContext").Truthy(): // omp would send it
-		typ := text.Member("type")
-		at := typ.OffsetIn(text)
-		edits = append(edits, rawjson.TextEdit{
-			Start: at,
-			End:   at + len(typ),
-			Text:  `"custom"`,
-		})
-		return edits.Apply(text)
-	case content == nil:
-		content = text.Member("content")
-	}
-	for block := range content.EachElement {
-		if isKnownBlock(block) {
-			continue
+		e.replace(text.Member("type"), `"custom"`)
+	default:
+		content := message.Member("content")
+		if content == nil {
+			content = text.Member("content") // of a custom_message
 		}
-		m.odd++
-		at := block.OffsetIn(text)
-		edits = append(edits, rawjson.TextEdit{
-			Start: at,
-			End:   at + len(block),
-			Text:  textBlockOf(block),
-		})
+		for block := range content.EachElement {
+			if !isKnownBlock(block) {
+				e.replace(block, textBlockOf(block))
+				m.odd++
+			}
+		}
 	}
-	return edits.Apply(text)
+	return e.edits.Apply(text)
+}
+
+// entryEditor collects the edits of an entry's text.
+type entryEditor struct {
+	text  rawjson.Value
+	edits rawjson.Edits
+}
+
+// addMissing adds a member, which is JSON with its key, to an object in the text, unless that has the key.
+func (e *entryEditor) addMissing(object rawjson.Value, key, member string) {
+	if !object.Member(key).Missing() {
+		return
+	}
+	isKey := func(m rawjson.Member) bool { return m.KeyIs(key) } // one that is null is replaced
+	e.edits = e.edits.Object(object, object.OffsetIn(e.text), member, isKey)
+}
+
+// replace replaces a value in the text by JSON.
+func (e *entryEditor) replace(value rawjson.Value, by string) {
+	start := value.OffsetIn(e.text)
+	e.edits = append(e.edits, rawjson.TextEdit{
+		Start: start,
+		End:   start + len(value),
+		Text:  by,
+	})
 }
 
 // isKnownBlock reports whether omp reads a block of a content: a text, or an image with its type.

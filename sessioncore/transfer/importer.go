@@ -28,7 +28,7 @@ type Importer struct {
 	// Rules find the secrets that are masked, nil for none. With rules, blobs and other files beside
 	// a session are left out.
 	Rules *secrets.Rules
-	// Masked is how many secrets are masked, by the rules that found them.
+	// Masked are the numbers of masked secrets, by the rules that found them.
 	Masked map[string]int
 
 	known map[string][]string // the names of the store's sessions, by id
@@ -106,7 +106,7 @@ func (im *Importer) put(ctx context.Context, f FoundFile, r *ImportOutcome) erro
 	beside := func() error {
 		return im.artifacts(ctx, f, name, r)
 	}
-	err = im.session(ctx, f, c, name, r, beside)
+	err = im.session(ctx, storedSession{found: f, content: c, name: name, outcome: r}, beside)
 	if c.made != nil && errors.Is(err, writer.ErrOther) {
 		err = errGoneOn
 	}
@@ -158,11 +158,20 @@ func (im *Importer) mask(ctx context.Context, c *openSession, name string) (err 
 var errGoneOn = errors.New("it was imported before, and was gone on with or differs since; with PATH#ID, " +
 	"the branch to an entry is a session of its own")
 
-// session puts a session into the store by a name: all that beside puts there, its blobs, and itself.
-func (im *Importer) session(
-	ctx context.Context, f FoundFile, c *openSession, name string, r *ImportOutcome, beside func() error,
-) (err error) {
-	r.Outcome, err = im.examine(ctx, name, c.Copy)
+// storedSession is a session on its way into the store.
+type storedSession struct {
+	found   FoundFile
+	content *openSession
+	name    string // in the store
+	outcome *ImportOutcome
+}
+
+// session puts a session into the store: all that beside puts there, its blobs, and itself as the last. It
+// sets the outcome, and adds notes about the parts that are left out. A blob that is missing is no error.
+func (im *Importer) session(ctx context.Context, s storedSession, beside func() error) (err error) {
+	c := s.content
+	r := s.outcome
+	r.Outcome, err = im.examine(ctx, s.name, c.Copy)
 	if err != nil {
 		return err
 	}
@@ -179,11 +188,11 @@ func (im *Importer) session(
 		c.blobs = nil
 	}
 	for _, hash := range c.blobs {
-		err := im.blob(f, c, hash)
+		err := im.blob(s.found, c, hash)
+		if err != nil && ctx.Err() != nil {
+			return err
+		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
 			r.note("blob %s is not to be had: %s", hash, withoutPath(err))
 		}
 	}
@@ -194,7 +203,7 @@ func (im *Importer) session(
 	if r.Outcome == writer.Unchanged {
 		return nil
 	}
-	r.Outcome, err = im.Writer.Import(ctx, name, c.Copy)
+	r.Outcome, err = im.Writer.Import(ctx, s.name, c.Copy)
 	return err
 }
 
@@ -226,7 +235,7 @@ func (im *Importer) place(ctx context.Context, f FoundFile, c *openSession) (str
 			return other, nil
 		}
 	}
-	return known[0], nil
+	return known[0], nil // with another file name
 }
 
 // readKnown reads the names of the store's sessions once.
@@ -246,7 +255,8 @@ func (im *Importer) readKnown(ctx context.Context) error {
 	return nil
 }
 
-// dirOf returns the directory for a session that the store does not have.
+// dirOf returns the directory for a session that the store does not have: the one for all, the one that it
+// had in its agent directory, or that of its working directory.
 func (im *Importer) dirOf(ctx context.Context, f FoundFile, c *openSession) (string, error) {
 	if im.To != "" {
 		return im.To, nil
@@ -321,7 +331,7 @@ func (im *Importer) blob(f FoundFile, c *openSession, hash string) error {
 }
 
 // artifacts copies the files beside a session. The sessions of its subagents are imported as
-// sessions.
+// sessions. A file that is refused or has no place is a note in r, not an error.
 func (im *Importer) artifacts(ctx context.Context, f FoundFile, name string, r *ImportOutcome) error {
 	from := strings.TrimSuffix(f.name, sessioncore.FileEnding)
 	to := strings.TrimSuffix(name, sessioncore.FileEnding)
@@ -409,7 +419,8 @@ func (im *Importer) subagent(ctx context.Context, f FoundFile, from, to string, 
 		return err
 	}
 	var own ImportOutcome
-	err = im.session(ctx, f, c, to, &own, func() error { return nil })
+	nothing := func() error { return nil } // has its artifacts beside its caller's
+	err = im.session(ctx, storedSession{found: f, content: c, name: to, outcome: &own}, nothing)
 	for _, note := range own.Notes {
 		r.note("%s beside it: %s", path.Base(to), note)
 	}

@@ -26,8 +26,8 @@ type Kept struct {
 	Copied, Unchanged int // files
 	Beside            int // of Copied those that are kept beside an earlier copy
 	Bytes             int64
-	// Soon is how many session files have not been changed for so long that they are deleted within
-	// a week.
+	// Soon is the number of session files that have not been changed for so long that the agent deletes
+	// them within a week.
 	Soon int
 }
 
@@ -38,7 +38,7 @@ const FromName = ".from"
 const maxFrom = 4 << 10
 
 // fromOf returns the path in FromName of a directory. In a directory that is shared anybody may have
-// made that file.
+// made that file, so a link, a pipe and a large file are errors.
 func fromOf(at string) (from string, err error) {
 	text, err := storage.ReadRegular(filepath.Join(at, FromName), maxFrom)
 	return strings.TrimSuffix(string(text), "\n"), err
@@ -56,11 +56,11 @@ func KeptIn(dir, agent, from string) string {
 	at := filepath.Join(dir, agent)
 	number := 0
 	for {
-		of, err := fromOf(at)
-		if err != nil || of == from {
+		owner, err := fromOf(at)
+		if err != nil || owner == from { // it is free or from's
 			return at
 		}
-		moved, _ := filepath.EvalSymlinks(of)
+		moved, _ := filepath.EvalSymlinks(owner)
 		if moved == from {
 			return at
 		}
@@ -88,40 +88,51 @@ func Keep(ctx context.Context, from string, agent *agents.Agent, kept string) (k
 		return Keep(ctx, from, agent, kept)
 	}
 	defer unlock()
-	copies := keeper{Kept: Kept{Dir: to}, agent: agent, parts: filepath.Join(to, ".parts")}
+	copies := keeper{
+		Kept:  Kept{Dir: to},
+		agent: agent,
+		parts: filepath.Join(to, ".parts"),
+	}
 	err = copies.begin(from, to)
 	if err != nil {
 		return k, err
 	}
 	defer os.RemoveAll(copies.parts)
-	copies.work.SetLimit(keepsAtOnce)
-	store, composed, failed := composedIn(agent, from, copies.parts)
-	dirs := agent.Dirs
-	if store.Files != nil || failed != nil {
+	err = copies.keepAll(ctx, from)
+	return copies.Kept, err
+}
+
+// keepAll keeps the files or the composed sessions of an agent's directory. The error is that of ctx, else
+// of a directory that cannot be listed, else of a file.
+func (k *keeper) keepAll(ctx context.Context, from string) error {
+	k.work.SetLimit(keepsAtOnce)
+	store, composed, failed := composedIn(k.agent, from, k.parts)
+	dirs := k.agent.Dirs
+	isComposed := store.Files != nil
+	if isComposed || failed != nil {
 		dirs = nil
 	}
 	for _, dir := range dirs {
-		err := copies.keepDir(ctx, from, dir)
+		err := k.keepDir(ctx, from, dir)
 		if failed == nil {
 			failed = err
 		}
 	}
 	for _, name := range composed {
-		copies.keepComposed(ctx, store.Files, name)
+		k.keepComposed(ctx, store.Files, name)
 	}
-	err = copies.work.Wait()
-	if failed != nil {
-		err = failed
+	err := k.work.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case failed != nil:
+		return failed
 	}
-	ended := ctx.Err()
-	if ended != nil {
-		err = ended
-	}
-	return copies.Kept, err
+	return err
 }
 
-// keepDir has the files in one of the agent's Dirs kept. The error is about the first directory
-// that cannot be listed.
+// keepDir has the files in one of the agent's Dirs kept, in the background. The error is about the first
+// directory that cannot be listed.
 func (k *keeper) keepDir(ctx context.Context, from, name string) (failed error) {
 	disk, err := dir.Open(filepath.Join(from, name))
 	if storage.IsMissing(err) {
@@ -187,9 +198,11 @@ func (k *keeper) keepText(ctx context.Context, files storage.Files, name string)
 		return err
 	}
 	defer obj.Close()
-	brief, isBrief := obj.(agents.Brief)
+	brief, isBrief := obj.(agents.Brief) // which has the time without a conversion
 	if isBrief && isKeptAt(to, brief.State().ModTime()) {
-		k.count(to, to, 0, true)
+		const size = 0 // of no account, as nothing is copied
+		const isSame = true
+		k.count(to, to, size, isSame)
 		return nil
 	}
 	st, err := obj.Stat()
@@ -267,7 +280,7 @@ func lockDir(dir string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// keepsAtOnce is how many files are kept at a time: most of the time goes into waiting for the
+// keepsAtOnce is the number of files that are kept at a time: most of the time goes into waiting for the
 // disk, which writes several files as fast as one.
 const keepsAtOnce = 8
 
@@ -275,7 +288,7 @@ const keepsAtOnce = 8
 type keeper struct {
 	agent  *agents.Agent
 	parts  string // the directory of unfinished copies
-	walked int    // how many files were found
+	walked int    // the number of files that were found
 	work   errgroup.Group
 	// versions has the names under way. A file and those that are kept beside it have one.
 	versions storage.FIFOMutexes
@@ -306,10 +319,10 @@ func (k *keeper) begin(from, to string) error {
 	return os.Rename(part, filepath.Join(to, FromName))
 }
 
-// week is how long before it is deleted a session is told of.
+// week is the time before its deletion from which on a session counts as soon deleted.
 const week = 7 * 24 * time.Hour
 
-// keep keeps a file.
+// keep keeps a file, and counts it. One that was removed or replaced meanwhile is no error.
 func (k *keeper) keep(ctx context.Context, file keptFile) error {
 	name, _, _ := strings.Cut(filepath.Base(file.to), ".")
 	_, leave, err := k.versions.Lock(ctx, filepath.Join(filepath.Dir(file.to), name))
@@ -335,11 +348,11 @@ func (k *keeper) keep(ctx context.Context, file keptFile) error {
 		size:     info.Size(),
 		modified: info.ModTime(),
 	}
-	at, same, err := k.place(content, file.to)
+	at, isSame, err := k.place(content, file.to)
 	if err != nil {
 		return err
 	}
-	k.count(file.to, at, info.Size(), same)
+	k.count(file.to, at, info.Size(), isSame)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if file.isSession && isSoonDeleted(k.agent, info.ModTime()) {
@@ -348,12 +361,12 @@ func (k *keeper) keep(ctx context.Context, file keptFile) error {
 	return nil
 }
 
-// count counts a file of so many bytes that is kept at a path, where its first copy is at another; same says that it
-// was before.
-func (k *keeper) count(to, at string, size int64, same bool) {
+// count counts a file of size bytes that is kept at the path at; the path of its first copy is to. isSame
+// reports whether it was kept there before.
+func (k *keeper) count(to, at string, size int64, isSame bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if same {
+	if isSame {
 		k.Unchanged++
 		return
 	}
@@ -364,45 +377,66 @@ func (k *keeper) count(to, at string, size int64, same bool) {
 	k.Bytes += size
 }
 
-// place copies a file to a path, over an earlier copy if it goes on from that, else beside it. same
-// says that it is there already. The file is copied before it is compared, as it may change.
-func (k *keeper) place(of keptContent, to string) (path string, same bool, err error) {
+// place copies a content to the path to, or over an earlier copy that it continues, or beside those that it
+// does not. isSame reports whether a copy was there already. The content is copied before it is compared, as
+// it may change.
+func (k *keeper) place(content keptContent, to string) (path string, isSame bool, err error) {
 	made := ""
-	for n := 0; ; n++ {
-		path = versionOf(to, n)
+	defer func() {
+		if made != "" {
+			os.Remove(made) // unless it was renamed
+		}
+	}()
+	number := 0
+	for {
+		path = versionOf(to, number)
+		number++
 		kept, err := os.Lstat(path)
 		isNew := errors.Is(err, fs.ErrNotExist)
-		switch {
-		case isNew:
-		case err != nil:
+		if err != nil && !isNew {
 			return "", false, err
-		case !kept.Mode().IsRegular() || kept.Size() > of.size:
-			continue
-		case kept.Size() == of.size && kept.ModTime().Equal(of.modified):
+		}
+		if !isNew && content.isAt(kept) {
 			return path, true, nil
 		}
+		if !isNew && !content.mayContinue(kept) {
+			continue
+		}
 		if made == "" {
-			made, err = k.copy(of)
+			made, err = k.copy(content)
 			if err != nil {
 				return "", false, err
 			}
-			defer os.Remove(made)
 		}
 		if isNew {
 			err = os.MkdirAll(filepath.Dir(path), 0o700)
-		} else if kept.Size() == of.size || filepath.Ext(to) != ".json" { // an object that grew was written anew
-			goesOn, err := beginsLike(made, path, kept.Size())
+			if err != nil {
+				return path, false, err
+			}
+			return path, false, os.Rename(made, path)
+		}
+		isRewritten := filepath.Ext(to) == ".json" && kept.Size() < content.size // an object that grew
+		continues := isRewritten
+		if !isRewritten {
+			continues, err = beginsLike(made, path, kept.Size())
 			if err != nil {
 				return "", false, err
-			} else if !goesOn {
-				continue
 			}
 		}
-		if err != nil {
-			return path, false, err
+		if continues {
+			return path, false, os.Rename(made, path)
 		}
-		return path, false, os.Rename(made, path)
 	}
+}
+
+// isAt reports whether a copy has the content, by size and time.
+func (c keptContent) isAt(kept fs.FileInfo) bool {
+	return kept.Mode().IsRegular() && kept.Size() == c.size && kept.ModTime().Equal(c.modified)
+}
+
+// mayContinue reports whether the content may begin with that of a copy, by its size.
+func (c keptContent) mayContinue(kept fs.FileInfo) bool {
+	return kept.Mode().IsRegular() && kept.Size() <= c.size
 }
 
 // beginsLike reports whether a file begins with the content of another one, which has that size.
@@ -420,25 +454,27 @@ func beginsLike(path, other string, size int64) (bool, error) {
 	return storage.SameBytes(file, 0, kept, 0, size)
 }
 
-// copy returns the path of a whole copy of a file, with its time.
-func (k *keeper) copy(of keptContent) (path string, err error) {
+// copy returns the path of a whole and durable copy of a content, with its time, among the unfinished ones.
+// On an error it leaves none, and the path is "".
+func (k *keeper) copy(content keptContent) (path string, err error) {
 	made, err := os.CreateTemp(k.parts, "") // mode 0600
 	if err != nil {
 		return "", err
 	}
-	n, err := io.Copy(made, io.LimitReader(of.in, of.size)) // the kernel does it for a file
-	if err == nil && n < of.size {
-		err = fmt.Errorf("%s: %w: it became shorter", of.name, storage.ErrStale)
+	n, err := io.Copy(made, io.LimitReader(content.in, content.size)) // the kernel does it for a file
+	if err == nil && n < content.size {
+		err = fmt.Errorf("%s: %w: it became shorter", content.name, storage.ErrStale)
 	}
 	if err == nil {
 		err = made.Sync()
 	}
 	err = errors.Join(err, made.Close())
 	if err == nil {
-		err = os.Chtimes(made.Name(), of.modified, of.modified)
+		err = os.Chtimes(made.Name(), content.modified, content.modified)
 	}
 	if err != nil {
 		os.Remove(made.Name())
+		return "", err
 	}
-	return made.Name(), err
+	return made.Name(), nil
 }

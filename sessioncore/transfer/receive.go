@@ -44,7 +44,8 @@ func (im *Importer) Receive(ctx context.Context, of GivenBranch) (id string, not
 		return "", nil, err
 	}
 	var r ImportOutcome
-	err = im.session(ctx, f, c, name, &r, func() error { return im.artifacts(ctx, f, name, &r) })
+	beside := func() error { return im.artifacts(ctx, f, name, &r) }
+	err = im.session(ctx, storedSession{found: f, content: c, name: name, outcome: &r}, beside)
 	id, _ = c.id()
 	return id, r.Notes, err
 }

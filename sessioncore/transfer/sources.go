@@ -89,7 +89,7 @@ const (
 // another agent's session. Only a link at its end is followed. Found has unusable files too; the
 // error means an interrupt.
 func (s *Sources) Add(ctx context.Context, given string, stdin io.Reader) error {
-	err := error(nil)
+	var err error
 	if given == "-" {
 		err = s.addBundle(ctx, given, stdin)
 	} else {
@@ -122,8 +122,16 @@ func (s *Sources) add(ctx context.Context, given string) error {
 	if err != nil {
 		return err
 	}
-	isDir := st.Kind == storage.KindDir
-	isFile := st.Kind == storage.KindFile
+	return s.addPlace(ctx, walkedPlace{given: given, name: name}, st.Kind, entry)
+}
+
+// addPlace is add for a file or directory of a kind. entry is the id of the entry that was named, "" for
+// none.
+func (s *Sources) addPlace(ctx context.Context, at walkedPlace, kind storage.Kind, entry string) error {
+	given := at.given
+	name := at.name
+	isDir := kind == storage.KindDir
+	isFile := kind == storage.KindFile
 	session := strings.TrimSuffix(strings.TrimSuffix(name, gzip.Ending), gzip.ZstdEnding)
 	switch {
 	case !isDir && !isFile: // opening it could wait
@@ -145,8 +153,8 @@ func (s *Sources) add(ctx context.Context, given string) error {
 		if isComposed || err != nil {
 			return err
 		}
-		return s.walk(ctx, walkedPlace{given: given, name: name})
-	case strings.HasSuffix(name, databaseEnding):
+		return s.walk(ctx, at)
+	case strings.HasSuffix(name, databaseEnding): // of an agent, or a bundle with an odd name
 		isComposed, err := s.addComposed(given, storage.Dir(name))
 		if isComposed || err != nil {
 			return err
@@ -208,7 +216,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// addBundle unpacks a bundle, or a tar archive of an agent directory, and looks for sessions in it.
+// addBundle unpacks a bundle, or a tar archive of an agent directory, and adds the sessions in it. It is an
+// error if there are none.
 func (s *Sources) addBundle(ctx context.Context, given string, in io.Reader) error {
 	to, err := os.MkdirTemp(s.temporary, "sessionfs-import-")
 	if err != nil {
@@ -315,7 +324,8 @@ func (s *Sources) isWanted(base, at string) bool {
 }
 
 // dirsOf returns the directories of an agent directory that have sessions, nil for another
-// directory. isDir has the directories in it.
+// directory. isDir has the directories in it. Those of omp and of an agent with the same mark are joined, as
+// a directory with that mark may be either's.
 func dirsOf(dir string, isDir map[string]bool) (only []string) {
 	if isDir[sessions] {
 		only = []string{sessions, "archive"}

@@ -39,7 +39,8 @@ func unitDir() (string, error) {
 	return filepath.Join(config, "systemd", "user"), err
 }
 
-// SetTimer has systemd run a command as this user each day. It is false where there is no systemd.
+// SetTimer has systemd run a command as this user each day. set is false, without an error, where there is
+// no systemd.
 func SetTimer(command []string) (set bool, err error) {
 	if systemctl("show-environment") != nil {
 		return false, nil
@@ -51,6 +52,7 @@ func SetTimer(command []string) (set bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	// ExecStart has escapes of its own, for specifiers, quotes, variables and blanks.
 	escapes := strings.NewReplacer("%", "%%", `\`, `\\`, " ", `\x20`, `"`, `\x22`, "'", `\x27`, "$", "$$")
 	words := make([]string, len(command))
 	for i, word := range command {

@@ -15,18 +15,17 @@ type total struct {
 	full         bool // more would be refused
 }
 
-// maxTotal is how many times larger than their files sessions may become together, if they become
-// larger than freeTotal. Real ones become 3 to 30 times as large. Uncompressed files have
-// no bound.
+// maxTotal bounds the size of sessions together, in sizes of their files, if they become larger than
+// freeTotal. Real ones become 3 to 30 times as large. Uncompressed files have no bound.
 const maxTotal = 128
 
-// freeTotal is a constant, but in tests.
+// freeTotal is the size in bytes up to which sessions have no bound. Only tests change it.
 var freeTotal int64 = 1 << 30
 
 var errBomb = fmt.Errorf("it and what came before it would be more than %d times as large as "+
 	"their files: import it by itself", maxTotal)
 
-// open is openContent within the total.
+// open is openContent within the total. The error is errBomb if the session would exceed that.
 func (t *total) open(ctx context.Context, files storage.Files, name string) (*openSession, error) {
 	st, err := files.Stat(name)
 	if t.full && err == nil { // before it is unpacked
@@ -51,9 +50,10 @@ func (t *total) weigh(c *openSession, files storage.Files, name string) (*openSe
 	return c, nil
 }
 
-// add adds the size of a session that is made of a file. It counts only if it is more than the file's.
-func (t *total) add(files storage.Files, name string, size int64) error {
-	obj, err := files.Open(name)
+// add adds the size in bytes of a session that is made of a file. It counts only if it is more than the
+// file's. After the first errBomb all others that count are refused too.
+func (t *total) add(in storage.Files, name string, size int64) error {
+	obj, err := in.Open(name)
 	if err != nil {
 		return err
 	}
@@ -69,11 +69,15 @@ func (t *total) add(files storage.Files, name string, size int64) error {
 	if size <= st.Size {
 		return nil
 	}
-	t.full = t.full || t.sizes+size > max(freeTotal, maxTotal*(t.files+st.Size))
+	sizes := t.sizes + size
+	files := t.files + st.Size
+	if sizes > max(freeTotal, maxTotal*files) {
+		t.full = true
+	}
 	if t.full {
 		return errBomb
 	}
-	t.sizes += size
-	t.files += st.Size
+	t.sizes = sizes
+	t.files = files
 	return nil
 }

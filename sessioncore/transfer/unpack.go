@@ -78,11 +78,14 @@ func unpack(ctx context.Context, in io.Reader, to string) (left []leftMember, er
 // tarBlock is the size of a block of an archive, which ends with two blocks of zeros.
 const tarBlock = 512
 
-// member unpacks a member of an archive.
+// member unpacks a member of an archive, or leaves it out. The error refuses the whole archive: the member
+// could fill the disk, or its name leads elsewhere.
 func (u *archiveUnpacker) member(ctx context.Context, h *tar.Header, in io.Reader) error {
 	isSparse := h.Typeflag == tar.TypeGNUSparse
 	for key := range h.PAXRecords {
-		isSparse = isSparse || strings.HasPrefix(key, "GNU.sparse.")
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			isSparse = true
+		}
 	}
 	name := path.Clean(h.Name)
 	if h.Name != name {
@@ -122,13 +125,20 @@ func (u *archiveUnpacker) noBundle(name string, err error) {
 	}
 }
 
-// hardLink makes a file that is another one of the archive, such as an image with two names. A link to
-// another file is left out.
+// hardLink makes a file that is another one of the archive, such as an image with two names. A link to a
+// file that is not in the archive is left out, and so is one that cannot be made.
 func (u *archiveUnpacker) hardLink(name, to string) {
-	if u.sums[to] == "" || u.sums[name] != "" || u.root.MkdirAll(path.Dir(name), storage.DirMode) != nil {
+	isUnpacked := u.sums[to] != ""
+	isTaken := u.sums[name] != ""
+	if !isUnpacked || isTaken {
 		return
 	}
-	if u.root.Link(to, name) == nil {
+	err := u.root.MkdirAll(path.Dir(name), storage.DirMode)
+	if err != nil {
+		return
+	}
+	err = u.root.Link(to, name)
+	if err == nil {
 		u.sums[name] = u.sums[to]
 	}
 }
@@ -179,11 +189,11 @@ func (u *archiveUnpacker) checkBundle() error {
 		return fmt.Errorf("%s is not that of a bundle in a known format", manifestName)
 	}
 	delete(u.sums, manifestName)
-	for _, f := range m.Files {
-		if u.sums[f.Path] != f.SHA256 {
-			return fmt.Errorf("%.200q is not what %s says", f.Path, manifestName)
+	for _, file := range m.Files {
+		if u.sums[file.Path] != file.SHA256 {
+			return fmt.Errorf("%.200q is not what %s says", file.Path, manifestName)
 		}
-		delete(u.sums, f.Path)
+		delete(u.sums, file.Path)
 	}
 	for name := range u.sums {
 		return fmt.Errorf("%s does not name %.200q", manifestName, name)
@@ -203,9 +213,14 @@ func unzipped(in io.Reader) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &boundedReader{countingReader: countingReader{in: content}, packed: packed}, nil
+	bounded := &boundedReader{
+		countingReader: countingReader{in: content},
+		packed:         packed,
+	}
+	return bounded, nil
 }
 
+// gzipMagic is the beginning of a gzip archive.
 const gzipMagic = "\x1f\x8b"
 
 // countingReader counts the bytes that were read.

@@ -73,12 +73,17 @@ func (im *Importer) storedDirectory(ctx context.Context, name string) string {
 	return cwd
 }
 
-// setHeader replaces the header of a copy.
+// setHeader replaces the header of a copy, in memory: the file itself does not change.
 func (c *openSession) setHeader(ctx context.Context, header rawjson.Value) {
-	o := &edited{Object: c.Object, at: c.headerAt, old: int64(len(c.header)), text: header}
-	c.Size += int64(len(header)) - o.old
-	c.Object = o
-	c.ReaderAt = &interruptible{ctx: ctx, at: o}
+	withHeader := &edited{
+		Object: c.Object,
+		at:     c.headerAt,
+		old:    int64(len(c.header)),
+		text:   header,
+	}
+	c.Size += int64(len(header)) - withHeader.old
+	c.Object = withHeader
+	c.ReaderAt = &interruptible{ctx: ctx, at: withHeader}
 	c.header = header
 }
 
@@ -118,7 +123,7 @@ func (o *edited) readSome(p []byte, off int64) (int, error) {
 	}
 	oldEnd := o.at + o.old
 	n, err := o.Object.ReadAt(p, oldEnd+off-end)
-	isStuck := n == 0 && err == nil && len(p) > 0
+	isStuck := n == 0 && err == nil && len(p) > 0 // ReadAt would call it forever
 	if isStuck {
 		err = io.ErrUnexpectedEOF
 	}
