@@ -22,7 +22,7 @@ func TestCountUnlisted(t *testing.T) {
 	require.NoError(t, err)
 	defer root.Close()
 	name := strings.Repeat("d", unix.NAME_MAX)
-	for range sessioncore.MaxPath / unix.NAME_MAX + 1 {
+	for range sessioncore.MaxPath/unix.NAME_MAX + 1 {
 		require.NoError(t, root.Mkdir(name, 0o700))
 		below, err := root.OpenRoot(name)
 		require.NoError(t, err)
