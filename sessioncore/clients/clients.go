@@ -110,13 +110,14 @@ func (c *Clients) Named() (files []string) {
 	return files
 }
 
-// databases reports whether a process has one of the databases open for writing.
+// databases reports whether a process has one of the databases open for writing. Databases that are not there
+// do not count; it is unknown if that cannot be told of one.
 func (c *Clients) databases() storage.WriterState {
 	result := storage.WritersNone
 	for _, name := range databaseNames {
 		state, err := c.source.Writers(name)
 		switch {
-		case storage.IsMissing(err) || errors.Is(err, storage.ErrNotRegular):
+		case storage.IsMissing(err) || errors.Is(err, storage.ErrNotRegular): // no client has it open
 		case state == storage.WritersPresent:
 			return storage.WritersPresent
 		case state == storage.WritersUnknown:
@@ -126,7 +127,8 @@ func (c *Clients) databases() storage.WriterState {
 	return result
 }
 
-// scanFor scans for client processes and returns the process of one of the breadcrumbs, or nil.
+// scanFor scans for client processes, keeps the scan, and returns the process of one of the breadcrumbs, or
+// nil. Callers must hold c.mu.
 func (c *Clients) scanFor(session string, crumbs []breadcrumb) *LiveError {
 	c.scan = clientScan{at: time.Now(), processes: c.findClients()}
 	return c.clientOf(session, crumbs)
@@ -193,10 +195,11 @@ func (c *Clients) findClients() (found []clientProcess) {
 		if !writes {
 			continue
 		}
-		client, err := proc.Look(func() (c clientProcess, err error) {
-			c.terminals, c.known = terminalIDs(p.Dir)
-			return c, nil
-		})
+		findTerminals := func() (client clientProcess, err error) {
+			client.terminals, client.known = terminalIDs(p.Dir)
+			return client, nil
+		}
+		client, err := proc.Look(findTerminals)
 		if err != nil {
 			client = clientProcess{} // at an unknown terminal
 		}
@@ -246,8 +249,10 @@ func (l *Leases) Beside(roots ...string) *Leases {
 // AgentDirs returns the absolute paths of agent directories: the given ones, except "", and those
 // that a client would use with our environment.
 func AgentDirs(getenv func(string) string, extra ...string) (dirs []string) {
-	dirs = append(slices.Clone(extra), getenv("PI_CODING_AGENT_DIR"), inDir(configRoot(getenv), agentName),
-		inDir(getenv("XDG_DATA_HOME"), xdgName))
+	dirs = slices.Clone(extra)
+	dirs = append(dirs, getenv("PI_CODING_AGENT_DIR"))
+	dirs = append(dirs, inDir(configRoot(getenv), agentName))
+	dirs = append(dirs, inDir(getenv("XDG_DATA_HOME"), xdgName))
 	return distinctPaths(dirs)
 }
 
@@ -318,10 +323,13 @@ func (l *Leases) Held() func(file, name string) bool {
 	if len(locks) == 0 {
 		return nil
 	}
+	isHeld := func(path string) bool {
+		socket := proc.LockSocket(path)
+		return locks[socket] != 0
+	}
 	return func(file, name string) bool {
-		return l.first(file, name, func(path string) bool {
-			return locks[proc.LockSocket(path)] != 0
-		}) != ""
+		path := l.first(file, name, isHeld)
+		return path != ""
 	}
 }
 
@@ -368,18 +376,20 @@ type LiveError struct {
 	find func() (pid int) // finds the process; nil if it is unknown
 }
 
-// Writing returns the error for another process that has a session file open for writing.
+// Writing returns the error for another process that has a session file open for writing. It does not check
+// that there is one: its Process searches for it.
 func Writing(files storage.Files, name string) *LiveError {
+	findWriter := func() int {
+		st, err := files.Stat(name)
+		if err != nil {
+			return 0
+		}
+		return proc.Writer(st.Token, os.Getpid())
+	}
 	return &LiveError{
 		Session: name,
 		Sign:    SignDescriptor,
-		find: sync.OnceValue(func() int {
-			st, err := files.Stat(name)
-			if err != nil {
-				return 0
-			}
-			return proc.Writer(st.Token, os.Getpid())
-		}),
+		find:    sync.OnceValue(findWriter),
 	}
 }
 

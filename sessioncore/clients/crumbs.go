@@ -36,7 +36,8 @@ func ReadBreadcrumb(files storage.Files, name string) (file string, err error) {
 	return lines[1], nil
 }
 
-// readBreadcrumb returns the content of the file of a breadcrumb, and its token.
+// readBreadcrumb returns the content of the file of a breadcrumb, and its token. The error wraps ErrNotFound
+// if the file is too large for one.
 func readBreadcrumb(files storage.Files, name string) (string, storage.Token, error) {
 	obj, err := files.Open(name)
 	if err != nil {
@@ -105,7 +106,8 @@ func (b *breadcrumbs) hasAny(terminals []string) bool {
 	})
 }
 
-// readChanged refreshes the cache: it lists the directory and reads the changed breadcrumbs.
+// readChanged refreshes the cache: it lists the directory and reads the changed breadcrumbs. One that cannot
+// be read names no session.
 func (b *breadcrumbs) readChanged() {
 	now := time.Now().UnixNano()
 	known := map[string]storage.Cached[string]{}
@@ -191,17 +193,17 @@ func movedBreadcrumb(text, root, from, to, cwd string) (moved string, ok bool) {
 	}
 	lines[0] = cwd
 	lines[1] = above + "/" + to
-	lines = slices.DeleteFunc(lines, func(line string) bool {
-		return line == freshCrumb
-	})
 	for i, line := range lines {
 		if strings.HasPrefix(line, statCrumb) {
 			lines[i] = statLine(cwd)
 		}
 	}
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
-		return line == statCrumb
-	}), "\n"), true
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		hasFile := line == freshCrumb // which says that there is none, and is not true any more
+		isUnknown := line == statCrumb
+		return hasFile || isUnknown
+	})
+	return strings.Join(lines, "\n"), true
 }
 
 // statLine returns the statCrumb line of a directory, or statCrumb alone if it does not exist.

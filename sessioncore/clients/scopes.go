@@ -15,16 +15,17 @@ type Scopes struct {
 	rawHome         string
 }
 
-// ScopesOf returns the Scopes of a user's clients.
+// ScopesOf returns the Scopes of a user's clients. A user without a known home has none in it.
 func ScopesOf(uid uint32) Scopes {
 	home := ""
 	if int(uid) == os.Geteuid() {
 		home = os.Getenv("HOME")
 	}
 	if home == "" {
-		u, err := user.LookupId(strconv.Itoa(int(uid)))
+		id := strconv.Itoa(int(uid))
+		account, err := user.LookupId(id)
 		if err == nil {
-			home = u.HomeDir
+			home = account.HomeDir
 		}
 	}
 	return scopesIn(home, os.TempDir())
@@ -81,6 +82,7 @@ func within(dir, name string) (below string, ok bool) {
 	return below, true
 }
 
+// dashed returns a path with hyphens in the place of separators, also those of Windows.
 func dashed(path string) string {
 	return strings.NewReplacer("/", "-", `\`, "-", ":", "-").Replace(path)
 }
@@ -94,15 +96,17 @@ func AbsoluteScope(cwd string) string {
 	return "--" + dashed(cwd) + "--"
 }
 
-// Passing reports whether clients of omp rename the directory name when they start, or start in
-// cwd.
+// Passing reports whether clients of omp rename the directory called name: when any of them starts, if it has
+// the old form of a name for a directory in the home, or when one starts in cwd.
 func (s Scopes) Passing(name, cwd string) bool {
 	if s.rawHome != "" {
 		homeScope := AbsoluteScope(s.rawHome)
-		isBelow := strings.HasPrefix(name, strings.TrimSuffix(homeScope, "-")) && strings.HasSuffix(name, "--")
+		prefix := strings.TrimSuffix(homeScope, "-") // the other hyphen is the separator below the home
+		isBelow := strings.HasPrefix(name, prefix) && strings.HasSuffix(name, "--")
 		if isBelow || name == homeScope {
 			return true
 		}
 	}
-	return name != s.Name(cwd) && name == AbsoluteScope(filepath.Clean(cwd))
+	oldName := AbsoluteScope(filepath.Clean(cwd))
+	return name == oldName && name != s.Name(cwd)
 }

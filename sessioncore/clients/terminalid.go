@@ -34,8 +34,8 @@ func knownTerminal(id string) bool {
 	return isDevice || slices.ContainsFunc(terminalVariables, hasPrefix)
 }
 
-// terminalIDs returns the possible terminal ids of the process with directory dir in /proc; known
-// reports that it can have no other.
+// terminalIDs returns the possible terminal ids of the process with directory dir in /proc, none if it may not
+// be inspected; known reports that it can have no other.
 func terminalIDs(dir string) (ids []string, known bool) {
 	stdin, err := os.Readlink(filepath.Join(dir, "fd", "0"))
 	id := deviceTerminal(stdin)
@@ -71,11 +71,12 @@ func environTerminals(environ string) (ids []string) {
 		}
 	}
 	for _, v := range terminalVariables {
-		value, ok := set[v.name]
-		if !ok {
+		value, isSet := set[v.name]
+		if !isSet {
 			continue
 		}
-		if session := set[zellijSession]; session != "" && v.prefix == "zellij-" {
+		session := set[zellijSession]
+		if session != "" && v.prefix == "zellij-" {
 			value = strings.NewReplacer("/", "-", `\`, "-").Replace(session) + "-" + value
 		}
 		ids = append(ids, v.prefix+value)

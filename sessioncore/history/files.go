@@ -19,7 +19,7 @@ import (
 // maxFileBytes bounds the size of the files together. That is some 100,000 prompts.
 const maxFileBytes = 64 << 20
 
-// Prompt is a text that somebody typed, in the files of an agent.
+// Prompt is a text that a person typed, in the files of an agent.
 type Prompt struct {
 	Text         string
 	At           int64   // in s since the epoch
@@ -51,7 +51,8 @@ func Lines(files storage.Files) Files {
 	}
 }
 
-// parseLines parses lines with the keys of either client.
+// parseLines parses lines with the keys of either client. It leaves out lines that are not JSON or have no
+// text.
 func parseLines(_ string, text []byte) (all []Prompt) {
 	number := 0
 	for line := range bytes.Lines(text) {
@@ -66,12 +67,12 @@ func parseLines(_ string, text []byte) (all []Prompt) {
 			Seconds float64 `json:"ts"`
 			Session *string `json:"session_id"`
 		}
-		said := json.Unmarshal(line, &v) == nil
+		err := json.Unmarshal(line, &v)
 		display := v.Display
 		if display == nil {
 			display = v.Text
 		}
-		if !said || display == nil {
+		if err != nil || display == nil {
 			continue
 		}
 		at := int64(v.Seconds)
@@ -93,27 +94,33 @@ func parseLines(_ string, text []byte) (all []Prompt) {
 	return all
 }
 
-// State implements History.
+// State implements History. The state of several files has the sum of their sizes, the latest times, and a
+// hash of the inodes.
 func (h Files) State() (all State, err error) {
-	missing := fs.ErrNotExist
+	isFirst := true
 	for _, name := range h.Names() {
-		s, err := StateOf(h.Files, name)
-		st := &all.database
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return State{}, err
-		case missing != nil:
-			missing = nil
-			all = s
-		default:
-			st.Size += s.database.Size
-			st.Inode = st.Inode*31 + s.database.Inode
-			st.Modified = max(st.Modified, s.database.Modified)
-			st.Changed = max(st.Changed, s.database.Changed)
+		one, err := StateOf(h.Files, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		if err != nil {
+			return State{}, err
+		}
+		if isFirst {
+			all = one
+			isFirst = false
+			continue
+		}
+		st := &all.database
+		st.Size += one.database.Size
+		st.Inode = st.Inode*31 + one.database.Inode
+		st.Modified = max(st.Modified, one.database.Modified)
+		st.Changed = max(st.Changed, one.database.Changed)
 	}
-	return all, missing
+	if isFirst {
+		return State{}, fs.ErrNotExist
+	}
+	return all, nil
 }
 
 // Render implements History.
@@ -134,7 +141,7 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 	}
 	room := hold.Another()
 	defer room.Close()
-	err = room.Resize(3 * size)
+	err = room.Resize(3 * size) // the text, its prompts, and one in lower case at a time
 	if err != nil {
 		return r, err
 	}
@@ -143,16 +150,8 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 		return r, err
 	}
 	out := &PromptLines{Hold: hold}
-	for _, p := range found {
-		v := PromptRow{ID: p.id, Prompt: p.Text, Cwd: p.Cwd}
-		if !p.Untimed {
-			v.CreatedAt = Created(p.At)
-		}
-		if p.Session != nil {
-			id := any(*p.Session)
-			v.SessionID = &id
-		}
-		err := out.Put(&v)
+	for i := range found {
+		err := out.Put(found[i].row())
 		if err != nil {
 			return r, err
 		}
@@ -165,14 +164,29 @@ func (h Files) Render(ctx context.Context, match string, hold *budget.Hold) (r R
 	return rendering, nil
 }
 
-// find returns the prompts that have all words, newest first.
+// row returns the prompt as a row of the client's table.
+func (p *Prompt) row() *PromptRow {
+	row := &PromptRow{ID: p.id, Prompt: p.Text, Cwd: p.Cwd}
+	if !p.Untimed {
+		row.CreatedAt = Created(p.At)
+	}
+	if p.Session != nil {
+		id := any(*p.Session)
+		row.SessionID = &id
+	}
+	return row
+}
+
+// find returns the prompts that have all words, the newest first, and numbers those without a line. A file
+// that is missing or no regular one has none.
 func (h Files) find(ctx context.Context, words []string) (found []Prompt, err error) {
 	number := 0
 	for _, name := range h.Names() {
 		text, err := storage.ReadFile(h.Files, name, maxFileBytes)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrNotRegular) {
 			continue
-		} else if err != nil {
+		}
+		if err != nil {
 			return nil, err
 		}
 		for _, p := range h.Parse(name, text) {
@@ -189,7 +203,11 @@ func (h Files) find(ctx context.Context, words []string) (found []Prompt, err er
 		}
 	}
 	slices.SortFunc(found, func(a, b Prompt) int {
-		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.id, a.id))
+		byTime := cmp.Compare(b.At, a.At)
+		if byTime != 0 {
+			return byTime
+		}
+		return cmp.Compare(b.id, a.id)
 	})
 	return found, nil
 }

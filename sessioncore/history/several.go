@@ -13,7 +13,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// closeAfter closes hold after an error.
+// closeAfter closes hold if *err is an error. A deferred call so closes it on each return.
 func closeAfter(err *error, hold *budget.Hold) {
 	if *err != nil {
 		hold.Close()
@@ -29,28 +29,30 @@ type AgentHistory struct {
 // Several merges the histories of several agents: their lines by time, each with a member agent.
 type Several []AgentHistory
 
+// seed is the seed of State.parts, which only this process compares.
 var seed = maphash.MakeSeed()
 
-// State returns a State of all histories, missing ones included, with the latest times.
+// State returns a State of all histories, missing ones included, with the latest times. The error wraps
+// fs.ErrNotExist if all are missing.
 func (h Several) State() (State, error) {
 	var all State
 	var missing error
 	for _, p := range h {
-		s, err := p.History.State()
+		one, err := p.History.State()
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = err
-			s = State{}
+			one = State{}
 		case err != nil:
 			return State{}, err
-		case all.database == storage.Stat{}:
-			all.database = s.Stat()
+		case all.database == storage.Stat{}: // the first one that exists
+			all.database = one.Stat()
 		default:
-			st := s.Stat()
+			st := one.Stat()
 			all.database.Modified = max(all.database.Modified, st.Modified)
 			all.database.Changed = max(all.database.Changed, st.Changed)
 		}
-		all.parts = maphash.Comparable(seed, [2]any{all.parts, s})
+		all.parts = maphash.Comparable(seed, [2]any{all.parts, one})
 	}
 	if all.database == (storage.Stat{}) {
 		if missing == nil {
@@ -70,38 +72,38 @@ func (h Several) Render(ctx context.Context, match string, hold *budget.Hold) (r
 		return r, err
 	}
 	texts := make([][]byte, len(h))
-	settled := true
-	answered := false
+	isSettled := true
+	hasAnswer := false
 	var refused error
 	for i, p := range h {
-		hold := hold.Another()
-		defer hold.Close()
-		part, err := p.History.Render(ctx, match, &hold)
+		partHold := hold.Another()
+		defer partHold.Close() // after the merge, which reads all texts
+		part, err := p.History.Render(ctx, match, &partHold)
 		switch {
 		case errors.Is(err, ErrQuery):
 			refused = err
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return r, err
 		case err == nil:
-			answered = true
+			hasAnswer = true
 			texts[i] = part.Text
 			if !part.Settled {
-				settled = false
+				isSettled = false
 			}
 		}
 	}
-	if !answered && refused != nil {
+	if !hasAnswer && refused != nil {
 		return r, refused
 	}
 	err = h.merge(texts, out)
 	if err != nil {
 		return r, err
 	}
-	now, err := h.State()
+	now, err := h.State() // a history may have changed while another one was read
 	rendering := Rendering{
 		Text:    out.Bytes(),
 		State:   state,
-		Settled: settled && now == state,
+		Settled: isSettled && now == state,
 	}
 	return rendering, err
 }
@@ -148,8 +150,9 @@ func timeOf(text []byte) string {
 	}
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	_ = json.Unmarshal(first, &v)
-	if at, ok := v.At.(string); ok {
-		return at
+	at, isText := v.At.(string)
+	if !isText {
+		return "~"
 	}
-	return "~"
+	return at
 }

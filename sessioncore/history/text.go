@@ -37,7 +37,7 @@ func (l *PromptLines) IsFull() bool { return l.isFull }
 // Reset removes all lines.
 func (l *PromptLines) Reset() { l.text.Reset() }
 
-// grow makes room for n more bytes of text.
+// grow makes room for n more bytes of text. The error is budget.ErrNoMemory; then IsFull reports true.
 func (l *PromptLines) grow(n int) error {
 	need := l.text.Len() + n
 	if need <= l.text.Cap() {
@@ -70,7 +70,7 @@ func (l *PromptLines) Put(v *PromptRow) error {
 	return l.end()
 }
 
-// end appends the line in l.line to the text.
+// end appends the line in l.line to the text. The error wraps ErrTooBig or budget.ErrNoMemory.
 func (l *PromptLines) end() error {
 	if l.text.Len()+len(l.line) > maxRendering {
 		return fmt.Errorf("%w: more than %d bytes", ErrTooBig, maxRendering)

@@ -13,14 +13,13 @@ import (
 
 // This file reads no more of a session than its place or its name, where that is all of the answer.
 
-// SetBrief tells that l answers the question of one command and is not asked again, so that a look at
-// a tree reads no more of a session than its place, and looks at each file once. It must be called
-// before l is used.
+// SetBrief makes l brief: it answers the question of one command. Then a query of a tree reads no more of a
+// session than its place, and stats each file once. It must be called before l is used.
 func (l *Listing) SetBrief() { l.isBrief = true }
 
 // treeRows returns the sorted rows of a tree. For a brief listing only the rows in the directory of a key
-// have names; the others tell that their directories exist. With known, it returns the rows of the last
-// call for the directory. Callers must hold l.mu.
+// have names; the others only show that their directories exist. With known, it returns the rows of the last
+// call if that was for the same directory. Callers must hold l.mu.
 func (l *Listing) treeRows(ctx context.Context, v KeyTable, key string, known bool) (rows, error) {
 	last := &l.tree
 	isLast := last.rows != nil && last.view == v && last.key == key
@@ -113,14 +112,14 @@ func (l *Listing) refreshTree(ctx context.Context, v KeyTable, key string) (name
 	return nameless, err
 }
 
-// readStarts sets start of the files that are to be read. The first time it looks at all files, then at the
-// names in the directories. Callers must hold l.mu.
+// readStarts sets start of the files that are to be read. The first time it stats the unread files, later
+// it reads only the names in the directories. Callers must hold l.mu.
 func (l *Listing) readStarts(ctx context.Context) error {
-	x := unread
+	scanned := unread
 	if l.hasStarts {
-		x = onlyNames
+		scanned = onlyNames
 	}
-	_, err := l.scan(ctx, x)
+	_, err := l.scan(ctx, scanned)
 	if err != nil {
 		return err
 	}
@@ -140,10 +139,11 @@ func (l *Listing) readStarts(ctx context.Context) error {
 }
 
 // starts returns the result of read for each file: an incomplete Info, or nil. It calls read on several
-// goroutines.
+// goroutines. With an error, which is that of ctx, some results are missing.
 func (l *Listing) starts(ctx context.Context, files []*sessionFile, read func(*sessionFile) *Info) ([]*Info, error) {
 	starts := make([]*Info, len(files))
-	err := storage.Parallel(len(files), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
+	readers := readersPerCPU * runtime.GOMAXPROCS(0)
+	err := storage.Parallel(len(files), readers, func(i int) error {
 		starts[i] = read(files[i])
 		return ctx.Err()
 	})
@@ -168,14 +168,20 @@ func (l *Listing) readBriefly(ctx context.Context, files []*sessionFile, read fu
 	return infos, l.readPrefixes(ctx, rest)
 }
 
-// readPlace reads the place of a session.
-func (l *Listing) readPlace(f *sessionFile) *Info { return l.readStart(f, false) }
+// readPlace reads the place of a session that was never read, nil if it must be read as for a list.
+func (l *Listing) readPlace(f *sessionFile) *Info {
+	const named = false
+	return l.readStart(f, named)
+}
 
-// readName reads the name of a session.
-func (l *Listing) readName(f *sessionFile) *Info { return l.readStart(f, true) }
+// readName reads the name of a session that was never read, nil if it must be read as for a list.
+func (l *Listing) readName(f *sessionFile) *Info {
+	const named = true
+	return l.readStart(f, named)
+}
 
-// readStart reads the place of a session that was never read, or with named its name. It returns nil if the
-// session must be read as for a list.
+// readStart is readPlace or, with named, readName. It records a directory with sessions that cannot be read
+// so.
 func (l *Listing) readStart(f *sessionFile, named bool) *Info {
 	if f.info != nil || f.dir.hasNoStarts.Load() {
 		return nil
@@ -207,7 +213,8 @@ func (l *Listing) readStart(f *sessionFile, named bool) *Info {
 		return nil
 	}
 	hasName := displayText(info.Title, 1) != "" || displayText(info.asked, 1) != ""
-	if named && !hasName && len(text) < prefixSize {
+	isCut := len(text) >= prefixSize // then a list would not find a name either
+	if named && !hasName && !isCut {
 		return nil
 	}
 	info.Size = f.token.Size

@@ -85,8 +85,8 @@ func (i *Info) Agent() string { return i.topIf(infoAgent) }
 // Who returns the name of the session's owner among several people, else "".
 func (i *Info) Who() string { return i.topIf(infoPerson) }
 
-// topIf returns the top directory of the session's file if the session has a flag, else "". That directory is
-// an agent's or a person's.
+// topIf returns the first part of the file's path, which is an agent's or a person's directory, if the session
+// has a flag, else "".
 func (i *Info) topIf(flag infoFlags) string {
 	if i.flags&flag == 0 {
 		return ""
@@ -131,7 +131,8 @@ func (i *Info) compare(other *Info) int {
 // prefixes recycles buffers: lists read thousands of prefixes at once.
 var prefixes = sync.Pool{New: func() any { return new([prefixSize]byte) }}
 
-// readInfo reads the Info of a file, or nil if the client does not list it. before is the last one, or nil.
+// readInfo reads the Info of a file, nil if the client does not list it, and the state in which it was read.
+// before is the last Info, or nil.
 func (l *Listing) readInfo(f *sessionFile, before *Info) (*Info, storage.Stat, error) {
 	obj, err := l.store.Storage().Open(f.name)
 	if err != nil {
@@ -174,7 +175,7 @@ func (l *Listing) complete(info *Info, f *sessionFile, st storage.Stat) {
 	info.file = f
 	info.Stat = st
 	base := info.BaseName()
-	if strings.HasSuffix(base, info.ID) { // as in clients' names
+	if strings.HasSuffix(base, info.ID) { // as in clients' names; so both share the memory
 		info.ID = base[len(base)-len(info.ID):]
 	}
 	info.CWD = unique.Make(info.CWD).Value() // many sessions share it
@@ -204,8 +205,9 @@ func beginning(obj storage.Object, buffer []byte) (prefix []byte, st storage.Sta
 // maxHeader bounds a listed header and a slot before it. Lists in it grow.
 const maxHeader = 64 << 10
 
-// parseLong is parseInfo for a file with a longer header than the prefix. It parses the first line alone, or
-// the first two if one is a title slot, so the Info has no messages.
+// parseLong is parseInfo for a file of size bytes with a longer header than the prefix. It parses the first
+// line alone, or the first two if one is a title slot, so the Info has no messages. head is the beginning of a
+// converted session; of another file maxHeader bytes are read.
 func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
 	_, isConverted := obj.(sessioncore.Converted)
 	if !isConverted {
@@ -215,7 +217,7 @@ func parseLong(obj storage.Object, head []byte, size int64) (*Info, error) {
 			return nil, err
 		}
 	}
-	end := 0
+	end := 0 // behind the lines to parse
 	for range 2 {
 		end += bytes.IndexByte(head[end:], '\n') + 1
 		info := parseInfo(head[:end])
@@ -340,7 +342,7 @@ func displayText(text string, limit int) string {
 			wordEnd = len(out)
 		}
 		out = append(out, char...)
-		if count == limit-2 {
+		if count == limit-2 { // before the last character, in whose place the ellipsis stands
 			cutStart = len(out)
 		}
 		count++

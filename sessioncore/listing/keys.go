@@ -38,7 +38,8 @@ type keyRow struct {
 	file *sessionFile
 }
 
-// rowsOf calls add with the rows of a session, without its file.
+// rowsOf calls add with the rows of a session, without its file. It has one row in a tree, none if the tree
+// does not show it.
 func (v KeyTable) rowsOf(i *Info, add func(keyRow)) {
 	switch v {
 	case ByCwd, ByDate:
@@ -97,8 +98,8 @@ func (r keyRow) compare(other keyRow) int {
 	return strings.Compare(r.file.name, other.file.name)
 }
 
-// from returns the rows with the key or a greater one.
-func (x rows) from(key string) rows {
+// fromKey returns the rows with the key or a greater one.
+func (x rows) fromKey(key string) rows {
 	first := sort.Search(len(x), func(i int) bool {
 		return x[i].key >= key
 	})
@@ -107,7 +108,7 @@ func (x rows) from(key string) rows {
 
 // own returns the rows with exactly this key.
 func (x rows) own(key string) rows {
-	x = x.from(key)
+	x = x.fromKey(key)
 	end := sort.Search(len(x), func(i int) bool {
 		return x[i].key != key
 	})
@@ -116,7 +117,7 @@ func (x rows) own(key string) rows {
 
 // withPrefix returns the rows with keys that begin with a prefix.
 func (x rows) withPrefix(prefix string) rows {
-	x = x.from(prefix)
+	x = x.fromKey(prefix)
 	end := sort.Search(len(x), func(i int) bool {
 		return !strings.HasPrefix(x[i].key, prefix)
 	})
@@ -204,7 +205,7 @@ func (l *Listing) Resuming(ctx context.Context, name string, known bool) ([]*Inf
 	return found, nil
 }
 
-// exactFirst moves the session with exactly this id to the beginning.
+// exactFirst moves the session with exactly this id to the beginning, in place, and returns found.
 func exactFirst(found []*Info, id string) []*Info {
 	at := slices.IndexFunc(found, func(i *Info) bool {
 		return i.ID == id
@@ -284,6 +285,7 @@ func (l *Listing) find(ctx context.Context, w wanted) ([]*Info, error) {
 }
 
 // findKnown is find among the sessions of the last scan, if these are known to be all that can match.
+// Otherwise it finds none. Callers must hold l.mu.
 func (l *Listing) findKnown(ctx context.Context, w wanted) ([]*Info, error) {
 	files, isAll := w.find()
 	if !isAll {
@@ -296,8 +298,8 @@ func (l *Listing) findKnown(ctx context.Context, w wanted) ([]*Info, error) {
 	return atLeastOne(matching(files, w.fits))
 }
 
-// findRefreshed is find after a refresh of the names. It looks at the files that can match, and, if none of
-// these does or others can match, too, at all files.
+// findRefreshed is find after a refresh of the names. It stats the files that can match and, if none of
+// these does or others can match too, all files. Callers must hold l.mu.
 func (l *Listing) findRefreshed(ctx context.Context, w wanted) ([]*Info, error) {
 	files, isAll := w.find()
 	if isAll {

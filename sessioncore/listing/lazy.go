@@ -15,8 +15,8 @@ import (
 // This file finds sessions by the names and times of their files, and reads no more files than the
 // answer needs (docs/design.md section 5, Lists).
 
-// SetNamed sets the function that knows the files with names that are the ids of their sessions; no record
-// can change these. It must be called before l is used.
+// SetNamed sets the function that reports whether a file's name is the id of its session, which no record can
+// change. It must be called before l is used.
 func (l *Listing) SetNamed(isNamed func(file string) bool) { l.isNamed = isNamed }
 
 // Placed returns all sessions as Sessions does, the last modified first. For a brief listing it reads only the
@@ -54,7 +54,8 @@ func (l *Listing) Placed(ctx context.Context) ([]*Info, error) {
 	return infos, nil
 }
 
-// apart returns the placed sessions that began when no other session did, and the files of the other placed ones.
+// apart returns the placed sessions that began when no other session did, and the files of the other placed
+// ones: copies of a session begin at the same time, and only their parents distinguish them.
 func apart(placed, others []*Info) (alone []*Info, together []*sessionFile) {
 	begun := map[int64]int{} // the number of sessions by their beginning
 	for _, i := range placed {
@@ -100,7 +101,7 @@ func (l *Listing) byNames(ctx context.Context, w wanted) (found []*Info, isAll b
 		switch {
 		case f.mayHave(key) || knownFits || isUnknown:
 			files = append(files, f)
-		case !isNamed:
+		case !isNamed: // its session may have an id that its name does not show
 			isAll = false
 		}
 	}
@@ -265,9 +266,11 @@ func (l *Listing) inBatches(ctx context.Context, read func([]timedFile) ([]*Info
 // yieldBatches is inBatches for files, the latest first. Each batch is twice as long as the one before it.
 func yieldBatches(files []timedFile, read func([]timedFile) ([]*Info, error), yield func(*Info, error) bool) {
 	var waiting []*Info // read, and not yielded yet
-	for n := firstBatch; len(files) > 0; n *= 2 {
-		batch := files[:min(n, len(files))]
+	size := firstBatch
+	for len(files) > 0 {
+		batch := files[:min(size, len(files))]
 		files = files[len(batch):]
+		size *= 2
 		infos, err := read(batch)
 		if err != nil {
 			yield(nil, err)

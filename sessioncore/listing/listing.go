@@ -79,7 +79,7 @@ func (l *Listing) SetPeople(nameOf func(path string) string) {
 	l.nameOf = nameOf
 }
 
-// topDirs returns the current tops.
+// topDirs returns the current tops. Those of several people are sorted.
 func (l *Listing) topDirs() (dirs []string, err error) {
 	if l.nameOf == nil {
 		return l.tops, nil
@@ -131,27 +131,32 @@ func (l *Listing) Sessions(ctx context.Context) (*Sessions, error) {
 }
 
 // ModifiedSince returns the sessions with files modified at or after a time, in nanoseconds
-// since the epoch, in no order. It reads no others.
+// since the epoch, in no order. It reads no others. After an error it returns none.
 func (l *Listing) ModifiedSince(ctx context.Context, since int64) (infos []*Info, err error) {
 	err = storage.LockUntil(ctx, &l.mu)
 	if err != nil {
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	files, err := l.scan(ctx, everyFile)
-	if err == nil {
-		recent := slices.DeleteFunc(files, func(f *sessionFile) bool {
-			return f.token.Modified < since
-		})
-		err = l.readPrefixes(ctx, recent)
-		l.reportStrangers()
+	stale, err := l.scan(ctx, everyFile)
+	if err != nil {
+		return nil, err
+	}
+	isOld := func(f *sessionFile) bool {
+		return f.token.Modified < since
+	}
+	recent := slices.DeleteFunc(stale, isOld)
+	err = l.readPrefixes(ctx, recent)
+	l.reportStrangers()
+	if err != nil {
+		return nil, err
 	}
 	for f := range l.listedFiles {
 		if f.info.Stat.Modified >= since {
 			infos = append(infos, f.info)
 		}
 	}
-	return infos, err
+	return infos, nil
 }
 
 // Newest returns the first n sessions that are not subagents'.
@@ -175,7 +180,8 @@ func (l *Listing) Known() *Sessions {
 	return l.collectSessions()
 }
 
-// IsCurrent reports whether a session's file is unchanged since its Info.
+// IsCurrent reports whether a session's file is unchanged since its Info. It is false for a file that
+// cannot be read.
 func (l *Listing) IsCurrent(i *Info) bool {
 	st, err := l.store.Storage().Stat(i.Name())
 	return err == nil && st.Token == i.Stat.Token
@@ -213,7 +219,8 @@ func (l *Listing) eachScope(f func(name string, dir storage.Stat)) (root storage
 	}
 	for _, top := range tops {
 		dirs, err := storage.ListStat(l.store.Storage(), top, isScope)
-		if err != nil && !(l.hasSeveral() && unreachable(err)) {
+		isLeftOut := l.hasSeveral() && unreachable(err) // the others are shown
+		if err != nil && !isLeftOut {
 			return root, err
 		}
 		for _, d := range dirs {

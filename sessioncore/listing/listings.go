@@ -64,11 +64,13 @@ func (f Listings) Children(ctx context.Context, m ListedSession) ([]Child, error
 
 // Child returns the child that Children gives a name, or an error that wraps ErrNotFound.
 func (f Listings) Child(ctx context.Context, m ListedSession, name string) (Child, error) {
-	withoutHash := name[:max(0, len(name)-names.HashLength-1)] // if names.WithHash made it
-	found, err := f.children(ctx, m, func(base string) bool {
+	const hashSize = len("~") + names.HashLength
+	withoutHash := name[:max(0, len(name)-hashSize)] // if names.WithHash made it
+	mayBeChild := func(base string) bool {
 		short := base[:min(len(base), names.MaxName)]
 		return base == name || short == withoutHash
-	})
+	}
+	found, err := f.children(ctx, m, mayBeChild)
 	if err != nil {
 		return Child{}, err
 	}
@@ -81,7 +83,7 @@ func (f Listings) Child(ctx context.Context, m ListedSession, name string) (Chil
 }
 
 // children is Children for the sessions that want accepts. base is the name of a session's file without its
-// directory and ending.
+// directory and ending. A file that cannot be read is no child.
 func (f Listings) children(
 	ctx context.Context, m ListedSession, want func(base string) bool,
 ) (found []Child, err error) {

@@ -121,10 +121,10 @@ func (p *infoParser) entries() {
 			}
 		case typ.Is("message"):
 			p.MessageCount++
-			said := v.Member("message")
-			p.note(said)
-			if p.first == "" && said.Member("role").Is("user") {
-				p.first = contentText(said.Member("content"))
+			m := v.Member("message")
+			p.note(m)
+			if p.first == "" && m.Member("role").Is("user") {
+				p.first = contentText(m.Member("content"))
 			}
 		case typ.Is("custom_message"):
 			p.note(v)
@@ -132,7 +132,7 @@ func (p *infoParser) entries() {
 	}
 }
 
-// note notes the words of a message, or of an entry like one, if it is the first request.
+// note keeps the words of a message, or of an entry like one, if it is the first request.
 func (p *infoParser) note(v rawjson.Value) {
 	if p.asked == "" {
 		p.asked = requestText(v)
@@ -211,12 +211,15 @@ var (
 
 // untilQuote returns the inside of a JSON string after its first quote, or all of a cut one.
 func untilQuote(text []byte) []byte {
-	for i := 0; i < len(text); i++ {
+	i := 0
+	for i < len(text) {
 		switch text[i] {
 		case '\\':
-			i++
+			i += 2 // what follows is escaped, perhaps a quote
 		case '"':
 			return text[:i]
+		default:
+			i++
 		}
 	}
 	return text
@@ -268,9 +271,9 @@ func countMessageMarkers(text []byte) (n int) {
 // assistant that has a text.
 func firstMessageText(text []byte, newer bool) string {
 	fallback := ""
-	for _, at := range rolePattern.FindAllSubmatchIndex(text, -1) {
-		role := string(text[at[2]:at[3]])
-		rest := text[at[1]:]
+	for _, match := range rolePattern.FindAllSubmatchIndex(text, -1) {
+		role := string(text[match[2]:match[3]]) // the first group
+		rest := text[match[1]:]
 		switch role {
 		case "user":
 			content := contentBehind(rest)

@@ -107,7 +107,7 @@ func (p *piParser) message(entry rawjson.Value) {
 	}
 }
 
-// readPi completes the Info of a pi session with facts beyond the prefix. old is the last Info, or nil. It
+// readPi completes the Info of a pi session in the state st with facts beyond the prefix. old is the last Info, or nil. It
 // reads all of a short file. Of a longer one it reads the beginning and the end, or, if old has the name up to
 // a former size, the beginning and all that came since:
 //
@@ -133,10 +133,11 @@ func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) e
 	if err != nil {
 		return err
 	}
-	p.lines(head[:bytes.LastIndexByte(head, '\n')+1])
+	wholeLines := bytes.LastIndexByte(head, '\n') + 1
+	p.lines(head[:wholeLines])
 	from := st.Size - piPart
 	if isPacked {
-		from = st.Size
+		from = st.Size // nothing: a read of its end would unpack all of it
 	}
 	isNamed := !isPacked && old != nil && old.isNamedAt(st)
 	if isNamed {
@@ -147,7 +148,8 @@ func (l *Listing) readPi(obj storage.Object, st storage.Stat, info, old *Info) e
 	if err != nil {
 		return err
 	}
-	p.lines(tail[bytes.IndexByte(tail, '\n')+1:]) // the first line is cut
+	_, uncut, _ := bytes.Cut(tail, []byte{'\n'}) // the first line is cut
+	p.lines(uncut)
 	isIndexed := l.readIndexed(info.Name(), st, &p)
 	p.fill(info, isNamed || isIndexed)
 	return nil

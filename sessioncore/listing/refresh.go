@@ -88,32 +88,36 @@ func (x extent) isOf(f *sessionFile) bool {
 	return false
 }
 
-// lock locks l, and refreshes it by the names in the directories unless known is set.
+// lock locks l, and refreshes it by the names in the directories unless known is set. After an error l is
+// not locked.
 func (l *Listing) lock(ctx context.Context, known bool) error {
 	err := storage.LockUntil(ctx, &l.mu)
 	if err != nil || known {
 		return err
 	}
-	if err = l.refresh(ctx, unread); err != nil {
+	err = l.refresh(ctx, unread)
+	if err != nil {
 		l.mu.Unlock()
 	}
 	return err
 }
 
 // refresh checks the names in the directories and the files of an extent, and reads those that
-// changed.
+// changed. Callers must hold l.mu.
 func (l *Listing) refresh(ctx context.Context, x extent) error {
 	stale, err := l.scan(ctx, x)
 	if err != nil {
 		return err
 	}
-	if err = l.readPrefixes(ctx, stale); err == nil {
+	err = l.readPrefixes(ctx, stale)
+	if err == nil {
 		l.reportStrangers()
 	}
 	return err
 }
 
-// scan is refresh, but returns the files that are to be read instead of reading them.
+// scan is refresh, but returns the files that are to be read instead of reading them. With an error, which is
+// the first one, the directories that could be scanned are up to date.
 func (l *Listing) scan(ctx context.Context, x extent) ([]*sessionFile, error) {
 	tops, err := l.scanTops(x)
 	if err != nil {
@@ -324,7 +328,7 @@ func (d *sessionDir) scanFiles(files storage.Files, x extent) (c dirChanges) {
 		return c
 	}
 	next := 0 // the first of known that is not compared
-	failed := files.List(d.name, names, func(item storage.Item) bool {
+	compare := func(item storage.Item) bool {
 		for names[next] != item.Name { // the storage leaves out files that are removed
 			c.add(known[next])
 			next++
@@ -332,13 +336,19 @@ func (d *sessionDir) scanFiles(files storage.Files, x extent) (c dirChanges) {
 		f := known[next]
 		next++
 		st, err := item.State()
-		c.err = err
+		if err != nil {
+			c.err = err
+			f.token = storage.Token{}
+			c.add(f)
+			return false
+		}
 		f.token = st.Token
 		if item.Kind != storage.KindFile || f.differs(st.Token) {
 			c.add(f)
 		}
-		return err == nil
-	})
+		return true
+	}
+	failed := files.List(d.name, names, compare)
 	for _, f := range known[next:] {
 		c.add(f)
 	}
@@ -401,9 +411,9 @@ type readResult struct {
 // next refresh. When ctx is done, the results so far stay, and a read under way ends in the background.
 func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error {
 	results := make([]readResult, len(files))
-	batches := (len(files) + readBatch - 1) / readBatch
-	err := storage.Parallel(batches, batchesAtOnce, func(b int) error {
-		from := b * readBatch
+	batches := (len(files) + readBatch - 1) / readBatch // rounded up
+	err := storage.Parallel(batches, batchesAtOnce, func(batch int) error {
+		from := batch * readBatch
 		to := min(len(files), from+readBatch)
 		return l.readPrefixBatch(ctx, files[from:to], results[from:to])
 	})
@@ -421,7 +431,8 @@ func (l *Listing) readPrefixes(ctx context.Context, files []*sessionFile) error 
 // readPrefixBatch is readPrefixes for one batch. It sets the results, and leaves the files as they are.
 func (l *Listing) readPrefixBatch(ctx context.Context, batch []*sessionFile, results []readResult) error {
 	l.readAhead(batch)
-	return storage.Parallel(len(batch), readersPerCPU*runtime.GOMAXPROCS(0), func(i int) error {
+	readers := readersPerCPU * runtime.GOMAXPROCS(0)
+	return storage.Parallel(len(batch), readers, func(i int) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -450,7 +461,8 @@ func (l *Listing) readAhead(files []*sessionFile) {
 	l.store.Storage().ReadAhead(names)
 }
 
-// readPrefix reads the prefix of a file with the last Info before. It uses nothing that l.mu guards.
+// readPrefix reads the prefix of a file with the last Info before. A file that cannot be read is not listed:
+// the result has a time alone. It uses nothing that l.mu guards.
 func (l *Listing) readPrefix(f *sessionFile, before *Info) readResult {
 	at := time.Now().UnixNano()
 	info, st, err := l.readInfo(f, before)
@@ -469,7 +481,8 @@ func (l *Listing) readPrefix(f *sessionFile, before *Info) readResult {
 	}
 }
 
-// setInfo stores the result for a file, and forgets the lists and tables that it changes.
+// setInfo stores the result for a file, and forgets the lists and tables that it changes. Callers must hold
+// l.mu.
 func (l *Listing) setInfo(f *sessionFile, r readResult) {
 	old := f.info
 	f.readAt = r.at
@@ -486,7 +499,7 @@ func (l *Listing) setInfo(f *sessionFile, r readResult) {
 		return
 	case isAddedOrGone:
 		l.views = [views]rows{}
-	case *old == *r.info:
+	case *old == *r.info: // old stays, so that the lists with it do
 		return
 	case old.ID != r.info.ID || old.Parent != r.info.Parent:
 		l.views = [views]rows{}

@@ -123,7 +123,7 @@ func (x rows) distinguish() {
 
 // has reports whether a session is in the directory with a key, or below it.
 func (x rows) has(key string) bool {
-	found := x.from(key)
+	found := x.fromKey(key)
 	if len(found) == 0 {
 		return false
 	}
@@ -131,12 +131,13 @@ func (x rows) has(key string) bool {
 	return first == key || strings.HasPrefix(first, key+"\x00")
 }
 
-// children calls f with the name of each subdirectory, in order.
+// children calls f with the name of each subdirectory of the directory with a key, in order. It searches for
+// the next one each time, as a subdirectory may have many rows.
 func (x rows) children(key string, f func(child string)) {
 	prefix := key + "\x00"
 	at := prefix
 	for {
-		found := x.from(at)
+		found := x.fromKey(at)
 		if len(found) == 0 || !strings.HasPrefix(found[0].key, prefix) {
 			return
 		}
@@ -163,19 +164,22 @@ func (x rows) hasName(at int, r keyRow) bool {
 	return x[at].key == r.key && x[at].name == r.name
 }
 
-// child returns the subdirectory of a name in a tree. In the root that may be a path of Windows.
+// child returns the path of the subdirectory with a name in the directory with a key. In the root the name may
+// be a path of Windows. ok is false if there is none.
 func (x rows) child(key, name string) (child string, ok bool) {
-	clean, windows, _ := names.AbsPath(name)
-	if windows && key == "" && x.has(keyOfDir(clean)) {
+	clean, isWindows, _ := names.AbsPath(name)
+	if isWindows && key == "" && x.has(keyOfDir(clean)) {
 		return clean[1:], true
 	}
 	if x.has(key + "\x00" + name) {
 		return name, true
 	}
-	return latestName, name == dirName(latestName) && x.has(key+"\x00"+latestName)
+	isEscaped := name == dirName(latestName) // of a directory with the link's name
+	return latestName, isEscaped && x.has(key+"\x00"+latestName)
 }
 
-// list returns the entries of a directory, unsorted.
+// list returns the entries of a directory, unsorted, each name once. It leaves out subdirectories that are too
+// deep or could control a terminal; these can be looked up.
 func (x rows) list(dir string) []TreeEntry {
 	key := keyOfDir(dir)
 	var entries []TreeEntry
@@ -192,7 +196,8 @@ func (x rows) list(dir string) []TreeEntry {
 	}
 	if strings.Count(key, "\x00") < maxListedLevels {
 		x.children(key, func(child string) {
-			if !strings.ContainsFunc(child, names.IsControl) { // a terminal might obey it; it can be looked up
+			mayControl := strings.ContainsFunc(child, names.IsControl)
+			if !mayControl {
 				add(TreeEntry{Name: dirName(child), Dir: path.Join(dir, child)})
 			}
 		})
@@ -307,7 +312,8 @@ func errNotInTree(dir, name string) error {
 	return fmt.Errorf("%w: %q in %q", sessioncore.ErrNotFound, name, dir)
 }
 
-// linked returns the test for the session of a link in a directory of a tree.
+// linked returns the session of a link in a directory of a tree, as wanted. Its functions must be called with
+// l.mu held.
 func (l *Listing) linked(v KeyTable, dir, name string) wanted {
 	if name == latestName {
 		return l.linkedLatest(v, dir)

@@ -33,7 +33,8 @@ func FileName(text string) string {
 	return WithHash(enc, text)
 }
 
-// WithHash cuts a name, and appends a tilde and the hash of a text that tells it from others.
+// WithHash returns a name, cut at MaxName bytes, with a tilde and the hash of a text that distinguishes it
+// from others.
 func WithHash(name, text string) string {
 	return name[:min(len(name), MaxName)] + "~" + Hash([]byte(text))
 }
@@ -58,12 +59,13 @@ func isPlainName(text string) bool {
 	if text == "" || text[0] == '.' || text[0] == '-' {
 		return false
 	}
-	for i := 0; i < len(text); {
+	i := 0
+	for i < len(text) {
 		r := rune(text[i])
 		n := 1
 		if r >= utf8.RuneSelf {
 			end := min(i+utf8.UTFMax, len(text))
-			r, n = rawjson.DecodeRune([]byte(text[i:end]))
+			r, n = rawjson.DecodeRune([]byte(text[i:end])) // of a few bytes, which stay on the stack
 		}
 		if !PlainRune(r, n) {
 			return false
@@ -103,7 +105,11 @@ func EscapeFirst(name string) string {
 
 // TooLong reports whether FileName cuts the name of an id, so that DecodeName cannot restore it.
 func TooLong(id []byte) bool {
-	return 3*len(id) > MaxName && len(encodeName(string(id))) > MaxName
+	longest := len("%XX") * len(id)
+	if longest <= MaxName {
+		return false // as of most ids, without an allocation
+	}
+	return len(encodeName(string(id))) > MaxName
 }
 
 // DecodeName returns the text with the FileName name. ok is false if there is none or name is cut.

@@ -6,13 +6,14 @@ import "regexp"
 var isUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-([0-9a-fA-F])[0-9a-fA-F]{3}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 
 // ShortID returns a beginning of an id that most likely no other one has: of a UUID 8 characters, or
-// 18 where it begins with the time.
+// 18 of one of version 7, which begins with the time. Other ids are returned whole.
 func ShortID(id string) string {
-	version := isUUID.FindStringSubmatch(id)
-	switch {
-	case version == nil:
+	match := isUUID.FindStringSubmatch(id)
+	if match == nil {
 		return id
-	case version[1] == "7":
+	}
+	version := match[1]
+	if version == "7" {
 		return id[:18]
 	}
 	return id[:8]

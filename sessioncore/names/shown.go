@@ -18,13 +18,13 @@ func OrDash(text string) string {
 	return text
 }
 
-// AppendLabelFields appends a line of fields, separated by tabs.
+// AppendLabelFields appends a line of the file labels: at least one field, separated by tabs, and a newline.
 func AppendLabelFields(dst []byte, fields ...string) []byte {
 	for _, field := range fields {
 		dst = AppendLabelField(dst, field)
 		dst = append(dst, '\t')
 	}
-	dst[len(dst)-1] = '\n'
+	dst[len(dst)-1] = '\n' // in the place of the last tab
 	return dst
 }
 
@@ -38,10 +38,11 @@ func AppendLabelField(dst []byte, text string) []byte {
 // TitleLine returns a title for display, with control characters and lone surrogates escaped.
 // Backslashes stay, as titles contain paths.
 func TitleLine(title string) (line []byte) {
-	for b := []byte(title); len(b) > 0; {
-		r, n := rawjson.DecodeRune(b)
-		line = appendVisibly(line, r, b[:n])
-		b = b[n:]
+	rest := []byte(title)
+	for len(rest) > 0 {
+		r, n := rawjson.DecodeRune(rest)
+		line = appendVisibly(line, r, rest[:n])
+		rest = rest[n:]
 	}
 	return line
 }
@@ -68,57 +69,71 @@ func IsControl(r rune) bool { return rawjson.IsControl(r) }
 // FirstWords returns the beginning of a text on one line: at most limit characters and an ellipsis,
 // ending with a word unless that is much shorter.
 func FirstWords(text string, limit int) string {
-	var line strings.Builder
-	words := 0
-	n := 0
-	blanks := 0 // bytes of complete words, characters on the line, blanks before the next one (0 or 1)
-	for b := []byte(text); len(b) > 0; {
-		r, size := rawjson.DecodeRune(b)
+	var line spacedLine
+	words := 0 // bytes of complete words
+	rest := []byte(text)
+	for len(rest) > 0 {
+		r, size := rawjson.DecodeRune(rest)
+		char := rest[:size]
+		rest = rest[size:]
 		switch {
 		case unicode.IsSpace(r):
-			words = line.Len()
-			blanks = min(n, 1)
-		case n+blanks >= limit:
-			if words < line.Len()/2 {
-				words = line.Len()
+			words = line.text.Len()
+			line.addBlank()
+		case line.count+line.blanks >= limit:
+			if words < line.text.Len()/2 {
+				words = line.text.Len()
 			}
-			return line.String()[:words] + "…"
+			return line.text.String()[:words] + "…"
 		default:
-			line.WriteString(" "[:blanks])
-			line.Write(b[:size])
-			n = n + blanks + 1
-			blanks = 0
+			line.add(char)
 		}
-		b = b[size:]
 	}
-	return line.String()
+	return line.text.String()
 }
 
-// Paragraphs returns the first paragraphs of a text on one line: whole ones, as few as have more than so
-// many characters, else all.
+// Paragraphs returns the first paragraphs of a text on one line: whole ones, as few as have more than
+// least characters together, else all.
 func Paragraphs(text string, least int) string {
-	var line strings.Builder
-	n := 0
-	blanks := 0 // before the next character, 0 or 1
-	feeds := 0  // line feeds since the last character
-	for b := []byte(text); len(b) > 0; {
-		r, size := rawjson.DecodeRune(b)
+	var line spacedLine
+	feeds := 0 // line feeds since the last character; two end a paragraph
+	rest := []byte(text)
+	for len(rest) > 0 {
+		r, size := rawjson.DecodeRune(rest)
+		char := rest[:size]
+		rest = rest[size:]
 		if r == '\n' {
 			feeds++
 		}
-		if feeds > 1 && n > least {
+		if feeds > 1 && line.count > least {
 			break
 		}
 		if unicode.IsSpace(r) {
-			blanks = min(n, 1)
-		} else {
-			line.WriteString(" "[:blanks])
-			line.Write(b[:size])
-			n += blanks + 1
-			blanks = 0
-			feeds = 0
+			line.addBlank()
+			continue
 		}
-		b = b[size:]
+		line.add(char)
+		feeds = 0
 	}
-	return line.String()
+	return line.text.String()
+}
+
+// spacedLine is a line with one blank for each run of white space, and none at its ends.
+type spacedLine struct {
+	text   strings.Builder
+	count  int // its characters
+	blanks int // before the next character, 0 or 1
+}
+
+// addBlank adds white space, which is written before the next character.
+func (l *spacedLine) addBlank() { l.blanks = min(l.count, 1) }
+
+// add adds a character that is no white space.
+func (l *spacedLine) add(char []byte) {
+	if l.blanks > 0 {
+		l.text.WriteByte(' ')
+	}
+	l.text.Write(char)
+	l.count += l.blanks + 1
+	l.blanks = 0
 }

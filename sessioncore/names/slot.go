@@ -25,7 +25,7 @@ func TitleSlot(title, source, updated string) []byte {
 	if room < len(`""`) {
 		return nil
 	}
-	if len(title) > SlotSize { // no longer one fits
+	if len(title) > SlotSize { // no longer one fits, and each round below quotes all of it
 		title = title[:lastRune(title[:SlotSize+1])]
 	}
 	quoted := rawjson.AppendQuoted(nil, title)
@@ -39,11 +39,12 @@ func TitleSlot(title, source, updated string) []byte {
 	return append(line, end...)
 }
 
-// lastRune returns the offset of the last code point of a WTF-8 text.
+// lastRune returns the offset of the last code point of a WTF-8 text that is not empty.
 func lastRune(text string) int {
-	i := len(text) - 1
-	for i > 0 && text[i]&0xC0 == 0x80 {
-		i--
+	isContinuation := func(c byte) bool { return c&0xC0 == 0x80 }
+	start := len(text) - 1
+	for start > 0 && isContinuation(text[start]) {
+		start--
 	}
-	return i
+	return start
 }

@@ -52,17 +52,22 @@ func ends(data []byte) (a, b uint64) {
 func middle(data []byte, seed uint64) uint64 {
 	if len(data) >= block {
 		lanes := [3]uint64{seed, seed, seed}
-		for ; len(data) > block; data = data[block:] {
+		for len(data) > block {
 			for i := range lanes {
-				first := eight(data[16*i:])
-				second := eight(data[16*i+8:])
+				pair := data[16*i:]
+				first := eight(pair)
+				second := eight(pair[8:])
 				lanes[i] = mix(first^secret[i+1], second^lanes[i])
 			}
+			data = data[block:]
 		}
 		seed = lanes[0] ^ lanes[1] ^ lanes[2]
 	}
-	for ; len(data) > 16; data = data[16:] {
-		seed = mix(eight(data)^secret[1], eight(data[8:])^seed)
+	for len(data) > 16 {
+		first := eight(data)
+		second := eight(data[8:])
+		seed = mix(first^secret[1], second^seed)
+		data = data[16:]
 	}
 	return seed
 }
@@ -73,5 +78,6 @@ func mix(a, b uint64) uint64 {
 	return high ^ low
 }
 
+// four and eight return the number in the first four or eight bytes.
 func four(data []byte) uint64  { return uint64(binary.LittleEndian.Uint32(data)) }
 func eight(data []byte) uint64 { return binary.LittleEndian.Uint64(data) }

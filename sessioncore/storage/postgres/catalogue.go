@@ -56,6 +56,7 @@ func nextChange(before, modified int64) int64 {
 	return max(before+1, min(modified, time.Now().Add(-changeAge).UnixNano()))
 }
 
+// modified returns the modification time in nanoseconds since the epoch.
 func (r *row) modified() int64 { return r.mtime * int64(time.Millisecond) }
 
 // newRow returns a row that is new to the catalogue. Callers must hold s.mu.
@@ -97,8 +98,8 @@ func (s *Storage) find(name string) *catalogueNode {
 	return n
 }
 
-// enter returns the node of a row's name, and makes it and its directories if they are missing.
-// Callers must hold s.mu.
+// enter returns the node of the name of the row with a path, and makes it and its directories if they are
+// missing. Callers must hold s.mu.
 func (s *Storage) enter(name, path string) *catalogueNode {
 	n := s.root
 	dir := storage.Dir(name)
@@ -107,7 +108,8 @@ func (s *Storage) enter(name, path string) *catalogueNode {
 			n = s.enterIn(n, part)
 		}
 	}
-	return s.enterIn(n, path[strings.LastIndexByte(path, '/')+1:]) // the base of both, without a copy
+	base := path[strings.LastIndexByte(path, '/')+1:] // also the name's: the row keeps it in memory anyway
+	return s.enterIn(n, base)
 }
 
 // enterIn returns the child of a directory, which it makes if there is none. Callers must hold s.mu.
@@ -126,7 +128,8 @@ func (s *Storage) enterIn(n *catalogueNode, name string) *catalogueNode {
 	return child
 }
 
-// touch gives a directory a new token. Callers must hold Storage.mu.
+// touch gives a directory a new token, with a modification at a time in nanoseconds since the epoch or later.
+// Callers must hold Storage.mu.
 func (n *catalogueNode) touch(at int64) {
 	n.modified = max(n.modified, at)
 	n.changed = nextChange(n.changed, n.modified)
@@ -146,20 +149,24 @@ func (s *Storage) prune(n *catalogueNode) {
 // were stored since: the newer of the two is not known then. Callers must hold s.mu.
 func (s *Storage) put(f rowFacts, asked int64) bool {
 	r := s.rows[f.path]
-	switch {
-	case r == nil:
+	if r == nil {
 		s.add(s.newRow(f))
 		return true
-	case r.version == f.version:
-	case r.stored > asked:
+	}
+	if r.version == f.version {
+		s.stamp(r)
+		return true
+	}
+	if r.stored > asked {
 		return false
-	case r.version != f.version && f.size >= r.size && f.size >= r.content.length.Load():
-		r.rowFacts = f
-		r.changed = nextChange(r.changed, r.modified())
-	default:
+	}
+	mayHaveGrown := f.size >= r.size && f.size >= r.content.length.Load()
+	if !mayHaveGrown {
 		s.replace(r, f)
 		return true
 	}
+	r.rowFacts = f
+	r.changed = nextChange(r.changed, r.modified())
 	s.stamp(r)
 	return true
 }
@@ -201,7 +208,8 @@ func (s *Storage) add(r *row) {
 	dir.touch(dir.modified)
 }
 
-// replace makes the name of a row stand for another object. Callers must hold s.mu.
+// replace makes the name of a row stand for another object, a new row with facts f, which it returns. The old
+// row is gone. Callers must hold s.mu.
 func (s *Storage) replace(old *row, f rowFacts) *row {
 	old.gone = true
 	r := s.newRow(f)
@@ -286,7 +294,8 @@ func (s *Storage) lookUp(op, name string) (*catalogueNode, error) {
 	return nil, missing(op, name)
 }
 
-// file returns the row of a name. Callers must hold s.mu.
+// file returns the row of a name. The error wraps fs.ErrNotExist, storage.ErrBadName, or
+// storage.ErrNotRegular for a directory. Callers must hold s.mu.
 func (s *Storage) file(op, name string) (*row, error) {
 	n, err := s.lookUp(op, name)
 	switch {

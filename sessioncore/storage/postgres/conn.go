@@ -62,18 +62,7 @@ func newPool(ctx context.Context, config *pgxpool.Config) (p *pool, err error) {
 	config.HealthCheckPeriod = unused / 4
 	// A caller that finds its connection broken gets another one.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
-	c := config.ConnConfig
-	if c.ConnectTimeout == 0 || c.ConnectTimeout > connectLimit {
-		c.ConnectTimeout = connectLimit
-	}
-	// Nothing else is set for a connection: poolers refuse it, or give it to somebody else.
-	if c.RuntimeParams["application_name"] == "" {
-		c.RuntimeParams["application_name"] = "sessionfs"
-	}
-	c.RuntimeParams["client_encoding"] = "UTF8"                              // content is read as it is
-	c.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { // ends queries without a reader
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: endLimit}
-	}
+	configure(config.ConnConfig)
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		if p.unprepared.Load() {
 			c.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -88,28 +77,46 @@ func newPool(ctx context.Context, config *pgxpool.Config) (p *pool, err error) {
 	return p, err
 }
 
-// take returns a connection for reading or for writing. Callers must call release.
-func (p *pool) take(ctx context.Context, of chan struct{}) (c conn, release func(), err error) {
+// configure sets the parameters of each connection. They are as few as possible: a pooler refuses others, or
+// gives the connection with them to another client.
+func configure(c *pgx.ConnConfig) {
+	if c.ConnectTimeout == 0 || c.ConnectTimeout > connectLimit {
+		c.ConnectTimeout = connectLimit
+	}
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "sessionfs"
+	}
+	c.RuntimeParams["client_encoding"] = "UTF8" // content is read as it is
+	// It ends queries without a reader.
+	c.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: endLimit}
+	}
+}
+
+// acquire returns a connection for a use, which is p.reading or p.writing. It waits until there is one, or ctx
+// is done. Callers must call release once, unless there is an error.
+func (p *pool) acquire(ctx context.Context, use chan struct{}) (c conn, release func(), err error) {
 	select {
-	case of <- struct{}{}:
+	case use <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
 	pooled, err := p.Acquire(ctx)
 	if err != nil {
-		<-of
+		<-use
 		return nil, nil, err
 	}
-	return pooled.Conn(), func() {
+	release = func() {
 		end(pooled.Conn())
 		pooled.Release()
-		<-of
-	}, nil
+		<-use
+	}
+	return pooled.Conn(), release, nil
 }
 
-// use calls do with a connection for reading or for writing.
-func (p *pool) use(ctx context.Context, of chan struct{}, do func(c conn) error) error {
-	c, release, err := p.take(ctx, of)
+// with calls do with a connection for a use, and returns its error or that of acquire.
+func (p *pool) with(ctx context.Context, use chan struct{}, do func(c conn) error) error {
+	c, release, err := p.acquire(ctx, use)
 	if err != nil {
 		return err
 	}
@@ -120,14 +127,18 @@ func (p *pool) use(ctx context.Context, of chan struct{}, do func(c conn) error)
 // end ends the transaction that a connection is in. Where that cannot be done, the pool closes the
 // connection.
 func end(c conn) {
-	if !c.IsClosed() && c.PgConn().TxStatus() != 'I' {
-		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
-		defer cancel()
-		_, _ = c.Exec(ctx, `ROLLBACK`)
+	if c.IsClosed() || isIdle(c) {
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
+	defer cancel()
+	_, _ = c.Exec(ctx, `ROLLBACK`)
 }
 
-// endLimit is how long a server may take to end a transaction, before the connection is closed for
+// isIdle reports whether a connection is in no transaction, by the status in the server's last answer.
+func isIdle(c conn) bool { return c.PgConn().TxStatus() == 'I' }
+
+// endLimit bounds the time in which a server ends a transaction, before the connection is closed for
 // that.
 const endLimit = 2 * time.Second
 
@@ -135,12 +146,16 @@ const endLimit = 2 * time.Second
 // gone, or a pooler shares it with a client that prepared a statement of the same name, or none.
 // Such a pooler gets no statements to prepare from then on.
 func (p *pool) canRetry(err error) bool {
-	var said *pgconn.PgError
+	const (
+		noSuchStatement = "26000" // invalid_sql_statement_name
+		twoStatements   = "42P05" // duplicate_prepared_statement
+	)
+	var answer *pgconn.PgError
 	var connecting *pgconn.ConnectError
 	switch {
 	case errors.As(err, &connecting):
 		return true
-	case errors.As(err, &said) && (said.Code == "26000" || said.Code == "42P05"):
+	case errors.As(err, &answer) && (answer.Code == noSuchStatement || answer.Code == twoStatements):
 		p.unprepared.Store(true)
 	case lostConnection(err):
 		p.breaks.Add(1)
@@ -164,7 +179,7 @@ func lostConnection(err error) bool {
 	}
 	isOfConnection := strings.HasPrefix(answer.Code, "08")
 	isServerDown := strings.HasPrefix(answer.Code, "57P") // it ends, or is not ready
-	hasTimedOut := answer.Code == "25P03"
+	hasTimedOut := answer.Code == "25P03"                 // idle_in_transaction_session_timeout
 	return isOfConnection || isServerDown || hasTimedOut
 }
 
@@ -187,29 +202,31 @@ var refusals = []struct {
 	{"22", unix.EINVAL},
 }
 
-// saidError returns the error of this package for an error of the server.
-func saidError(err error) error {
-	var said *pgconn.PgError
-	if !errors.As(err, &said) {
+// serverError returns the error of this package for an error of the server, EIO for an unknown code. Other
+// errors stay as they are.
+func serverError(err error) error {
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
 		return err
 	}
 	kind := error(unix.EIO)
 	for _, known := range refusals {
-		if strings.HasPrefix(said.Code, known.code) {
+		if strings.HasPrefix(answer.Code, known.code) {
 			kind = known.kind
 		}
 	}
-	return fmt.Errorf("%w: PostgreSQL says: %s (%s)", kind, said.Message, said.Code)
+	return fmt.Errorf("%w: PostgreSQL says: %s (%s)", kind, answer.Message, answer.Code)
 }
 
 // read calls do, which changes nothing, with a connection, and repeats it with another one if that
-// breaks.
+// breaks. The error is ErrUnreachable if the server does not answer within limit, or one of serverError, or
+// pgx.ErrNoRows as it is.
 func (s *Storage) read(ctx context.Context, limit time.Duration, do func(ctx context.Context, c conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var err error
 	for range tries {
-		err = s.pool.use(ctx, s.pool.reading, func(c conn) error {
+		err = s.pool.with(ctx, s.pool.reading, func(c conn) error {
 			return do(ctx, c)
 		})
 		if err == nil || errors.Is(err, pgx.ErrNoRows) {
@@ -219,7 +236,7 @@ func (s *Storage) read(ctx context.Context, limit time.Duration, do func(ctx con
 			return unreachable(fmt.Errorf("no answer within %v", limit))
 		}
 		if !s.pool.canRetry(err) {
-			return saidError(err)
+			return serverError(err)
 		}
 	}
 	return unreachable(err)
@@ -235,7 +252,7 @@ func (s *Storage) try(limit time.Duration, do func(ctx context.Context, c conn) 
 	return s.checkReachable(s.read(context.Background(), limit, do))
 }
 
-// checkReachable begins to look for the server if err says that it is gone. It returns err.
+// checkReachable begins to search for the server if err says that it is gone. It returns err.
 func (s *Storage) checkReachable(err error) error {
 	if errors.Is(err, ErrUnreachable) {
 		s.markUnreachable(err)
@@ -243,7 +260,8 @@ func (s *Storage) checkReachable(err error) error {
 	return err
 }
 
-// markUnreachable makes the storage serve the kept content until the server answers again.
+// markUnreachable makes the storage serve the kept content until the server answers again. It does nothing if
+// the storage is so already.
 func (s *Storage) markUnreachable(err error) {
 	if s.broken.CompareAndSwap(nil, &err) {
 		s.opts.Log.Error("the database does not answer; what is kept can be read", "err", err)
@@ -265,12 +283,15 @@ func (s *Storage) work(f func()) bool {
 
 // reconnect tries to reach the database until it answers.
 func (s *Storage) reconnect() {
-	for pause := firstPause; storage.Sleep(s.ctx, pause); pause = min(2*pause, lastPause) {
-		if s.lookNow(s.ctx) == nil {
+	pause := firstPause
+	for storage.Sleep(s.ctx, pause) {
+		err := s.lookNow(s.ctx)
+		if err == nil {
 			s.broken.Store(nil)
 			s.opts.Log.Info("the database can be reached again")
 			s.onBack()
 			return
 		}
+		pause = min(2*pause, lastPause)
 	}
 }

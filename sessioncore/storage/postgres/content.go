@@ -104,7 +104,8 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("read at a negative offset: %w", fs.ErrInvalid)
 	}
 	f, _ := o.row.content.facts()
-	n := int(max(0, min(int64(len(p)), f.size-off)))
+	rest := max(0, f.size-off)
+	n := int(min(int64(len(p)), rest))
 	if n > 0 {
 		err := o.row.content.read(p[:n], off)
 		if err != nil {
@@ -131,7 +132,8 @@ func (c *rowContent) name() string {
 	return c.row.name()
 }
 
-// read fills p. The row's facts say that it has these bytes.
+// read fills p with the bytes at an offset, which must be within the row's size by its facts. It fetches those
+// that are not kept. The error wraps storage.ErrStale if the row has changed.
 func (c *rowContent) read(p []byte, off int64) error {
 	for range contentTries {
 		isKept, err := c.copy(p, off)
@@ -164,14 +166,14 @@ func (c *rowContent) copy(p []byte, off int64) (isKept bool, err error) {
 		return true, nil
 	}
 	head, err := c.head(slotSize)
-	_, has := parseSlot(head)
-	if has {
+	_, hasSlot := parseSlot(head)
+	if hasSlot {
 		copy(p, line[off:])
 	}
 	return true, err
 }
 
-// head returns the first n kept bytes, or fewer.
+// head returns the first n kept bytes, or fewer; nil if nothing is kept. Callers must hold c.mu or c.fetching.
 func (c *rowContent) head(n int64) ([]byte, error) {
 	head := make([]byte, min(n, c.length.Load()))
 	if len(head) == 0 {
@@ -181,12 +183,13 @@ func (c *rowContent) head(n int64) ([]byte, error) {
 	return head, err
 }
 
-// renew brings the kept content up to date.
+// renew brings the kept content up to date: all of the row if more than its head is kept. It does nothing
+// without kept content, or for a row that is gone.
 func (c *rowContent) renew() error {
-	f, gone := c.facts()
+	f, isGone := c.facts()
 	n := c.length.Load()
 	switch {
-	case gone || n == 0:
+	case isGone || n == 0:
 		return nil
 	case n > headSize:
 		return c.fetch(f.size)
@@ -220,23 +223,24 @@ func (c *rowContent) fetch(want int64) error {
 	return c.keepHead(found[0], asked)
 }
 
-// fetchRest adds the bytes behind the kept ones. f are the row's facts at time asked. Callers must
-// hold c.fetching.
+// fetchRest adds the bytes behind the kept ones. f are the row's facts at time asked. After an error the kept
+// bytes are as before; it wraps storage.ErrStale if the row is gone or another object now. Callers must hold
+// c.fetching.
 func (c *rowContent) fetchRest(f rowFacts, asked int64) error {
 	text := c.text
 	if text == nil {
 		text = c.s.kept.texts.New()
 		defer func() {
-			if c.text == nil {
+			if c.text == nil { // it was not kept
 				text.Close()
 			}
 		}()
 	}
 	c.s.kept.reserve(text, f.size)
-	n := text.Size()
-	now, same, err := c.readRest(text, f)
+	before := text.Size()
+	now, isSame, err := c.readRest(text, f)
 	switch {
-	case err == nil && same && !c.isLost(now):
+	case err == nil && isSame && !c.isLost(now):
 		c.keep(text, now, asked)
 		return nil
 	case errors.Is(err, pgx.ErrNoRows):
@@ -244,7 +248,7 @@ func (c *rowContent) fetchRest(f rowFacts, asked int64) error {
 	case err == nil:
 		err = c.replaceRow(now)
 	}
-	_ = text.Cut(n)
+	_ = text.Cut(before)
 	return err
 }
 
@@ -256,19 +260,20 @@ const secondsOfMiB = 1
 // c.fetching.
 func (c *rowContent) readRest(text *budget.Text, f rowFacts) (now rowFacts, same bool, err error) {
 	n := text.Size()
-	limit := readLimit + time.Duration(f.size>>20)*secondsOfMiB*time.Second
+	mebibytes := time.Duration(f.size >> 20)
+	limit := readLimit + mebibytes*secondsOfMiB*time.Second
 	err = c.s.try(limit, func(ctx context.Context, conn conn) error {
-		err := text.Cut(n)
+		err := text.Cut(n) // an attempt may have added a part
 		if err != nil {
 			return err
 		}
 		rows, _ := conn.Query(ctx, c.s.sql.rest, f.path, n, c.version, pieceSize) // rows has the error
 		var sum []byte
 		var piece pgtype.DriverBytes
-		found := false
-		_, err = pgx.ForEachRow(rows, append(now.targets(), &sum, &piece), func() (err error) {
-			if !found {
-				found = true
+		hasRow := false
+		addPiece := func() (err error) { // each piece comes in a row with the facts
+			if !hasRow {
+				hasRow = true
 				same, err = hasSum(text, n, sum)
 				if err != nil {
 					return err
@@ -278,8 +283,9 @@ func (c *rowContent) readRest(text *budget.Text, f rowFacts) (now rowFacts, same
 				_, err = text.Write(piece)
 			}
 			return err
-		})
-		if err == nil && !found {
+		}
+		_, err = pgx.ForEachRow(rows, append(now.targets(), &sum, &piece), addPiece)
+		if err == nil && !hasRow {
 			err = pgx.ErrNoRows
 		}
 		return err
@@ -340,8 +346,8 @@ func (c *rowContent) isLost(now rowFacts) bool {
 	return c.text == nil && c.version != "" && c.version != now.version
 }
 
-// evict frees the kept text. It returns false while a goroutine works with it. The text of an open
-// row moves from memory to a file, as long as there are not too many files.
+// evict frees the kept text. evicted is false, and nothing happens, while a goroutine works with it. With
+// inMemory, the text of an open row is moved to a file instead, as long as there are not too many files.
 func (c *rowContent) evict(inMemory bool) (evicted, moved bool) {
 	if !c.fetching.TryLock() {
 		return false, false
@@ -392,7 +398,7 @@ func (c *rowContent) replaceRow(now rowFacts) error {
 }
 
 // keepAppended adds appended data to the text, if that is the whole row of before and is not being
-// fetched.
+// fetched. Otherwise the data is fetched when it is read.
 func (c *rowContent) keepAppended(before rowFacts, data []byte, after rowFacts) {
 	if !c.fetching.TryLock() {
 		return
@@ -421,7 +427,7 @@ type beginning struct {
 	head []byte
 }
 
-// heads reads the beginnings of rows.
+// heads reads the beginnings of rows, by their paths, in any order. Rows that are gone have none.
 func (s *Storage) heads(paths []string) (found []beginning, err error) {
 	err = s.try(readLimit, func(ctx context.Context, c conn) error {
 		found = found[:0]
@@ -448,18 +454,18 @@ const aheadRows = 1024
 // ReadAhead implements storage.Storage. It reads the heads of the rows that are not kept.
 func (s *Storage) ReadAhead(names []string) {
 	if len(names) < 2 {
-		return
+		return // a read of it takes no longer
 	}
 	s.refresh()
 	var paths []string
-	of := map[string]*rowContent{}
+	contents := map[string]*rowContent{} // by path
 	s.mu.RLock()
 	for _, name := range names {
 		path := s.PathOf(name)
 		r := s.rows[path]
 		if r != nil && r.content.length.Load() == 0 {
 			paths = append(paths, path)
-			of[path] = &r.content
+			contents[path] = &r.content
 		}
 	}
 	s.mu.RUnlock()
@@ -467,16 +473,22 @@ func (s *Storage) ReadAhead(names []string) {
 		asked := s.now()
 		found, err := s.heads(some)
 		if err != nil {
-			return
+			return // reads of these rows report it
 		}
-		for _, b := range found {
-			c := of[b.path]
-			if c.fetching.TryLock() {
-				if c.length.Load() == 0 {
-					_ = c.keepHead(b, asked)
-				}
-				c.fetching.Unlock()
-			}
+		for _, head := range found {
+			contents[head.path].keepAhead(head, asked)
 		}
+	}
+}
+
+// keepAhead keeps the head of a row that was read ahead at time asked, unless something is kept or being
+// fetched.
+func (c *rowContent) keepAhead(head beginning, asked int64) {
+	if !c.fetching.TryLock() {
+		return
+	}
+	defer c.fetching.Unlock()
+	if c.length.Load() == 0 {
+		_ = c.keepHead(head, asked) // a read reports the error
 	}
 }

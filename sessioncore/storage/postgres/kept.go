@@ -53,14 +53,22 @@ func (k *kept) use(c *rowContent, inFile bool) {
 		k.files.Remove(c)
 		k.memory.Add(c, struct{}{})
 	}
-	for k.files.Len() > maxFiles && k.evict(k.files) {
+	for k.files.Len() > maxFiles {
+		evicted := k.evict(k.files)
+		if !evicted {
+			return
+		}
 	}
 }
 
 // reserve makes room in memory for a text that will have n bytes, and evicts others for it. Without
 // room the text will be in a file.
 func (k *kept) reserve(t *budget.Text, n int64) {
-	for !t.Reserve(n) && n <= maxInMemory && !t.InFile() {
+	for !t.Reserve(n) {
+		isForFile := n > maxInMemory || t.InFile()
+		if isForFile {
+			return
+		}
 		k.mu.Lock()
 		evicted := k.evict(k.memory)
 		k.mu.Unlock()
@@ -70,18 +78,18 @@ func (k *kept) reserve(t *budget.Text, n int64) {
 	}
 }
 
-// evict evicts the least recently used of some contents that no goroutine works with. It returns
-// false if there is none. Callers must hold k.mu.
-func (k *kept) evict(from *rowContents) bool {
-	for range from.Len() {
-		c, _, _ := from.RemoveOldest()
-		evicted, moved := c.evict(from == k.memory)
-		switch {
-		case moved:
-			k.files.Add(c, struct{}{})
-		case !evicted:
-			from.Add(c, struct{}{})
+// evict evicts the least recently used of some contents, k.memory or k.files, that no goroutine works with. It
+// returns false if there is none. Callers must hold k.mu.
+func (k *kept) evict(contents *rowContents) bool {
+	for range contents.Len() {
+		oldest, _, _ := contents.RemoveOldest()
+		evicted, moved := oldest.evict(contents == k.memory)
+		if !evicted {
+			contents.Add(oldest, struct{}{}) // as if it was just used, since a goroutine works with it
 			continue
+		}
+		if moved {
+			k.files.Add(oldest, struct{}{})
 		}
 		return true
 	}
@@ -92,7 +100,21 @@ func (k *kept) evict(from *rowContents) bool {
 func (k *kept) evictIdle() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.evict(k.memory) || budget.FilesFull() && k.evict(k.files) {
+	k.evictAll(k.memory)
+	for budget.FilesFull() {
+		evicted := k.evict(k.files)
+		if !evicted {
+			return
+		}
+		k.evictAll(k.memory)
+	}
+}
+
+// evictAll evicts some contents, k.memory or k.files, that no goroutine works with. Callers must hold k.mu.
+func (k *kept) evictAll(contents *rowContents) {
+	evicted := true
+	for evicted {
+		evicted = k.evict(contents)
 	}
 }
 
@@ -100,6 +122,6 @@ func (k *kept) evictIdle() {
 func (k *kept) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.evict(k.memory) || k.evict(k.files) {
-	}
+	k.evictAll(k.memory)
+	k.evictAll(k.files)
 }

@@ -49,7 +49,7 @@ func (s *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	}
 	limited, cancel := storage.WithLimit(ctx)
 	defer cancel()
-	_, leave, err := s.fifo.Lock(limited, name)
+	_, leave, err := s.fifo.Lock(limited, name) // among callers of this process
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, name)
 	}
@@ -61,14 +61,15 @@ func (s *Storage) Lock(ctx context.Context, name string) (func() error, error) {
 	s.mu.Lock()
 	s.held[name] = l
 	s.mu.Unlock()
-	return sync.OnceValue(func() error {
+	unlock := func() error {
 		s.mu.Lock()
 		delete(s.held, name)
 		s.mu.Unlock()
-		l.giveBack()
+		l.end()
 		leave()
 		return nil // the server releases the locks of a connection that broke
-	}), nil
+	}
+	return sync.OnceValue(unlock), nil
 }
 
 // checkParentNow is checkParent in the table as it is now, unless the directory was there before.
@@ -86,15 +87,16 @@ func (s *Storage) checkParentNow(op, name string) error {
 	return err
 }
 
-// giveBack ends the transaction if no write did.
-func (l *lock) giveBack() {
+// end ends the transaction if no write did, and releases its connection.
+func (l *lock) end() {
 	if l.conn != nil {
 		l.conn = nil
 		l.release()
 	}
 }
 
-// lockRow takes the locks of a row, and brings the catalogue up to date with it.
+// lockRow takes the locks of a row, and brings the catalogue up to date with it. The row need not exist. The
+// error wraps storage.ErrLocked if another program holds a lock too long.
 func (s *Storage) lockRow(ctx context.Context, name string) (*lock, error) {
 	var err error
 	for range tries {
@@ -111,15 +113,15 @@ func (s *Storage) lockRow(ctx context.Context, name string) (*lock, error) {
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("%w: %s", storage.WaitError(ctx), name)
 		case !s.pool.canRetry(err):
-			return nil, fmt.Errorf("%w: %s", saidError(err), name)
+			return nil, fmt.Errorf("%w: %s", serverError(err), name)
 		}
 	}
 	return nil, s.checkReachable(unreachable(err))
 }
 
-// lockOnce is one attempt to lock a row.
+// lockOnce is one attempt to lock the row with a path.
 func (s *Storage) lockOnce(ctx context.Context, path string) (*lock, error) {
-	conn, release, err := s.pool.take(ctx, s.pool.writing)
+	conn, release, err := s.pool.acquire(ctx, s.pool.writing)
 	if err != nil {
 		return nil, err
 	}

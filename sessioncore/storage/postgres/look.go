@@ -39,7 +39,7 @@ type look struct {
 	began   time.Time     // when that began, or the last one
 	at      time.Time     // when the last one began that succeeded
 	good    time.Time     // the time until which that is valid
-	slow    bool          // that it took slowLook
+	slow    bool          // it took longer than slowLook
 }
 
 // refresh brings the catalogue up to date if the last look is too old. The catalogue stays as it
@@ -120,18 +120,23 @@ func (s *Storage) lookNow(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	took := time.Since(began)
+	duration := time.Since(began)
 	l.at = began
-	l.good = began.Add(max(s.opts.Fresh, rest*took))
-	l.slow = took > slowLook
-	if l.noted.Load() {
-		fresh := freshNoted
-		if s.pool.unprepared.Load() {
-			fresh = freshPlanned
-		}
-		l.good = began.Add(min(s.opts.Fresh, fresh))
-	}
+	l.slow = duration > slowLook
+	l.good = began.Add(s.validity(duration))
 	return nil
+}
+
+// validity returns the time for which a look that took so long is valid: the longer it took, the rarer it is. If
+// changes are noted, it is short always.
+func (s *Storage) validity(duration time.Duration) time.Duration {
+	switch {
+	case !s.look.noted.Load():
+		return max(s.opts.Fresh, rest*duration)
+	case s.pool.unprepared.Load():
+		return min(s.opts.Fresh, freshPlanned)
+	}
+	return min(s.opts.Fresh, freshNoted)
 }
 
 // changeSet is the result of a look.
@@ -145,8 +150,9 @@ type changeSet struct {
 	truncate bool    // all rows were removed
 }
 
-// readChanged reads the rows of transactions that the last look has not seen, or all rows. complete
-// says that these were all changes. Callers must hold look.turn.
+// readChanged reads the rows of transactions that the last look has not seen, or all rows if look.seen is "".
+// complete is false, without an error, if there may be other changes: then all rows must be read. Callers must
+// hold look.turn.
 func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	l := &s.look
 	since := l.seen
@@ -162,15 +168,16 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 		rows, _ := c.Query(ctx, sql, s.prefix, since, s.quoted) // rows has the error
 		return now.scan(rows)
 	})
-	noted := now.trigger != nil
-	if noted {
-		now.server += " " + *now.trigger
-	}
-	if err != nil {
-		if since == "" || errors.Is(err, ErrUnreachable) {
-			return false, err
-		}
+	mayRepeat := since != "" && !errors.Is(err, ErrUnreachable)
+	switch {
+	case err != nil && mayRepeat:
 		return false, nil // the trigger's table may be gone
+	case err != nil:
+		return false, err
+	}
+	isNoted := now.trigger != nil
+	if isNoted {
+		now.server += " " + *now.trigger
 	}
 	// Another server, or one that lost data, may use numbers of transactions again.
 	isOther := now.truncate || now.server != l.server || breaks != l.breaks
@@ -179,7 +186,7 @@ func (s *Storage) readChanged(ctx context.Context) (complete bool, err error) {
 	}
 	l.server = now.server
 	l.breaks = breaks
-	l.noted.Store(noted)
+	l.noted.Store(isNoted)
 	return s.store(now, asked, since == ""), nil
 }
 
@@ -190,7 +197,7 @@ func (now *changeSet) scan(rows pgx.Rows) error {
 	targets := append([]any{&now.count, &now.horizon, &now.server, &now.trigger, &path}, f.targets()...)
 	_, err := pgx.ForEachRow(rows, targets, func() error {
 		switch {
-		case path == nil:
+		case path == nil: // the state of the server alone
 		case f.path != "":
 			now.rows = append(now.rows, f)
 		case *path == "":
@@ -209,15 +216,18 @@ func (now *changeSet) scan(rows pgx.Rows) error {
 func (s *Storage) store(now changeSet, asked int64, all bool) (complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	there := map[string]bool{}
-	stored := true
+	isInTable := map[string]bool{}
+	hasNewer := false // facts of a row were stored since asked, by a write or a read
 	for _, f := range now.rows {
-		stored = s.put(f, asked) && stored
-		there[f.path] = true
+		isStored := s.put(f, asked)
+		if !isStored {
+			hasNewer = true
+		}
+		isInTable[f.path] = true
 	}
 	if all {
 		for path := range s.rows {
-			if !there[path] {
+			if !isInTable[path] {
 				now.gone = append(now.gone, path)
 			}
 		}
@@ -225,14 +235,14 @@ func (s *Storage) store(now changeSet, asked int64, all bool) (complete bool) {
 	for _, path := range now.gone {
 		r := s.rows[path]
 		switch {
-		case r == nil:
+		case r == nil: // it was never seen
 		case r.stored <= asked:
 			s.remove(path)
 		default:
-			stored = false
+			hasNewer = true
 		}
 	}
-	if stored { // otherwise the next look reads the same again
+	if !hasNewer { // otherwise the next look reads the same again
 		s.look.seen = now.horizon
 	}
 	return now.count < 0 || len(s.rows) == now.count

@@ -59,9 +59,11 @@ func (p *people) assignNames(prefixes ...string) {
 			continue
 		}
 		names := namesFor(prefix)
-		name := names[len(names)-1]
-		for _, shorter := range slices.Backward(names[:len(names)-1]) {
-			if count[shorter] == 1 && p.prefixOf[shorter] == "" {
+		last := len(names) - 1
+		name := names[last]
+		for _, shorter := range slices.Backward(names[:last]) {
+			isUnique := count[shorter] == 1 && p.prefixOf[shorter] == ""
+			if isUnique {
 				name = shorter
 			}
 		}
@@ -77,8 +79,9 @@ func (p *people) name(path string, isRow bool) string {
 	if at < 0 {
 		return ""
 	}
-	prefix := path[:at+len(inSessions)]
-	rest := path[at+len(inSessions):]
+	end := at + len(inSessions)
+	prefix := path[:end]
+	rest := path[end:]
 	p.mu.RLock()
 	who := p.nameOf[prefix]
 	p.mu.RUnlock()
@@ -104,6 +107,7 @@ func (p *people) path(name string) string {
 	return ""
 }
 
+// inSessions ends the prefix of the paths of a person's sessions.
 const inSessions = "/sessions/"
 
 // Several reports whether several people share the table, each with a directory of their own.
@@ -141,7 +145,8 @@ func (s *Storage) checkPath(name string) error {
 	return nil
 }
 
-// findPlace finds the prefixes of the sessions, if none was given.
+// findPlace finds the prefixes of the sessions, if none was given: one becomes s.prefix, several become
+// s.people. It is an error if the table is empty.
 func (s *Storage) findPlace(ctx context.Context, src *TableSource) error {
 	if src.HasPrefix {
 		return nil
@@ -179,9 +184,9 @@ const maxNamed = 10
 // checkPrefix returns an error if a prefix is certainly a mistake: it ends within a name, or no row
 // begins with it while there are others.
 func (s *Storage) checkPrefix(ctx context.Context, src *TableSource) error {
-	odd := src.Prefix != "" && !strings.HasSuffix(src.Prefix, "/")
+	endsInName := src.Prefix != "" && !strings.HasSuffix(src.Prefix, "/")
 	hasRows := len(s.rows) > 0 || s.opts.Empty // or needs none
-	isRight := hasRows && !odd
+	isRight := hasRows && !endsInName
 	if isRight || !src.HasPrefix {
 		return nil
 	}
@@ -189,17 +194,17 @@ func (s *Storage) checkPrefix(ctx context.Context, src *TableSource) error {
 	if err != nil {
 		return err
 	}
-	if !odd && len(found) == 0 {
-		return nil
+	if !endsInName && len(found) == 0 {
+		return nil // the table is empty
 	}
 	more := len(found) - maxNamed
 	if more > 0 {
 		found = append(found[:maxNamed], fmt.Sprintf("and %d more", more))
 	}
-	why := "nothing in the table " + src.Table + " begins with that"
-	if odd {
-		why = "it has no slash at its end, so it is no directory"
+	reason := "nothing in the table " + src.Table + " begins with that"
+	if endsInName {
+		reason = "it has no slash at its end, so it is no directory"
 	}
 	return fmt.Errorf("prefix=%s: %s; there are: %s (without prefix=: all of them)",
-		src.Prefix, why, strings.Join(found, ", "))
+		src.Prefix, reason, strings.Join(found, ", "))
 }

@@ -26,7 +26,7 @@ type Options struct {
 	Log *slog.Logger
 	// Empty allows a prefix that no row begins with.
 	Empty bool
-	// Fresh is how long a look at the table is valid, 0 to look each time.
+	// Fresh is the least time for which a look at the table is valid, 0 to look each time.
 	Fresh time.Duration
 }
 
@@ -111,7 +111,7 @@ func newStorage(o Options) *Storage {
 	return s
 }
 
-// begin checks the table and reads it.
+// begin checks the table and reads it, and finds out which rows are shown.
 func (s *Storage) begin(ctx context.Context, src *TableSource) error {
 	schema, err := s.checkTable(ctx, src)
 	if err != nil {
@@ -161,24 +161,33 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	if err != nil {
 		return err
 	}
+	s.listNode(n, only, f)
+	return nil
+}
+
+// listNode calls f with the children of a directory, or of them the ones in only unless that is nil, until it
+// returns false. An item's State is valid during its call. Callers must hold s.mu.
+func (s *Storage) listNode(dir *catalogueNode, only []string, f func(storage.Item) bool) {
 	var st storage.Stat
-	state := func() (storage.Stat, error) { return st, nil }
-	item := func(name string, child *catalogueNode) bool {
+	state := func() (storage.Stat, error) { return st, nil } // one for all items, as there are many
+	list := func(name string, child *catalogueNode) (goesOn bool) {
 		st = s.statOf(child)
 		return f(storage.Item{Name: name, Kind: st.Kind, State: state})
 	}
+	if only == nil {
+		for name, child := range dir.children {
+			if !list(name, child) {
+				return
+			}
+		}
+		return
+	}
 	for _, name := range only {
-		child := n.children[name]
-		if child != nil && !item(name, child) {
-			return nil
+		child := dir.children[name]
+		if child != nil && !list(name, child) {
+			return
 		}
 	}
-	for name, child := range n.children {
-		if only != nil || !item(name, child) {
-			break
-		}
-	}
-	return nil
 }
 
 // Stat implements storage.Storage.
@@ -191,6 +200,7 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 // table.
 func (s *Storage) Known() storage.Files { return known{s} }
 
+// known is a Storage that answers by its catalogue alone.
 type known struct{ *Storage }
 
 // Stat implements storage.Files.

@@ -127,9 +127,9 @@ func (s *Storage) checkTable(ctx context.Context, src *TableSource) (schema stri
 	if err != nil {
 		return "", err
 	}
-	has := map[string]bool{}
-	for _, c := range columns {
-		has[c] = true
+	has := map[string]bool{} // by name and type
+	for _, column := range columns {
+		has[column] = true
 	}
 	switch {
 	case version < minVersion:

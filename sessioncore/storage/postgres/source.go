@@ -49,6 +49,22 @@ func isIdentifier(name string) bool {
 	return true
 }
 
+// normalizeTable makes the table's name the one that PostgreSQL keeps, and sets the quoted one. It returns an
+// error for a name that the client does not allow.
+func (src *TableSource) normalizeTable() error {
+	parts := strings.Split(src.Table, ".")
+	for i, part := range parts {
+		if !isIdentifier(part) || len(parts) > 2 {
+			return fmt.Errorf("table=%.80q: a table's name has letters, digits and _, 63 at most, "+
+				"and no digit at its beginning; a schema may be before it: schema.table", src.Table)
+		}
+		parts[i] = strings.ToLower(part) // as PostgreSQL does where the client does not quote it
+	}
+	src.Table = strings.Join(parts, ".")
+	src.table = pgx.Identifier(parts).Sanitize()
+	return nil
+}
+
 // ErrPassword means that a URL has a password, which all users could read in the list of processes.
 var ErrPassword = errors.New("a password does not belong on the command line, where all users see it: " +
 	"leave it out, and put it into ~/.pgpass, PGPASSWORD or a service file")
@@ -71,26 +87,24 @@ func ParseSource(text string) (*TableSource, error) {
 	if secret || query.Has("password") || query.Has("sslpassword") {
 		return nil, ErrPassword
 	}
-	src := &TableSource{Table: DefaultTable, Prefix: query.Get("prefix"), HasPrefix: query.Has("prefix")}
+	src := &TableSource{
+		Table:     DefaultTable,
+		Prefix:    query.Get("prefix"),
+		HasPrefix: query.Has("prefix"),
+	}
 	if query.Has("table") {
 		src.Table = query.Get("table")
 	}
-	parts := strings.Split(src.Table, ".")
-	for i, part := range parts {
-		if !isIdentifier(part) || len(parts) > 2 {
-			return nil, fmt.Errorf("table=%.80q: a table's name has letters, digits and _, 63 at most, "+
-				"and no digit at its beginning; a schema may be before it: schema.table", src.Table)
-		}
-		parts[i] = strings.ToLower(part) // as PostgreSQL does where the client does not quote it
+	err = src.normalizeTable()
+	if err != nil {
+		return nil, err
 	}
-	src.Table = strings.Join(parts, ".")
-	src.table = pgx.Identifier(parts).Sanitize()
 	shown := *u
 	shown.Fragment = ""
 	shown.RawFragment = ""
 	src.Shown = shown.String()
 
-	query.Del("table")
+	query.Del("table") // PostgreSQL would refuse parameters that it does not know
 	query.Del("prefix")
 	u.RawQuery = query.Encode()
 	src.pool, err = pgxpool.ParseConfig(u.String())

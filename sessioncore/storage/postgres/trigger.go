@@ -16,7 +16,9 @@ const (
 // records the changed rows of the source's table, the transactions and the heads in a table of
 // ours. A look then reads these alone, and lists need no contents.
 func (src *TableSource) Trigger() string {
-	return strings.NewReplacer("SESSIONS", src.table, "BYTES", strconv.Itoa(headSize)).Replace(triggerText)
+	bytes := strconv.Itoa(headSize)
+	names := strings.NewReplacer("SESSIONS", src.table, "BYTES", bytes)
+	return names.Replace(triggerText)
 }
 
 // A transaction gets its number before others see its changes, so a look asks for the changes of

@@ -54,13 +54,20 @@ func (s *Storage) Append(name string, data []byte) (storage.Stat, error) {
 		defer s.mu.RUnlock()
 		return s.rowStat(r), nil
 	}
-	return s.extend(name, r, before, data, nil)
+	return s.extend(name, r, before, rowEnd{data: data})
 }
 
-// extend appends data to a row that is as before, and gives it a title unless that is nil. As in
-// the client, a title goes into the columns alone.
-func (s *Storage) extend(name string, r *row, before rowFacts, data []byte, t *title) (storage.Stat, error) {
-	text := string(data)
+// rowEnd is the text that is appended to a row, with a title for it.
+type rowEnd struct {
+	data  []byte
+	title *title // nil for none
+}
+
+// extend appends an end to the row r of a name, and gives it the title. Its facts must still be before; else the
+// error wraps storage.ErrStale. As in the client, a title goes into the columns alone.
+func (s *Storage) extend(name string, r *row, before rowFacts, end rowEnd) (storage.Stat, error) {
+	text := string(end.data)
+	t := end.title
 	err := checkText(text, before.size)
 	if err != nil {
 		return storage.Stat{}, err
@@ -82,7 +89,7 @@ func (s *Storage) extend(name string, r *row, before rowFacts, data []byte, t *t
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	r.content.keepAppended(before, data, after)
+	r.content.keepAppended(before, end.data, after)
 	return s.written(r, after, asked), nil
 }
 
@@ -104,28 +111,37 @@ func (s *Storage) withHead(name string, o storage.Replacement) func(io.Writer) e
 
 // Replace implements storage.Journal.
 func (s *Storage) Replace(name string, o storage.Replacement) (storage.Stat, error) {
-	if o.Write == nil {
-		r, err := s.fileNow("overwrite", name)
-		if err != nil {
-			return storage.Stat{}, err
-		}
-		if o.Expect.Size < int64(len(o.Head)) {
-			return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
-		}
-		t, ok := parseSlot(o.Head)
-		if ok && bytes.Equal(t.line(), o.Head) {
-			before, err := s.expected(name, o.Expect)
-			if err != nil {
-				return storage.Stat{}, err
-			}
-			return s.extend(name, r, before, o.Tail, &t)
-		}
-		o.Write = s.withHead(name, o)
+	if o.Write != nil {
+		return s.replaceWhole(name, o)
 	}
-	return s.replaceWhole(name, o)
+	return s.overwrite(name, o)
 }
 
-// replaceWhole is Replace with a whole content.
+// overwrite is Replace with another head and a tail. A title slot that the columns can express goes there, so
+// that the content is not written anew.
+func (s *Storage) overwrite(name string, o storage.Replacement) (storage.Stat, error) {
+	r, err := s.fileNow("overwrite", name)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	if o.Expect.Size < int64(len(o.Head)) {
+		return storage.Stat{}, fmt.Errorf("%w: %s", storage.ErrStale, name)
+	}
+	t, isSlot := parseSlot(o.Head)
+	isSameLine := isSlot && bytes.Equal(t.line(), o.Head)
+	if !isSameLine {
+		o.Write = s.withHead(name, o)
+		return s.replaceWhole(name, o)
+	}
+	before, err := s.expected(name, o.Expect)
+	if err != nil {
+		return storage.Stat{}, err
+	}
+	return s.extend(name, r, before, rowEnd{data: o.Tail, title: &t})
+}
+
+// replaceWhole is Replace with a whole content. For a row that must not exist, the error wraps fs.ErrExist if it
+// does.
 func (s *Storage) replaceWhole(name string, o storage.Replacement) (storage.Stat, error) {
 	err := storage.CheckName(name)
 	if err != nil {
@@ -212,11 +228,12 @@ func (s *Storage) expected(name string, token storage.Token) (rowFacts, error) {
 // mayHold returns an error if a row has the name of a directory, or of one above it. Callers must
 // hold s.mu.
 func (s *Storage) mayHold(dir string) error {
-	for ; dir != ""; dir = storage.Dir(dir) {
+	for dir != "" {
 		n := s.find(dir)
 		if n != nil && n.row != nil {
 			return fmt.Errorf("%w: %s", unix.ENOTDIR, dir)
 		}
+		dir = storage.Dir(dir)
 	}
 	return nil
 }
@@ -229,6 +246,7 @@ func mtimeOf(o storage.Replacement) int64 {
 	return o.Modified.UnixMilli()
 }
 
+// nowMs returns the time in milliseconds since the epoch.
 func nowMs() int64 { return time.Now().UnixMilli() }
 
 // checkText returns an error for text that PostgreSQL cannot store behind size bytes.
@@ -259,9 +277,9 @@ func (s *Storage) write(name string, c rowChange) (after rowFacts, asked int64, 
 	}
 	if l != nil && l.conn != nil {
 		after, err = s.run(ctx, l.conn, c)
-		l.giveBack()
+		l.end() // the COMMIT has released the locks of the server
 	} else {
-		err = s.pool.use(ctx, s.pool.writing, func(conn conn) error {
+		err = s.pool.with(ctx, s.pool.writing, func(conn conn) error {
 			after, err = s.run(ctx, conn, c)
 			return err
 		})
@@ -276,13 +294,18 @@ func (s *Storage) write(name string, c rowChange) (after rowFacts, asked int64, 
 		}
 		return after, asked, nil
 	case errors.Is(err, pgx.ErrNoRows):
-		s.look.mu.Lock() // the catalogue is wrong: look at the table next
-		s.look.good = time.Time{}
-		s.look.slow = false
-		s.look.mu.Unlock()
+		s.look.invalidate()
 		return rowFacts{}, asked, fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
-	return rowFacts{}, asked, saidError(err)
+	return rowFacts{}, asked, serverError(err)
+}
+
+// invalidate makes the next request look at the table and wait for that, as the catalogue is wrong.
+func (l *look) invalidate() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.good = time.Time{}
+	l.slow = false
 }
 
 // run sends the statement with its COMMIT and, unless the row is locked, the beginning of a
@@ -290,7 +313,7 @@ func (s *Storage) write(name string, c rowChange) (after rowFacts, asked int64, 
 func (s *Storage) run(ctx context.Context, conn conn, c rowChange) (rowFacts, error) {
 	var f rowFacts
 	var batch pgx.Batch
-	if conn.PgConn().TxStatus() == 'I' {
+	if isIdle(conn) { // otherwise the row is locked
 		s.beginWrite(&batch, c.path)
 	}
 	arguments := append([]any{c.path, c.version}, c.args...)
@@ -321,20 +344,21 @@ func answer(results pgx.BatchResults, nth int, targets ...any) error {
 	return err
 }
 
-// settle repeats settleOnce until the server answers, for settleLimit.
+// settle repeats settleOnce until the server answers, for settleLimit. lost is the error of the connection on
+// which the change was sent. Without an answer, the error says that the fate of the change is not known.
 func (s *Storage) settle(c rowChange, lost error) (after rowFacts, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
 	pause := firstPause
 	for {
-		err = s.pool.use(ctx, s.pool.writing, func(conn conn) error {
+		err = s.pool.with(ctx, s.pool.writing, func(conn conn) error {
 			after, err = s.settleOnce(ctx, conn, c)
 			return err
 		})
 		if err == nil {
 			return after, nil
 		}
-		isLocked := errors.Is(saidError(err), storage.ErrLocked)
+		isLocked := errors.Is(serverError(err), storage.ErrLocked) // the first attempt may still be at work
 		if !isLocked && !s.pool.canRetry(err) {
 			return after, err
 		}
