@@ -26,7 +26,7 @@ func wholeBranch(t testing.TB, b *Branch) []byte {
 	return wholeDocument(t, r)
 }
 
-// concatenated is what entries.jsonl must be: the files of its entries, one behind the other.
+// concatenated returns the content that entries.jsonl must have: the files of its entries, one behind the other.
 func concatenated(t testing.TB, s *Snapshot, path []Entry) string {
 	t.Helper()
 	var out strings.Builder
@@ -81,12 +81,15 @@ func TestBranchEntriesAllocateNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = r.ReadAt(p, 0) }))
 }
 
-// TestBranchEntriesOfChangedFile: growth changes nothing for who reads; a file that is overwritten in place is
-// stale wherever an entry that is read has another text now.
+// TestBranchEntriesOfChangedFile: growth changes nothing for a reader. After the file is overwritten in place, a read is
+// stale if it has a part of an entry with another text.
 func TestBranchEntriesOfChangedFile(t *testing.T) {
 	text := sessiontest.Header
+	parent := ""
 	for i := range 30 {
-		text += at(i, fmt.Sprintf("e%02d", i), map[bool]string{true: "", false: fmt.Sprintf("e%02d", i-1)}[i == 0], "")
+		id := fmt.Sprintf("e%02d", i)
+		text += at(i, id, parent, "")
+		parent = id
 	}
 	for name, c := range map[string]struct{ change, first, last string }{ // in the text, of the same length; the stale entries
 		"growth":     {"", "", ""},

@@ -41,7 +41,7 @@ func FuzzBranches(f *testing.F) {
 	})
 }
 
-// checkBranches checks all that is told of a session's branches.
+// checkBranches checks the names, the labels and the contents of a session's branches.
 func checkBranches(t *testing.T, s *Snapshot) {
 	seen := map[string]bool{}
 	for e := range Entry(s.Len()) {
@@ -66,7 +66,7 @@ func checkBranches(t *testing.T, s *Snapshot) {
 	}
 }
 
-// checkBranch checks what a branch holds, and entries.jsonl.
+// checkBranch checks the entries of the branch to e, and its entries.jsonl.
 func checkBranch(t *testing.T, s *Snapshot, e Entry) {
 	b := s.Branch(e)
 	require.Equal(t, s.Path(e), b.Entries())
@@ -78,6 +78,7 @@ func TestRecordSize(t *testing.T) {
 	require.EqualValues(t, 64, unsafe.Sizeof(indexRecord{}))
 }
 
+// TestPathLabel: the path label of an entry, by the members of its text.
 func TestPathLabel(t *testing.T) {
 	sessiontest.Table(t, "testdata/path-labels.txt", func(t *testing.T, _, entry string) string {
 		return snapshotOf(t, sessiontest.Header+`{"id":"a",`+entry+`}`+"\n").PathLabel(0)

@@ -73,6 +73,8 @@ func openSession(t testing.TB, file string) (*Snapshot, error) {
 	return sessiontest.Acquire(t, store.Session(filepath.Base(file)))
 }
 
+// checkSession compares a session file with the client's answers want, as far as diff does not permit differences. blobs is the
+// directory of blobs, which need not exist.
 func checkSession(t *testing.T, file, blobs string, want rawjson.Value, diff sessiontest.Difference) {
 	var s rawjson.Scanner
 	end, st := s.SkipValue(want, 0)
@@ -132,6 +134,7 @@ func (a *answers) id(e Entry) string {
 	return "null"
 }
 
+// compare compares JSON with the client's answer for a key, if there is one and no difference is permitted.
 func (a *answers) compare(key, got string) {
 	want := a.want.Member(key)
 	if want == nil || slices.Contains(a.diff.Keys, key) {
@@ -140,6 +143,7 @@ func (a *answers) compare(key, got string) {
 	compareJSON(a.t, key, want, rawjson.Value(got))
 }
 
+// check compares all that the client has answered.
 func (a *answers) check() {
 	leaf := a.leaf()
 	if a.want.Member("leafId") != nil || a.snap.Len() == 0 {
@@ -181,6 +185,7 @@ func (a *answers) checkBranches() {
 	}
 }
 
+// find returns the entry of an id as a.id writes it.
 func (a *answers) find(id string) Entry {
 	if a.normalize {
 		n, err := strconv.Atoi(strings.TrimPrefix(id, "#"))
@@ -202,6 +207,8 @@ func (a *answers) shaped(got, want rawjson.Value) rawjson.Value {
 	return got
 }
 
+// checkContext compares the context at an entry with the client's, which may be a hash. key is the key of the answer, for
+// permitted differences.
 func (a *answers) checkContext(key string, want rawjson.Value, at Entry) {
 	if want == nil {
 		return
@@ -230,11 +237,15 @@ func sumOf(v rawjson.Value) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(sessiontest.Canonical(v))))
 }
 
+// without returns an object without a member.
 func without(object rawjson.Value, key string) rawjson.Value {
 	var edits rawjson.Edits
-	return edits.Object(object, 0, "", func(m rawjson.Member) bool { return m.KeyIs(key) }).Apply(object)
+	isKey := func(m rawjson.Member) bool { return m.KeyIs(key) }
+	edits = edits.Object(object, 0, "", isKey)
+	return edits.Apply(object)
 }
 
+// list returns the ids of entries as JSON.
 func (a *answers) list(entries []Entry) string {
 	var ids []string
 	for _, e := range entries {
@@ -243,13 +254,15 @@ func (a *answers) list(entries []Entry) string {
 	return "[" + strings.Join(ids, ",") + "]"
 }
 
+// labels returns the labels in effect as an object, by target.
 func (a *answers) labels() string {
-	var out []string
+	var members []string
 	for _, l := range a.snap.Labels() {
 		target := string(rawjson.AppendQuoted(nil, l.Target))
-		out = append(out, target+":"+string(rawjson.AppendQuoted(nil, l.Label)))
+		label := string(rawjson.AppendQuoted(nil, l.Label))
+		members = append(members, target+":"+label)
 	}
-	return "{" + strings.Join(out, ",") + "}"
+	return "{" + strings.Join(members, ",") + "}"
 }
 
 // entries lists id, parentId and type as the entry's file shows them.
@@ -279,48 +292,49 @@ func (a *answers) entries() string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-func (a *answers) tree() string {
-	var b strings.Builder
-	tree := a.snap.Tree()
-	var walk func(nodes []Entry)
-	walk = func(nodes []Entry) {
-		b.WriteByte('[')
-		for i, e := range nodes {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteString(`{"id":` + a.id(e))
-			id, _ := a.snap.ID(e)
-			if label := a.snap.LabelOf(id); label != "" {
-				b.WriteString(`,"label":` + string(rawjson.AppendQuoted(nil, label)))
-			}
-			b.WriteString(`,"children":`)
-			walk(tree.Children(e))
-			b.WriteByte('}')
+// tree returns the tree as JSON, with the labels.
+func (a *answers) tree() string { return a.nodes(a.snap.Tree().Roots()) }
+
+// nodes returns the subtrees of siblings as JSON.
+func (a *answers) nodes(siblings []Entry) string {
+	var list []byte
+	for _, e := range siblings {
+		node := `{"id":` + a.id(e)
+		id, _ := a.snap.ID(e)
+		label := a.snap.LabelOf(id)
+		if label != "" {
+			node += `,"label":` + string(rawjson.AppendQuoted(nil, label))
 		}
-		b.WriteByte(']')
+		node += `,"children":` + a.nodes(a.snap.Tree().Children(e)) + `}`
+		list = rawjson.AppendListed(list, node)
 	}
-	walk(tree.Roots())
-	return b.String()
+	return "[" + string(list) + "]"
 }
 
-func compareJSON(t *testing.T, what string, want, got rawjson.Value) {
+// compareJSON compares two values, and shows the text around the first difference. name is the value's name for an error.
+func compareJSON(t *testing.T, name string, want, got rawjson.Value) {
 	t.Helper()
-	w, g := sessiontest.Canonical(want), sessiontest.Canonical(got)
-	if w == g {
+	wantText := sessiontest.Canonical(want)
+	gotText := sessiontest.Canonical(got)
+	if wantText == gotText {
 		return
 	}
 	at := 0
-	for at < len(w) && at < len(g) && w[at] == g[at] {
+	for at < len(wantText) && at < len(gotText) && wantText[at] == gotText[at] {
 		at++
 	}
-	from := max(0, at-150)
-	t.Errorf("%s differs at %d:\nwant …%s\ngot  …%s", what, at, w[from:min(len(w), at+250)], g[from:min(len(g), at+250)])
+	around := func(text string) string {
+		from := max(0, at-150)
+		to := min(len(text), at+250)
+		return text[from:to]
+	}
+	t.Errorf("%s differs at %d:\nwant …%s\ngot  …%s", name, at, around(wantText), around(gotText))
 }
 
 // dirBlobs is a directory of blobs.
 type dirBlobs struct{ *dir.Storage }
 
+// Size implements document.Blobs.
 func (d dirBlobs) Size(hash string) (int64, error) {
 	st, err := d.Stat(hash)
 	return st.Size, err

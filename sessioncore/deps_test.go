@@ -16,12 +16,16 @@ import (
 func TestImports(t *testing.T) {
 	text, err := os.ReadFile("testdata/imports.txt")
 	require.NoError(t, err)
-	allowed, pkg := map[string][]string{}, ""
+	allowed := map[string][]string{}
+	pkg := "" // of the line
 	for line := range strings.Lines(string(text)) {
-		if name, rest, begins := strings.Cut(line, ":"); begins {
-			pkg, line = name, rest
+		imports := line
+		name, rest, isFirst := strings.Cut(line, ":")
+		if isFirst {
+			pkg = name
+			imports = rest
 		}
-		allowed[pkg] = append(allowed[pkg], strings.Fields(line)...)
+		allowed[pkg] = append(allowed[pkg], strings.Fields(imports)...)
 	}
 	all := build.Default
 	all.UseAllFiles = true

@@ -47,6 +47,7 @@ func fuzzSnapshot(t *testing.T, data []byte) *Snapshot {
 	return snap
 }
 
+// FuzzLoad: a file that is read in one go and one that grows at a cut are the same session, or none.
 func FuzzLoad(f *testing.F) {
 	pool := sessiontest.AddSeeds(f, func(data []byte) {
 		f.Add(data, uint(len(data)/2), uint64(0))
@@ -92,7 +93,7 @@ func sameLines(t *testing.T, want, got []string, what string) {
 	require.Len(t, got, len(want), what)
 }
 
-// describe is everything that users can see of a snapshot.
+// describe returns everything that users can see of a snapshot, a line for each entry and fact.
 func describe(t *testing.T, s *Snapshot) []string {
 	out := []string{fmt.Sprint(s.Len(), s.Version(), s.HeaderTime())}
 	for e := range Entry(s.Len()) {
@@ -193,11 +194,12 @@ func checkEntries(t *testing.T, s *Snapshot, data []byte) {
 // checkObjectLines: a line that is by itself a JSON object is never swallowed or skipped (docs/format.md,
 // Loading): from the header on each is the header, a second one, or an entry.
 func checkObjectLines(t *testing.T, s *Snapshot, data []byte) {
-	at, number := int64(0), int64(0)
+	next := int64(0)   // the offset of the next line
+	number := int64(0) // of the line
 	for line := range bytes.Lines(data) {
 		number++
-		off := at
-		at += int64(len(line))
+		off := next
+		next += int64(len(line))
 		if off < s.header.end {
 			continue
 		}
@@ -206,7 +208,9 @@ func checkObjectLines(t *testing.T, s *Snapshot, data []byte) {
 			continue
 		}
 		var object map[string]any
-		if json.Unmarshal(text, &object) != nil || object["type"] == "session" || object["type"] == "session_header" {
+		err := json.Unmarshal(text, &object)
+		isHeader := object["type"] == "session" || object["type"] == "session_header"
+		if err != nil || isHeader {
 			continue
 		}
 		e := s.atLine(number)
@@ -241,6 +245,7 @@ func checkNames(t *testing.T, s *Snapshot) {
 	}
 }
 
+// checkFileName checks that a directory can hold a name, neither hidden nor like an option.
 func checkFileName(t *testing.T, name string) {
 	require.NotEmpty(t, name)
 	require.LessOrEqual(t, len(name), 255)
@@ -283,6 +288,7 @@ func checkTree(t *testing.T, s *Snapshot) {
 	}
 }
 
+// FuzzContext: the context at any entry, with blobs and without, is one line of JSON that can be read in parts.
 func FuzzContext(f *testing.F) {
 	blob, err := os.ReadFile("../testdata/cases/blobs/9ebf77e73aced4bbd51fd849ee7879e77e5df1fc0ceb70ec2238cd047dcd8950")
 	require.NoError(f, err)
@@ -327,6 +333,7 @@ func checkContext(t *testing.T, snap *Snapshot, e Entry, blobs document.Blobs, o
 	require.Equal(t, n < len(part), err == io.EOF, "%v", err)
 }
 
+// checkContextKeys checks that a context has the members of its dialect, and no message that is null.
 func checkContextKeys(t *testing.T, whole []byte, d *Dialect) {
 	var ctx map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(whole, &ctx), "%q", whole)
@@ -344,6 +351,7 @@ func checkContextKeys(t *testing.T, whole []byte, d *Dialect) {
 	}
 }
 
+// FuzzNames: a text has one file name, by the rules of the design, and is read back from it unless it was cut.
 func FuzzNames(f *testing.F) {
 	for _, id := range []string{"", "a", "a/b", "..", ".", "-rf", "~", "%", "a%2Fb", "entry.json", "nul\x00", "\u0085", "\xED\xA0\xBC", "x\xff",
 		strings.Repeat("h", 300), strings.Repeat("é", 101), strings.Repeat("/", 67)} {

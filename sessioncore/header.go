@@ -393,9 +393,9 @@ func IsSession(item storage.Item) bool {
 	return item.Kind == storage.KindFile && IsSessionName(item.Name)
 }
 
-// ClientName is the minimum length of a client's file name without FileEnding: a time of 24
-// characters, an underscore, and an id of at least 16. It is unique.
-const ClientName = 24 + 1 + 16
+// MinClientName is the minimum length of a client's file name without FileEnding: a time of 24
+// characters, an underscore, and an id of at least 16. No two sessions have the same such name.
+const MinClientName = 24 + 1 + 16
 
 // OutermostOf returns the file of the outermost session around name: name itself, or X.jsonl if
 // name lies below the directory X, among its artifacts.

@@ -85,7 +85,7 @@ func TestPiIsKnown(t *testing.T) {
 	require.Same(t, Operator, newTestSession(t, `{"type":"session_header","id":"s"}`+"\n", ByPi).acquire().Dialect())
 }
 
-// TestPiContext: what no recorded session has.
+// TestPiContext: contexts of pi with entries that no recorded session has.
 func TestPiContext(t *testing.T) {
 	sessiontest.Page(t, "testdata/pi-context.txt", func(t *testing.T, name, lines, want string) {
 		snap := newTestSession(t, sessiontest.Header+lines+"\n", ByPi).acquire()

@@ -12,10 +12,12 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
+// TestOfRoot: the program of an agent directory is told by its path and the names in it.
 func TestOfRoot(t *testing.T) {
 	programs := []string{ByUnknown: "unknown", ByOMP: "omp", LikelyByPi: "likely pi", ByPi: "pi"}
 	sessiontest.Table(t, "testdata/programs.txt", func(t *testing.T, _, give string) string {
-		root, words := memory.New(), strings.Fields(give)
+		root := memory.New()
+		words := strings.Fields(give)
 		for _, name := range words[1:] {
 			require.NoError(t, root.WriteFile(name+"/x", nil)) // directory or file, what counts is the name
 		}
@@ -39,7 +41,7 @@ func TestOfSession(t *testing.T) {
 	}
 }
 
-// TestRacyRoot: an agent directory that changed within a tick of the clock of file times is looked at again.
+// TestRacyRoot: an agent directory that changed within a tick of the clock of file times is checked again.
 func TestRacyRoot(t *testing.T) {
 	for racy, want := range map[bool]Program{true: ByPi, false: ByUnknown} {
 		mem := memory.New()

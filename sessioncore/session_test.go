@@ -40,18 +40,21 @@ func snapshotOf(t testing.TB, content string) *Snapshot {
 	return sessiontest.Snapshot(t, session)
 }
 
-// ids acquires the session and lists the ids of its entries, with the leaf behind a bar.
+// ids acquires the session and lists the ids of its entries, with the leaf behind a bar, "-" for none. It returns the text of
+// an error of Acquire.
 func (s *testSession) ids() string {
 	snap, err := sessiontest.Acquire(s.t, s.session)
 	if err != nil {
 		return err.Error()
 	}
-	ids, leaf := []string{}, "-"
+	var ids []string
 	for e := range Entry(snap.Len()) {
 		id, _ := snap.ID(e)
 		ids = append(ids, id)
 	}
-	if e := sessiontest.Leaf(s.t, snap); e != NoEntry {
+	leaf := "-"
+	e := sessiontest.Leaf(s.t, snap)
+	if e != NoEntry {
 		leaf = ids[e]
 	}
 	return strings.Join(ids, ",") + "|" + leaf
@@ -60,17 +63,20 @@ func (s *testSession) ids() string {
 // TestGrowth: a session follows its file through each kind of change.
 func TestGrowth(t *testing.T) {
 	s := newTestSession(t, "", ByUnknown)
-	indexOf := func() *index {
-		if snap := s.session.current.Load(); snap != nil {
-			return snap.index
+	currentIndex := func() *index { // nil if none is cached
+		snap := s.session.current.Load()
+		if snap == nil {
+			return nil
 		}
-		return nil
+		return snap.index
 	}
 	sessiontest.Table(t, "testdata/growth.txt", func(t *testing.T, _, give string) string {
 		word, rest, _ := strings.Cut(give, " ")
-		text, before := "", indexOf()
+		before := currentIndex()
+		text := ""
 		for entry := range strings.SplitSeq(rest, ", ") {
-			if id, parent, _ := strings.Cut(entry, " "); id != "" {
+			id, parent, _ := strings.Cut(entry, " ")
+			if id != "" {
 				text += sessiontest.Entry(id, parent)
 			}
 		}
@@ -100,7 +106,8 @@ func TestGrowth(t *testing.T) {
 			require.Contains(t, string(sessiontest.ReadObject(t, doc)), `"id":"a"`, "an old snapshot reads the old file")
 		}
 		ids := s.ids()
-		if before != nil && indexOf() == before {
+		hasGrown := before != nil && currentIndex() == before
+		if hasGrown {
 			ids += " grown"
 		}
 		return ids
@@ -109,9 +116,8 @@ func TestGrowth(t *testing.T) {
 	require.Contains(t, s.ids(), "no such file")
 }
 
-// TestEditInTheMiddle: a text of the same length in the place of an entry, and a line added before anybody looks, is
-// taken for growth at first. Whatever shows the entry or refers to it finds it out, and from then on the session is what the
-// file says.
+// TestEditInTheMiddle: an entry that is replaced by a text of the same length is at first taken for growth, if a line is added
+// before the next Acquire. All that shows the entry or refers to it detects that, and the next Acquire reads the file anew.
 func TestEditInTheMiddle(t *testing.T) {
 	ctx := context.Background()
 	filler := sessiontest.Entry(strings.Repeat("f", headCheck), "b")
@@ -184,8 +190,7 @@ func TestPartOfOverwrittenEntry(t *testing.T) {
 	}
 }
 
-// TestConfirmOnce: what was found to be as it was indexed is not read again until the file grows; a file that was read as a
-// whole needs none of that.
+// TestConfirmOnce: a verified entry is not read again until the file grows. In a file that was read as a whole, none is.
 func TestConfirmOnce(t *testing.T) {
 	s := newTestSession(t, sessiontest.Header+sessiontest.Entry("a", "")+sessiontest.Entry("b", "a"), ByUnknown)
 	missing := func() int {
@@ -202,8 +207,8 @@ func TestConfirmOnce(t *testing.T) {
 	}
 }
 
-// TestRacySlot: a title slot that is overwritten within a tick of the clock of file times makes another snapshot, so that
-// what shows the title is made anew.
+// TestRacySlot: after a title slot is overwritten within a tick of the clock of file times, Acquire returns another snapshot,
+// so that the title is rendered anew.
 func TestRacySlot(t *testing.T) {
 	slot := func(title string) string {
 		return `{"type":"title","v":1,"title":"` + title + `","source":"user","updatedAt":"2026-02-16T10:20:30.000Z","pad":""}` + "\n"

@@ -18,7 +18,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// TestNamesLookedUpInVain: names that are not there leave nothing in memory, and a file that comes is found.
+// TestNamesLookedUpInVain: a Probe of a missing file leaves nothing in memory, and finds the file once it exists.
 func TestNamesLookedUpInVain(t *testing.T) {
 	files := memory.New()
 	require.NoError(t, files.WriteFile("d.jsonl/x", nil))
@@ -66,8 +66,9 @@ func TestLongTextsOfIndexes(t *testing.T) {
 func TestFewDescriptors(t *testing.T) {
 	for limit, most := range map[int]int{10: 10, 10_000: maxCached + 1} {
 		files := memory.New()
-		open, peak := 0, 0
-		store := NewStore(&storagetest.Hooked{Storage: files, Before: func(c storagetest.Call) error {
+		open := 0
+		peak := 0
+		countOpen := func(c storagetest.Call) error {
 			switch {
 			case c.Op == "Close":
 				open--
@@ -78,7 +79,8 @@ func TestFewDescriptors(t *testing.T) {
 				peak = max(peak, open)
 			}
 			return nil
-		}})
+		}
+		store := NewStore(&storagetest.Hooked{Storage: files, Before: countOpen})
 		for i := range 3 * maxCached {
 			name := fmt.Sprintf("p/%d.jsonl", i)
 			require.NoError(t, files.WriteFile(name, []byte(sessiontest.Header+sessiontest.Entry("e", ""))))
@@ -95,7 +97,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-// haltingStorage is a storage whose files stop at the first read behind half of them until they may go on.
+// haltingStorage is a storage of one file, in which the first read behind the half blocks until goesOn is closed.
 type haltingStorage struct {
 	storagetest.Hooked
 	half    int64
@@ -105,16 +107,26 @@ type haltingStorage struct {
 	goesOn  chan struct{}
 }
 
-// newHalting returns such a storage and the session in it.
+// newHalting returns a haltingStorage and the session in it, which is long enough for a shared read.
 func newHalting(t *testing.T) (*haltingStorage, *Session) {
-	content := sessiontest.Header + strings.Repeat(sessiontest.Entry("e", ""), 4*longRead/100)
-	h := &haltingStorage{half: int64(len(content)) / 2, reached: make(chan struct{}), goesOn: make(chan struct{})}
+	const entries = 4 * longRead / 100 // of some 100 bytes each
+	content := sessiontest.Header + strings.Repeat(sessiontest.Entry("e", ""), entries)
+	h := &haltingStorage{
+		half:    int64(len(content)) / 2,
+		reached: make(chan struct{}),
+		goesOn:  make(chan struct{}),
+	}
 	h.Storage = sessiontest.NewFile(t, content).Storage
 	h.Before = func(c storagetest.Call) error {
-		switch {
-		case c.Op == "Open":
+		if c.Op == "Open" {
 			h.opens.Add(1)
-		case c.Op == "ReadAt" && c.Off > h.half && h.read.Add(int64(c.Size)) == int64(c.Size):
+		}
+		if c.Op != "ReadAt" || c.Off <= h.half {
+			return nil
+		}
+		size := int64(c.Size)
+		isFirst := h.read.Add(size) == size
+		if isFirst {
 			close(h.reached)
 			<-h.goesOn
 		}
@@ -123,8 +135,8 @@ func newHalting(t *testing.T) (*haltingStorage, *Session) {
 	return h, NewStore(h).Session(sessiontest.FileName)
 }
 
-// TestReadingForWaiters: a large file is read as long as one of those who asked for it waits, whoever does the work,
-// and no longer.
+// TestReadingForWaiters: a large file is read as long as a caller of Acquire waits, even if another one began the read, and no
+// longer.
 func TestReadingForWaiters(t *testing.T) {
 	acquire := func(s *Session, ctx context.Context) <-chan error {
 		done := make(chan error, 1)

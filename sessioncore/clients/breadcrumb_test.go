@@ -38,6 +38,7 @@ func TestBreadcrumbs(t *testing.T) {
 	}
 }
 
+// TestMovedBreadcrumb: the breadcrumb of a session that was moved gets its new place, and no other breadcrumb does.
 func TestMovedBreadcrumb(t *testing.T) {
 	const (
 		base = "2026-02-16T10-20-30-000Z_1f9d2a6c7b8e4f05.jsonl"

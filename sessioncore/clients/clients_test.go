@@ -20,6 +20,7 @@ type agentDir struct {
 	clients *Clients
 }
 
+// newAgentDir returns an agent directory without clients. It skips the test where they cannot be detected.
 func newAgentDir(t testing.TB) *agentDir {
 	t.Helper()
 	a := clienttest.NewAgent(t)
@@ -30,24 +31,30 @@ func newAgentDir(t testing.TB) *agentDir {
 	return &agentDir{a, t, clients}
 }
 
-// nobodyOn requires that no client is on these sessions.
-func (a *agentDir) nobodyOn(names ...string) {
+// requireNone requires that no client has these sessions open.
+func (a *agentDir) requireNone(names ...string) {
 	a.t.Helper()
 	for _, name := range names {
-		if live := a.clients.On(a.Sessions, name); live != nil {
+		live := a.clients.On(a.Sessions, name)
+		if live != nil {
 			a.t.Fatalf("%s: %v", name, live)
 		}
 	}
 }
 
-// somebodyOn requires that this process is on these sessions.
-func (a *agentDir) somebodyOn(pid int, terminal string, names ...string) {
+// requireClient requires that a process, 0 for one that cannot be seen, has these sessions open by the breadcrumb of a
+// terminal.
+func (a *agentDir) requireClient(pid int, terminal string, names ...string) {
 	a.t.Helper()
 	for _, name := range names {
 		live := a.clients.On(a.Sessions, name)
 		require.NotNil(a.t, live, name)
+		require.Equal(a.t, name, live.Session)
+		require.Equal(a.t, SignTerminal, live.Sign)
+		require.Equal(a.t, terminal, live.Terminal)
 		found, command := live.Process()
-		require.Equal(a.t, []any{name, SignTerminal, terminal, pid, pid != 0}, []any{live.Session, live.Sign, live.Terminal, found, command != ""})
+		require.Equal(a.t, pid, found)
+		require.Equal(a.t, pid != 0, command != "")
 	}
 }
 
@@ -58,20 +65,20 @@ func TestClientAtTerminal(t *testing.T) {
 		t.Run(database, func(t *testing.T) {
 			tty, id := clienttest.Terminal(t)
 			a.Crumb(id, "p/s.jsonl")
-			a.nobodyOn("p/s.jsonl") // the client that wrote it has ended
+			a.requireNone("p/s.jsonl") // the client that wrote it has ended
 			pid, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database(database)}}.Start(t)
-			a.somebodyOn(pid, id, "p/s.jsonl", "p/s/sub.jsonl")
-			a.nobodyOn("p/other.jsonl", "p/other/sub.jsonl")
+			a.requireClient(pid, id, "p/s.jsonl", "p/s/sub.jsonl")
+			a.requireNone("p/other.jsonl", "p/other/sub.jsonl")
 
 			a.Crumb(id, "p/other.jsonl") // it switched to another session
-			a.nobodyOn("p/s.jsonl", "p/s/sub.jsonl")
-			a.somebodyOn(pid, id, "p/other.jsonl")
+			a.requireNone("p/s.jsonl", "p/s/sub.jsonl")
+			a.requireClient(pid, id, "p/other.jsonl")
 			require.Equal(t, []string{filepath.Join(a.Path, "sessions/p/other.jsonl")}, a.clients.Named())
 			a.Crumb(id, "p/s/sub.jsonl") // older versions name subagents' sessions
-			a.somebodyOn(pid, id, "p/s.jsonl", "p/s/sub.jsonl")
+			a.requireClient(pid, id, "p/s.jsonl", "p/s/sub.jsonl")
 
 			end()
-			a.nobodyOn("p/s.jsonl", "p/s/sub.jsonl", "p/other.jsonl")
+			a.requireNone("p/s.jsonl", "p/s/sub.jsonl", "p/other.jsonl")
 			require.NoError(t, os.Remove(filepath.Join(a.Path, "terminal-sessions", id)), i)
 		})
 	}
@@ -87,15 +94,15 @@ func TestClientComesBack(t *testing.T) {
 	for range 5 {
 		a.Crumb(id, "p/s.jsonl")
 		time.Sleep(40 * time.Millisecond)
-		a.nobodyOn("p/s.jsonl")
+		a.requireNone("p/s.jsonl")
 		searched := a.clients.scan.at
-		a.nobodyOn("p/s.jsonl")
+		a.requireNone("p/s.jsonl")
 		require.Equal(t, searched, a.clients.scan.at, "remembered")
 		pid, end := clienttest.Imitation{Stdin: tty, Control: tty, Files: []string{a.Database("agent.db")}}.Start(t)
 		a.Crumb(id, "p/s.jsonl")
-		a.somebodyOn(pid, id, "p/s.jsonl")
+		a.requireClient(pid, id, "p/s.jsonl")
 		end()
-		a.nobodyOn("p/s.jsonl")
+		a.requireNone("p/s.jsonl")
 	}
 }
 
@@ -108,16 +115,16 @@ func TestClientWithoutTerminalPath(t *testing.T) {
 		a.Crumb("tmux-%7", "p/s.jsonl")
 		a.Crumb("zellij-my-work-3", "p/other.jsonl")
 		_, end := clienttest.Imitation{Env: []string{"TMUX_PANE=%8"}, Files: databases(a)}.Start(t)
-		a.nobodyOn("p/s.jsonl")
+		a.requireNone("p/s.jsonl")
 		end()
 		pid, end := clienttest.Imitation{Env: []string{"TMUX_PANE=%7"}, Files: databases(a)}.Start(t)
 		a.Crumb("tmux-%7", "p/s.jsonl")
-		a.somebodyOn(pid, "tmux-%7", "p/s.jsonl")
+		a.requireClient(pid, "tmux-%7", "p/s.jsonl")
 		end()
 		pid, _ = clienttest.Imitation{Env: []string{"ZELLIJ_PANE_ID=3", "ZELLIJ_SESSION_NAME=my/work"}, Files: databases(a)}.Start(t)
 		a.Crumb("zellij-my-work-3", "p/other.jsonl")
-		a.somebodyOn(pid, "zellij-my-work-3", "p/other.jsonl")
-		a.nobodyOn("p/s.jsonl")
+		a.requireClient(pid, "zellij-my-work-3", "p/other.jsonl")
+		a.requireNone("p/s.jsonl")
 	})
 	t.Run("unknown", func(t *testing.T) {
 		a := newAgentDir(t)
@@ -125,21 +132,21 @@ func TestClientWithoutTerminalPath(t *testing.T) {
 		a.Crumb("future-1", "p/s.jsonl")
 		a.Crumb(id, "p/other.jsonl")
 		clienttest.Imitation{Stdin: tty, Control: tty, Files: databases(a)}.Start(t)
-		a.nobodyOn("p/s.jsonl") // it is the one of p/other.jsonl
+		a.requireNone("p/s.jsonl") // it is the one of p/other.jsonl
 		pid, _ := clienttest.Imitation{Files: databases(a)}.Start(t)
 		a.Crumb("future-1", "p/s.jsonl")
-		a.somebodyOn(pid, "future-1", "p/s.jsonl")
+		a.requireClient(pid, "future-1", "p/s.jsonl")
 	})
 	t.Run("unseen", func(t *testing.T) {
 		a := newAgentDir(t)
 		a.clients.proc = t.TempDir() // as from within a container
 		a.Crumb("pts-0", "p/s.jsonl")
-		a.nobodyOn("p/s.jsonl")
+		a.requireNone("p/s.jsonl")
 		_, end := clienttest.Imitation{Files: databases(a)}.Start(t)
-		a.somebodyOn(0, "pts-0", "p/s.jsonl")
-		a.nobodyOn("p/other.jsonl")
+		a.requireClient(0, "pts-0", "p/s.jsonl")
+		a.requireNone("p/other.jsonl")
 		end()
-		a.nobodyOn("p/s.jsonl")
+		a.requireNone("p/s.jsonl")
 	})
 }
 

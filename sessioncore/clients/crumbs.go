@@ -78,7 +78,7 @@ func (b *breadcrumb) names(session string) bool {
 
 // isUnique reports whether no other session file has the base name of a session file.
 func isUnique(session string) bool {
-	return len(path.Base(session)) >= sessioncore.ClientName+len(sessioncore.FileEnding)
+	return len(path.Base(session)) >= sessioncore.MinClientName+len(sessioncore.FileEnding)
 }
 
 // breadcrumbs caches the contents of all breadcrumbs. Clients overwrite a breadcrumb in place, so a

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestLeaseDirs: leases lie beside agent directories, and where clients of our environment put them.
 func TestLeaseDirs(t *testing.T) {
 	const owners = "/run/session-owners"
 	for _, test := range []struct {
@@ -25,6 +26,7 @@ func TestLeaseDirs(t *testing.T) {
 	}
 }
 
+// TestAgentDirs: agent directories are the given ones and those of our environment, each once.
 func TestAgentDirs(t *testing.T) {
 	for _, test := range []struct {
 		env   map[string]string

@@ -33,6 +33,7 @@ func refuses(t *testing.T, h History, match string, want error) {
 	require.ErrorIs(t, err, want)
 }
 
+// show returns the lines of the answer to a query.
 func show(t *testing.T, h History, match string) []string {
 	r, err := h.Render(context.Background(), match, nil)
 	require.NoError(t, err, match)
@@ -104,7 +105,7 @@ func TestSeveral(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// FuzzLines: no file breaks it, and what is shown is lines of JSON.
+// FuzzLines: any file has an answer, with at most a line for each of its own.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte(claudeLine+"\n"+codexLine), "pars")
 	f.Add([]byte(`{"display":"x","timestamp":1e300}`), "")

@@ -26,7 +26,8 @@ func claudeLine(n int, cwd, more string) string {
 		cwd, n, n, 1+n%20, n, more)
 }
 
-// listTree returns the names in each directory of a tree, with the files of links, by paths.
+// listTree adds the names in each directory of a tree to into, by the directory's path, with the files of links. list
+// returns a new listing each time. Each name is also looked up, every second one first by the last scan alone.
 func listTree(t *testing.T, list func() *Listing, v KeyTable, dir string, into map[string][]string) {
 	entries, err := list().TreeList(t.Context(), v, dir)
 	require.NoError(t, err)
@@ -35,18 +36,21 @@ func listTree(t *testing.T, list func() *Listing, v KeyTable, dir string, into m
 	into[dir] = []string{}
 	again := list()
 	for n, e := range entries {
-		found, err := again.TreeFind(t.Context(), v, dir, e.Name, n%2 == 1)
-		if n%2 == 1 && err != nil { // of the last look it may find less
+		isKnown := n%2 == 1
+		found, err := again.TreeFind(t.Context(), v, dir, e.Name, isKnown)
+		if isKnown && err != nil { // the last scan may have found less
 			found, err = again.TreeFind(t.Context(), v, dir, e.Name, false)
 		}
 		require.NoError(t, err, e.Name)
 		require.Equal(t, e.Dir, found.Dir)
-		if e.Dir == "" {
-			into[dir] = append(into[dir], e.Name+" -> "+found.Session.Name())
+		isDirectory := e.Dir != ""
+		if isDirectory {
+			into[dir] = append(into[dir], e.Name)
+			listTree(t, list, v, e.Dir, into)
 			continue
 		}
-		into[dir] = append(into[dir], e.Name)
-		listTree(t, list, v, e.Dir, into)
+		link := e.Name + " -> " + found.Session.Name()
+		into[dir] = append(into[dir], link)
 	}
 	for _, name := range []string{"no-such", "2026-03-01T10-00-no-such"} {
 		_, err := list().TreeFind(t.Context(), v, dir, name, false)
@@ -132,8 +136,8 @@ func briefListing(t *testing.T, files storage.Files) *Listing {
 	return l
 }
 
-// TestBriefTree: a listing that answers one question shows a tree as any other does, also where sessions moved, have no
-// directory, or are no sessions, and reads less of them.
+// TestBriefTree: a brief listing shows a tree as any other does, also where sessions moved, have no directory, or are no
+// sessions, and reads less of them.
 func TestBriefTree(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	files := briefStore(t)
@@ -160,7 +164,8 @@ func TestBriefTree(t *testing.T) {
 	require.Equal(t, namesOf(full().all(t)), namesOf(l.all(t)), "a list after it reads the rest")
 }
 
-// placeFacts returns the facts of sessions that their places tell, with the parents of those that began when others did.
+// placeFacts returns the facts of sessions that Placed knows: without a title, and with a parent only for sessions that
+// began when others did.
 func placeFacts(infos []*Info) (all []string) {
 	begun := map[int64]int{}
 	for _, i := range infos {
@@ -332,6 +337,7 @@ type shortStarts struct{ *memory.Storage }
 // shortStart is an open session of it.
 type shortStart struct{ storage.Object }
 
+// Open implements storage.Files.
 func (s shortStarts) Open(name string) (storage.Object, error) {
 	obj, err := s.Storage.Open(name)
 	return shortStart{obj}, err

@@ -32,9 +32,10 @@ type foreignList struct {
 	list  *Listing
 }
 
-func newForeignList(t *testing.T, show func(storage.Files) (storage.Files, agents.Format)) *foreignList {
+// newForeignList returns an empty list. show returns an agent's sessions in files, and their format.
+func newForeignList(t *testing.T, show func(files storage.Files) (storage.Files, agents.Format)) *foreignList {
 	l := &foreignList{t: t, Storage: memory.New(), bytes: map[string]int64{}}
-	raw, agent := show(&storagetest.Hooked{Storage: l.Storage, After: func(c storagetest.Call, err error) error {
+	count := func(c storagetest.Call, err error) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		switch c.Op {
@@ -44,7 +45,8 @@ func newForeignList(t *testing.T, show func(storage.Files) (storage.Files, agent
 			l.bytes[c.Name] += int64(c.Size)
 		}
 		return err
-	}})
+	}
+	raw, agent := show(&storagetest.Hooked{Storage: l.Storage, After: count})
 	l.files = agents.NewFiles(agents.Shown{Files: raw, Format: agent}, agent, nil, t.TempDir())
 	store := sessioncore.NewStore(l.files)
 	t.Cleanup(store.Close)
@@ -52,6 +54,7 @@ func newForeignList(t *testing.T, show func(storage.Files) (storage.Files, agent
 	return l
 }
 
+// newClaudeList returns an empty list of sessions of Claude Code.
 func newClaudeList(t *testing.T) *foreignList {
 	return newForeignList(t, func(files storage.Files) (storage.Files, agents.Format) {
 		p := claude.NewProjects(files)
@@ -59,7 +62,8 @@ func newClaudeList(t *testing.T) *foreignList {
 	})
 }
 
-// put writes a file and returns its session, which a list finds by reading at most some bytes of it, and nothing again.
+// put writes a file and returns its session, by the last digits of its id. A list must read at most so many bytes of the file,
+// and none when it is made again.
 func (l *foreignList) put(id, name, text string, most int64) *Info {
 	require.NoError(l.t, l.WriteFile(name, []byte(text)))
 	info := l.sessions()[id]
@@ -96,9 +100,10 @@ func claudeName(n int) (id, name string) {
 	return id, path.Join("-home-me-w", id+".jsonl")
 }
 
-// claudeFile returns the lines of a session of Claude Code.
+// claudeFile returns the lines of the nth session of Claude Code, as a version writes them: a prompt, and turns of some 16 KB.
 func claudeFile(n int, version string, turns int) string {
-	parent, b := "null", strings.Builder{}
+	parent := "null"
+	var b strings.Builder
 	id, _ := claudeName(n)
 	record := func(i int, typ, message string) {
 		uuid := fmt.Sprintf(`"%04d-%04d"`, n, i)
@@ -184,6 +189,7 @@ func codexName(n int) string {
 	return fmt.Sprintf("sessions/2026/08/%02d/rollout-2026-08-03T09-00-00-"+codexID+".jsonl", n%28+1, n)
 }
 
+// codexFile returns the lines of the nth rollout of Codex. more are further members of its first record.
 func codexFile(n int, more string, turns int) string {
 	var b strings.Builder
 	line := func(typ, payload string) {

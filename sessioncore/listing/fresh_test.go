@@ -23,13 +23,14 @@ import (
 // countingStorage counts calls.
 type countingStorage struct {
 	*memory.Storage
-	stats, lists, names, opens atomic.Int64 // names that List told
+	stats, lists, opens atomic.Int64
 
-	announced sync.Map // names told to ReadAhead
-	panics    bool     // after that
-	surprises atomic.Int64
+	announced sync.Map     // the names of ReadAhead
+	panics    bool         // ReadAhead does so at its end
+	surprises atomic.Int64 // opens of names that were not announced
 }
 
+// ReadAhead implements storage.Files.
 func (c *countingStorage) ReadAhead(names []string) {
 	for _, name := range names {
 		c.announced.Store(name, true)
@@ -39,27 +40,32 @@ func (c *countingStorage) ReadAhead(names []string) {
 	}
 }
 
+// Stat implements storage.Files.
 func (c *countingStorage) Stat(name string) (storage.Stat, error) {
 	c.stats.Add(1)
 	return c.Storage.Stat(name)
 }
 
+// List implements storage.Files.
 func (c *countingStorage) List(dir string, only []string, f func(storage.Item) bool) error {
 	c.lists.Add(1)
-	return c.Storage.List(dir, only, func(i storage.Item) bool { c.names.Add(1); return f(i) })
+	return c.Storage.List(dir, only, f)
 }
 
+// Open implements storage.Files.
 func (c *countingStorage) Open(name string) (storage.Object, error) {
 	c.opens.Add(1)
-	if _, known := c.announced.Load(name); !known {
+	_, isAnnounced := c.announced.Load(name)
+	if !isAnnounced {
 		c.surprises.Add(1)
 	}
 	return c.Storage.Open(name)
 }
 
-// work returns the number of calls since the last time.
+// work is the numbers of calls.
 type work struct{ stats, lists, opens int64 }
 
+// work returns the numbers of calls since it was last called.
 func (c *countingStorage) work() work {
 	return work{c.stats.Swap(0), c.lists.Swap(0), c.opens.Swap(0)}
 }
@@ -74,7 +80,7 @@ func TestListingWork(t *testing.T) {
 		require.NoError(t, files.WriteFile(name(n), []byte(text)))
 	}
 	l := newListing(t, files)
-	require.Equal(t, work{}, files.work(), "nothing is looked at before somebody asks")
+	require.Equal(t, work{}, files.work(), "nothing is read before a query")
 	for range 2 {
 		_, err := l.Stat(context.Background())
 		require.NoError(t, err)
@@ -132,8 +138,8 @@ func headerLine(id, cwd string) string {
 	return fmt.Sprintf(`{"type":"session","version":3,"id":"%s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"%s"}`, id, cwd) + "\n"
 }
 
-// TestListingIsTrue: both kinds of look see any change of the files. There are no pauses: changes follow each other
-// faster than the clock of file times ticks.
+// TestListingIsTrue: lists and queries of one session see any change of the files. There are no pauses: changes follow
+// each other faster than the clock of file times ticks.
 func TestListingIsTrue(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -182,8 +188,8 @@ func TestListingIsTrue(t *testing.T) {
 	}
 }
 
-// TestListingDirectories: what is listed lies directly in a directory, or in the root where the dialect
-// wants that; no hidden names and no links.
+// TestListingDirectories: a list has the sessions directly in a directory, and in the root for the dialect of
+// operator. It has no hidden names and no links.
 func TestListingDirectories(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"p/a.jsonl", "-q/b.jsonl", ".h/c.jsonl", "p/.d.jsonl", "p/e/f.jsonl", "g.jsonl", "p/h.JSONL", "p/i.jsonl.0f.bak",
@@ -212,8 +218,8 @@ func TestLookReadsAhead(t *testing.T) {
 	require.Zero(t, files.surprises.Load())
 }
 
-// TestRacyTimes: what changed within a tick of the clock of file times is looked at again, a file as a directory: a token
-// of that moment proves nothing. Later ones do.
+// TestRacyTimes: files and directories that changed within a tick of the clock of file times are read again, since a
+// token of that moment proves nothing. With a later token they are not.
 func TestRacyTimes(t *testing.T) {
 	for racy, want := range map[bool][]string{true: {"a2", "b1", "c1"}, false: {"a1"}} {
 		mem := memory.New()
@@ -246,7 +252,7 @@ func TestRemovedWithoutASign(t *testing.T) {
 	}
 }
 
-// TestTreeAfterRemoval: what is removed from a directory of several sessions is gone from the trees.
+// TestTreeAfterRemoval: a session that is removed from a directory of several is gone from the trees.
 func TestTreeAfterRemoval(t *testing.T) {
 	mem := memory.New()
 	l := newListing(t, mem)

@@ -15,7 +15,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
-// listOf is a listing of sessions with these files and headers, each modified a second after the one
+// listOf returns a listing of files, each a name and a content, and each modified a second after the one
 // before.
 func listOf(t *testing.T, files ...[2]string) *Listing {
 	mem := memory.New()

@@ -31,7 +31,7 @@ func countedStore(t *testing.T, n int) *countingStorage {
 	return files
 }
 
-// put writes a file and gives it the time of so many seconds.
+// put writes a file with a modification time, in seconds after the first one of the tests.
 func (c *countingStorage) put(t *testing.T, second int, name, text string) {
 	require.NoError(t, c.WriteFile(name, []byte(text)))
 	require.NoError(t, c.Chtimes(name, time.Unix(int64(1_700_000_000+second), 0)))
@@ -99,7 +99,7 @@ func TestLazyWork(t *testing.T) {
 	}
 }
 
-// TestIDInName: what a file's name tells of the id.
+// TestIDInName: a file's name ends in an id of a known form, or has none.
 func TestIDInName(t *testing.T) {
 	for name, want := range map[string]string{
 		uuid(1):                                  uuid(1),
@@ -120,8 +120,8 @@ func TestIDInName(t *testing.T) {
 	}
 }
 
-// TestLazyIsTrue: what a listing tells that has read nothing yet is what one tells that has read all, also with copies, ids that
-// begin alike, names without an id, and files whose name has another id than their header, if no other file has that.
+// TestLazyIsTrue: a listing that has read nothing yet answers as one that has read all, also with copies, ids that begin alike,
+// names without an id, and files with another id in the name than in the header, if no other file has that id.
 func TestLazyIsTrue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rounds := 30
@@ -190,6 +190,7 @@ func TestLazyIsTrue(t *testing.T) {
 	}
 }
 
+// namesOf returns the names of the files of sessions.
 func namesOf(infos []*Info) (names []string) {
 	for _, i := range infos {
 		names = append(names, i.Name())

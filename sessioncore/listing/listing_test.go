@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore"
@@ -84,16 +85,18 @@ func copyAgent(t *testing.T, caseDir string) string {
 	return to
 }
 
-// listedAs returns a key of a line, null where it is not there, lone surrogates as the index shows them.
+// listedAs returns the value of a key in a line as JSON, with U+FFFD for lone surrogates as in the index, and null if it is
+// missing.
 func listedAs(line rawjson.Value, key string) string {
 	v := line.Member(key)
 	if v == nil {
 		return "null"
 	}
-	if text, ok := v.Text(); ok {
-		return string(rawjson.AppendQuoted(nil, names.TextUTF8(text)))
+	text, isText := v.Text()
+	if !isText {
+		return sessiontest.Canonical(v)
 	}
-	return sessiontest.Canonical(v)
+	return string(rawjson.AppendQuoted(nil, names.TextUTF8(text)))
 }
 
 // TestListConformance: the list of each case is the client's.
@@ -128,34 +131,42 @@ func TestListingTogether(t *testing.T) {
 	l := newListing(t, files)
 	require.NoError(t, files.WriteFile("p/steady.jsonl", []byte(headerLine("steady", "/w"))))
 	steady := time.Date(2026, 2, 16, 10, 20, 30, 0, time.UTC).Local().Format("2006-01-02T15-04-") + "steady"
-	var wg sync.WaitGroup
-	for g := range 4 {
-		wg.Go(func() {
+	change := func(dir, n int) {
+		name := fmt.Sprintf("p%d/%d.jsonl", dir, n%5)
+		if n%7 == 0 {
+			_ = files.Remove(name) // it may be gone
+			return
+		}
+		assert.NoError(t, files.WriteFile(name, []byte(headerLine(name, "/w"))))
+	}
+	query := func() {
+		found, err := l.Sessions(context.Background())
+		if assert.NoError(t, err) {
+			assert.NotEmpty(t, found.All())
+		}
+		info, err := l.Resume(context.Background(), "steady", false)
+		if assert.NoError(t, err) {
+			assert.Equal(t, "steady", info.ID)
+		}
+		e, err := l.TreeFind(context.Background(), ByCwd, "/w", steady, false)
+		if assert.NoError(t, err) {
+			assert.Equal(t, "steady", e.Session.ID)
+		}
+	}
+	var group sync.WaitGroup
+	for dir := range 4 {
+		group.Go(func() {
 			for n := range 100 {
-				name := fmt.Sprintf("p%d/%d.jsonl", g, n%5)
-				if n%7 == 0 {
-					_ = files.Remove(name)
-				} else if err := files.WriteFile(name, []byte(headerLine(name, "/w"))); err != nil {
-					t.Error(err)
-				}
-				found, err := l.Sessions(context.Background())
-				if err != nil || len(found.All()) == 0 {
-					t.Error(err)
-				}
-				if info, err := l.Resume(context.Background(), "steady", false); err != nil || info.ID != "steady" {
-					t.Error(err)
-				}
-				if e, err := l.TreeFind(context.Background(), ByCwd, "/w", steady, false); err != nil || e.Session.ID != "steady" {
-					t.Error(err)
-				}
+				change(dir, n)
+				query()
 			}
 		})
 	}
-	wg.Wait()
+	group.Wait()
 }
 
-// TestCancelledRead: a caller that is interrupted has its answer while the storage still works on a file, and the next
-// caller has the file.
+// TestCancelledRead: a caller that is cancelled returns while the storage still works on a file, and the next caller gets
+// the file.
 func TestCancelledRead(t *testing.T) {
 	files := memory.New()
 	require.NoError(t, files.WriteFile("p/a.jsonl", []byte(headerLine("a", "/w"))))

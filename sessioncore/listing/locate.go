@@ -117,8 +117,8 @@ func (l *Listing) locateMoved(ctx context.Context, file string) (*sessioncore.Se
 	parts := strings.Split(slashPath(file), "/")
 	for i, part := range slices.Backward(parts) {
 		base := strings.TrimSuffix(part, sessioncore.FileEnding)
-		if i == 0 || len(base) < sessioncore.ClientName {
-			continue
+		if i == 0 || len(base) < sessioncore.MinClientName {
+			continue // other sessions may have the name
 		}
 		dir, err := l.dirOf(ctx, base)
 		if err == nil {

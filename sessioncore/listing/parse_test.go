@@ -21,7 +21,8 @@ import (
 func prefixOf(words string) string {
 	lines := strings.Split(words, "\n")
 	for i, line := range lines {
-		switch word, rest, _ := strings.Cut(line, " "); word {
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
 		case "header":
 			line = headerLine("a", "/w")
 		case "operator":
@@ -41,6 +42,7 @@ func userLine(content string) string {
 	return `{"type":"message","message":{"role":"user","content":` + content + "}}\n"
 }
 
+// TestPrefixes: the facts of the beginnings of files, as the client's list has them.
 func TestPrefixes(t *testing.T) {
 	check := func(t *testing.T, name, prefix, want string) {
 		got := "not listed\n"
@@ -54,6 +56,7 @@ func TestPrefixes(t *testing.T) {
 	check(t, "cut in a rune", strings.TrimSuffix(prefixOf("header\nuser \"é\xF0\x9F"), "}}"), `"a" "/w" "" 1 "é�"`+"\n")
 }
 
+// TestDisplayNames: the display name comes from the title, the first message or the id, and is cut at a word.
 func TestDisplayNames(t *testing.T) {
 	sessiontest.Table(t, "testdata/display-names.txt", func(t *testing.T, _, give string) string {
 		info := NewInfo("p/2026_x.jsonl", storage.Stat{}, "")
@@ -66,6 +69,7 @@ func TestDisplayNames(t *testing.T) {
 	require.Equal(t, info.Title, info.DisplayName(), "a surrogate")
 }
 
+// TestCreated: each dialect has its own forms of the header's timestamp.
 func TestCreated(t *testing.T) {
 	types := map[string]string{"operator": "session_header", "omp": "session"}
 	sessiontest.Table(t, "testdata/created.txt", func(_ *testing.T, agent, timestamp string) string {

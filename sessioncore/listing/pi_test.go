@@ -19,6 +19,7 @@ func piList(t *testing.T, root sessioncore.Program, name, content string) *Listi
 	return l
 }
 
+// nameLine returns a session_info entry with the id n and a number.
 func nameLine(n int, name string) string {
 	return fmt.Sprintf(`{"type":"session_info","id":"n%d","parentId":null,"timestamp":"2026-01-05T09:00:02.000Z","name":%q}`+"\n", n, name)
 }
@@ -31,6 +32,7 @@ func fill(bytes int) string {
 
 const piSystem = `{"role":"system","content":"","sections":{"preamble":"`
 
+// only returns the only session of a listing.
 func only(t testing.TB, l *Listing) *Info {
 	found := l.all(t)
 	require.Len(t, found, 1)

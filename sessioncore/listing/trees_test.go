@@ -61,6 +61,7 @@ func TestCwdNames(t *testing.T) {
 	}
 }
 
+// TestCwdPaths: a working directory of any system is shown as a clean path, or not at all.
 func TestCwdPaths(t *testing.T) {
 	sessiontest.Table(t, "testdata/cwd.txt", func(t *testing.T, _, cwd string) string {
 		l := cwdListing(t, cwd)
@@ -130,7 +131,7 @@ func TestTreeNames(t *testing.T) {
 	require.Equal(t, []string{"21-07-Tides", "latest"}, list(ByDate, "/2026-01-05"))
 }
 
-// TestCwdDepth: what is listed is bounded; what is looked up is not.
+// TestCwdDepth: the depth of listings is bounded; a deeper directory is found by its path.
 func TestCwdDepth(t *testing.T) {
 	deep := strings.Repeat("/d", 400)
 	l := cwdListing(t, deep)
@@ -139,27 +140,31 @@ func TestCwdDepth(t *testing.T) {
 	require.Equal(t, "p/s0.jsonl", l.named(t, ByCwd, deep, "latest"))
 }
 
-// checkTrees walks the trees: each listed name is found, and is what it was listed as.
+// checkTrees walks both trees, and checks that each listed name is a file name, once in its directory, and found as the kind
+// that it was listed as.
 func checkTrees(t *testing.T, l *Listing) {
 	type place struct {
 		tree KeyTable
 		dir  string
 	}
-	for dirs := []place{{ByCwd, "/"}, {ByDate, "/"}}; len(dirs) > 0; dirs = dirs[1:] {
-		seen, tree := map[string]bool{}, dirs[0].tree
-		entries, err := l.TreeList(context.Background(), tree, dirs[0].dir)
+	places := []place{{ByCwd, "/"}, {ByDate, "/"}}
+	for len(places) > 0 {
+		at := places[0]
+		places = places[1:]
+		listed := map[string]bool{}
+		entries, err := l.TreeList(context.Background(), at.tree, at.dir)
 		require.NoError(t, err)
 		for _, e := range entries {
-			require.False(t, seen[e.Name], "%q is listed twice", e.Name)
-			seen[e.Name] = true
+			require.False(t, listed[e.Name], "%q is listed twice", e.Name)
+			listed[e.Name] = true
 			require.NotContains(t, []string{"", ".", ".."}, e.Name)
 			require.False(t, strings.ContainsAny(e.Name, "/\x00"), "%q", e.Name)
-			require.LessOrEqual(t, len(e.Name), 255)
-			found, err := l.TreeFind(context.Background(), tree, dirs[0].dir, e.Name, false)
+			require.LessOrEqual(t, len(e.Name), maxElement)
+			found, err := l.TreeFind(context.Background(), at.tree, at.dir, e.Name, false)
 			require.NoError(t, err)
 			require.Equal(t, e.Dir, found.Dir, "%q", e.Name)
 			if e.Dir != "" {
-				dirs = append(dirs, place{tree, e.Dir})
+				places = append(places, place{at.tree, e.Dir})
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestFirstWords: a text of more than ten characters is cut at a word, or within a long one.
 func TestFirstWords(t *testing.T) {
 	for text, want := range map[string]string{
 		" two\n words ":       "two words",
@@ -19,6 +20,7 @@ func TestFirstWords(t *testing.T) {
 	}
 }
 
+// TestLeaseName: an id that is a safe file name names its lease, another one's hash does.
 func TestLeaseName(t *testing.T) {
 	for _, id := range []string{"1f9d2a6b9c0d1234", "a_B-9", strings.Repeat("x", 128), "h-0"} {
 		require.Equal(t, id, LeaseName(id))

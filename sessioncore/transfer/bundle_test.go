@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// archived returns a tar archive, with a manifest that is right for it if it has none.
+// archived returns a tar archive of files with one content, and a right manifest. change may change that, nil to leave it; a
+// manifest without a format is omitted.
 func archived(t *testing.T, headers []tar.Header, content string, change func(*manifest)) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -22,10 +23,12 @@ func archived(t *testing.T, headers []tar.Header, content string, change func(*m
 	m := manifest{Format: bundleFormat}
 	for _, h := range headers {
 		text := content
-		if h.Typeflag != 0 && h.Typeflag != tar.TypeReg {
+		isFile := h.Typeflag == 0 || h.Typeflag == tar.TypeReg
+		if !isFile {
 			text = ""
 		}
-		h.Size, h.Mode = int64(len(text)), 0o600
+		h.Size = int64(len(text))
+		h.Mode = 0o600
 		require.NoError(t, w.WriteHeader(&h))
 		_, err := io.WriteString(w, text)
 		require.NoError(t, err)
@@ -45,14 +48,15 @@ func archived(t *testing.T, headers []tar.Header, content string, change func(*m
 	return out.String()
 }
 
-// addSum adds its checksum to a header of a tar archive.
+// addSum adds its checksum to a header of a tar archive. The field of the sum counts as blanks.
 func addSum(header []byte) {
-	copy(header[148:156], "        ")
+	field := header[148:156]
+	copy(field, "        ")
 	sum := 0
 	for _, b := range header {
 		sum += int(b)
 	}
-	copy(header[148:156], fmt.Sprintf("%06o\x00 ", sum))
+	copy(field, fmt.Sprintf("%06o\x00 ", sum))
 }
 
 // TestHostileBundles: a bundle that is not as sessionfs bundle wrote it is refused as a whole, and
@@ -106,9 +110,9 @@ func TestHostileBundles(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.tar")
 			require.NoError(t, os.WriteFile(path, []byte(bundle), 0o600))
 			s := newStore(t)
-			said := s.take(path)
-			require.Len(t, said, 1)
-			require.True(t, strings.HasPrefix(said[0], "refused it is neither "), said[0])
+			outcomes := s.take(path)
+			require.Len(t, outcomes, 1)
+			require.True(t, strings.HasPrefix(outcomes[0], "refused it is neither "), outcomes[0])
 			require.Empty(t, all(t, s.top))
 		})
 	}
@@ -127,7 +131,7 @@ var sparseWays = map[string][]string{
 	"a name alone":     {"name=sessions/p/x.jsonl"},
 }
 
-// sparse returns a bundle of one sparse file.
+// sparse returns a bundle of one sparse file, in one of sparseWays.
 func sparse(way string) string {
 	data := fmt.Sprintf("%-511s\n", headerOf("x", "/w"))
 	if way == "1.0" {
@@ -135,28 +139,34 @@ func sparse(way string) string {
 	}
 	var records strings.Builder
 	for _, record := range sparseWays[way] {
-		n := len(" GNU.sparse."+record+"\n") + 2
-		fmt.Fprintf(&records, "%d GNU.sparse.%s\n", n, record)
+		size := len(" GNU.sparse."+record+"\n") + 2 // with its own two digits
+		fmt.Fprintf(&records, "%d GNU.sparse.%s\n", size, record)
 	}
-	file := func(name string, typ byte, data string) string {
-		h := make([]byte, 512)
-		copy(h, name)
-		copy(h[100:], "0000600\x000000000\x000000000\x00")
-		copy(h[124:], fmt.Sprintf("%011o\x0000000000000\x00", len(data)))
-		h[156] = typ
-		if copy(h[257:], "ustar\x0000"); typ == tar.TypeGNUSparse {
-			copy(h[257:], "ustar  \x00")
-			copy(h[386:], "00000000000\x0000000001000\x00")
-			copy(h[483:], "30000000000\x00")
-		}
-		addSum(h)
-		return string(h) + data + strings.Repeat("\x00", -len(data)&511)
-	}
-	const name, end = "sessions/p/x.jsonl", 1024
+	const name = "sessions/p/x.jsonl"
+	end := strings.Repeat("\x00", 2*tarBlock)
 	if way == "the oldest" {
-		return file(name, tar.TypeGNUSparse, data) + strings.Repeat("\x00", end)
+		return rawMember(name, tar.TypeGNUSparse, data) + end
 	}
-	return file("pax", tar.TypeXHeader, records.String()) + file(name, tar.TypeReg, data) + strings.Repeat("\x00", end)
+	return rawMember("pax", tar.TypeXHeader, records.String()) + rawMember(name, tar.TypeReg, data) + end
+}
+
+// rawMember returns a member of an archive, as its bytes, since archive/tar writes no sparse ones. A sparse member says that its
+// data is the first block of a file of 3 GB.
+func rawMember(name string, typ byte, data string) string {
+	h := make([]byte, tarBlock)
+	copy(h, name)
+	copy(h[100:], "0000600\x000000000\x000000000\x00")                 // mode, owner and group
+	copy(h[124:], fmt.Sprintf("%011o\x0000000000000\x00", len(data))) // size and time
+	h[156] = typ
+	copy(h[257:], "ustar\x0000")
+	if typ == tar.TypeGNUSparse {
+		copy(h[257:], "ustar  \x00")
+		copy(h[386:], "00000000000\x0000000001000\x00") // offset and size of the data
+		copy(h[483:], "30000000000\x00")                // the size of the file
+	}
+	addSum(h)
+	padding := -len(data) & (tarBlock - 1)
+	return string(h) + data + strings.Repeat("\x00", padding)
 }
 
 // TestSparseBundles tries all ways in which an archive of 3 KB can say that it has 3 GB: none is
@@ -183,7 +193,8 @@ func TestSparseBundles(t *testing.T) {
 func TestCompressedInTotal(t *testing.T) {
 	defer func(free int64) { freeTotal = free }(freeTotal)
 	freeTotal = 3 << 20
-	large, files := strings.Repeat(strings.Replace(line, "one", strings.Repeat("x", 1000), 1), 1000), map[string]string{}
+	large := strings.Repeat(strings.Replace(line, "one", strings.Repeat("x", 1000), 1), 1000)
+	files := map[string]string{}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		files["sessions/p/"+id+".jsonl.gz"] = packed(t, headerOf(id, "/w")+large)
 	}
@@ -192,12 +203,12 @@ func TestCompressedInTotal(t *testing.T) {
 	top := t.TempDir()
 	put(t, top, files)
 	s := newStore(t)
-	said := s.take(top)
-	require.Equal(t, []string{"new sessions/p/a.jsonl", "new sessions/p/b.jsonl"}, said[:2])
-	for _, text := range said[2:5] {
-		require.Equal(t, "refused "+errBomb.Error(), text)
+	outcomes := s.take(top)
+	require.Equal(t, []string{"new sessions/p/a.jsonl", "new sessions/p/b.jsonl"}, outcomes[:2])
+	for _, outcome := range outcomes[2:5] {
+		require.Equal(t, "refused "+errBomb.Error(), outcome)
 	}
-	require.Equal(t, "partly new sessions/p/z.jsonl; sub.jsonl beside it is refused: "+errBomb.Error(), said[5])
+	require.Equal(t, "partly new sessions/p/z.jsonl; sub.jsonl beside it is refused: "+errBomb.Error(), outcomes[5])
 	require.Len(t, all(t, s.top), 3)
 
 	// Uncompressed files have no such limit, nor have archives that are as small as those of

@@ -15,10 +15,11 @@ import (
 	"sessionfs/sessioncore/storage/dir"
 )
 
-// TestKeepSwapped: what is put into the place of a file between the look at its directory and the open is not followed, copied or
-// waited for: a link, also in the place of its directory, a pipe, another directory.
+// TestKeepSwapped: between the listing of a directory and the open of a file, a link, a pipe or a directory may get into the place
+// of the file or of its directory. None of them is followed, copied or waited for.
 func TestKeepSwapped(t *testing.T) {
-	top, kept := t.TempDir(), t.TempDir()
+	top := t.TempDir()
+	kept := t.TempDir()
 	put(t, top, map[string]string{"secret/a.jsonl": "secret", "projects/-p/real.jsonl": "real", "projects/-p/d/x": ""})
 	projects := filepath.Join(top, "projects")
 	require.NoError(t, os.Symlink("../../secret/a.jsonl", filepath.Join(projects, "-p/link.jsonl")))
@@ -36,8 +37,8 @@ func TestKeepSwapped(t *testing.T) {
 	require.Equal(t, map[string]string{FromName: top + "\n", "-p/real.jsonl": "real"}, all(t, kept))
 }
 
-// TestKeptByOthers: in a directory that is shared others may have made what keep reads there. Of .from only a small file counts, and
-// another one is replaced; a link is not followed, and a pipe not waited for.
+// TestKeptByOthers: in a shared directory, other users may have made the files that keep reads there. Only a small regular file counts
+// as .from, and another one is replaced. A link is not followed, and a pipe is not waited for.
 func TestKeptByOthers(t *testing.T) {
 	agent := agents.Find("claude")
 	for name, leave := range map[string]func(at string) error{

@@ -14,7 +14,8 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
-// TestDatabaseRows: the sessions in a database, and in several documents each, are found by its directory and by its file, and are sessions of the agent.
+// TestDatabaseRows: sessions in a database, and those in several documents each, are found by the directory and by the database's
+// file, and belong to the agent.
 func TestDatabaseRows(t *testing.T) {
 	dir := t.TempDir()
 	conn, err := sqlite3.Open("file:" + filepath.Join(dir, "opencode.db"))

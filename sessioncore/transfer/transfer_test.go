@@ -29,14 +29,17 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
+// headerOf returns the header of a session of omp.
 func headerOf(id, cwd string) string {
 	return fmt.Sprintf(`{"type":"session","version":3,"id":"%s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"%s"}`+"\n", id, cwd)
 }
 
 const line = `{"type":"message","id":"a","parentId":null,"timestamp":"2026-02-16T10:21:00.000Z","message":{"role":"user","content":"one"}}` + "\n"
 
+// hashOf returns the SHA-256 of a text in lower-case hex.
 func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
+// packed returns a text compressed by gzip.
 func packed(t *testing.T, text string) string {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
@@ -77,6 +80,7 @@ type store struct {
 	im  *Importer
 }
 
+// newStore returns an empty store.
 func newStore(t *testing.T) *store {
 	t.Helper()
 	top := t.TempDir()
@@ -86,13 +90,21 @@ func newStore(t *testing.T) *store {
 	sessions := sessioncore.NewStore(live)
 	t.Cleanup(sessions.Close)
 	list := listing.New(sessions, live.Path())
-	return &store{t, top, &Importer{
-		Files: live, Writer: writer.New(sessions, writer.Options{Journal: live, Root: live.Path(), Scope: list.Scope}), Listing: list,
-	}}
+	options := writer.Options{
+		Journal: live,
+		Root:    live.Path(),
+		Scope:   list.Scope,
+	}
+	importer := &Importer{
+		Files:   live,
+		Writer:  writer.New(sessions, options),
+		Listing: list,
+	}
+	return &store{t, top, importer}
 }
 
-// take imports what is at a path, and returns what is said of each session.
-func (s *store) take(path string) (said []string) {
+// take imports the sessions at a path, and returns for each its outcome, its path or its error, and its notes.
+func (s *store) take(path string) (outcomes []string) {
 	s.t.Helper()
 	temporary := s.t.TempDir()
 	from, err := Open(temporary)
@@ -112,34 +124,44 @@ func (s *store) take(path string) (said []string) {
 		if r.Partly {
 			text = "partly " + text
 		}
-		said = append(said, strings.Join(append([]string{text}, r.Notes...), "; "))
+		for _, note := range r.Notes {
+			text += "; " + note
+		}
+		outcomes = append(outcomes, text)
 	}
-	return said
+	return outcomes
 }
 
 // TestOtherAgentsArchive: sessions of other agents are found in archives, too.
 func TestOtherAgentsArchive(t *testing.T) {
-	s, elsewhere := newStore(t), t.TempDir()
+	const rollout = `{"timestamp":"2026-02-16T10:20:30.000Z","type":"session_meta","payload":{"id":"x","cwd":"/w"}}` + "\n" +
+		`{"timestamp":"2026-02-16T10:20:31.000Z","type":"response_item","payload":{"type":"message","role":"user",` +
+		`"content":[{"type":"input_text","text":"one"}]}}` + "\n"
+	s := newStore(t)
+	elsewhere := t.TempDir()
 	w, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
-	put(t, elsewhere, map[string]string{"x.jsonl.zst": string(w.EncodeAll([]byte(`{"timestamp":"2026-02-16T10:20:30.000Z","type":"session_meta",`+
-		`"payload":{"id":"x","cwd":"/w"}}`+"\n"+`{"timestamp":"2026-02-16T10:20:31.000Z","type":"response_item","payload":{"type":"message",`+
-		`"role":"user","content":[{"type":"input_text","text":"one"}]}}`+"\n"), nil))})
+	archive := w.EncodeAll([]byte(rollout), nil)
+	put(t, elsewhere, map[string]string{"x.jsonl.zst": string(archive)})
 	require.Contains(t, s.take(filepath.Join(elsewhere, "x.jsonl.zst"))[0], "new sessions/--w--/")
 }
 
 // TestRows: a store that has sessions alone gets them alone. A row that is as large and as old as a copy counts as equal.
 func TestRows(t *testing.T) {
-	s, elsewhere := newStore(t), t.TempDir()
+	s := newStore(t)
+	elsewhere := t.TempDir()
 	s.im.SessionsAlone = true
 	image := strings.Replace(line, `"one"`, `[{"type":"image","data":"blob:sha256:`+hashOf("x")+`"}]`, 1)
 	put(t, elsewhere, map[string]string{
-		"sessions/p/x.jsonl": headerOf("x", "/w") + image, "sessions/p/x/0.log": "a log", "sessions/p/x/sub.jsonl": headerOf("sub", "/w"),
-		"before.jsonl": headerOf("y", "/w") + line, "y.jsonl": headerOf("y", "/w") + strings.Replace(line, "one", "six", 1),
+		"sessions/p/x.jsonl":     headerOf("x", "/w") + image,
+		"sessions/p/x/0.log":     "a log",
+		"sessions/p/x/sub.jsonl": headerOf("sub", "/w"),
+		"before.jsonl":           headerOf("y", "/w") + line,
+		"y.jsonl":                headerOf("y", "/w") + strings.Replace(line, "one", "six", 1),
 	})
-	said := s.take(filepath.Join(elsewhere, "sessions/p/x.jsonl"))
-	require.Contains(t, said[0], "1 files beside it are left out")
-	require.Contains(t, said[0], "1 blobs are left out: there is no place")
+	outcome := s.take(filepath.Join(elsewhere, "sessions/p/x.jsonl"))[0]
+	require.Contains(t, outcome, "1 files beside it are left out")
+	require.Contains(t, outcome, "1 blobs are left out: there is no place")
 	require.Len(t, all(t, s.top), 2)
 	require.Equal(t, []string{"new sessions/p/before.jsonl"}, s.take(filepath.Join(elsewhere, "before.jsonl")))
 	info, err := os.Stat(filepath.Join(elsewhere, "before.jsonl"))

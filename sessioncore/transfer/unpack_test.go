@@ -12,16 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// backupOf returns a tar archive as tar makes it of a directory: members with their contents, or with
-// the targets of links.
+// backupOf returns a tar archive as tar makes it of a directory. A member is its name, its type, and its content or the
+// target of a link.
 func backupOf(t *testing.T, members ...[3]any) string {
 	t.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, m := range members {
-		h := &tar.Header{Name: m[0].(string), Typeflag: byte(m[1].(rune)), Mode: 0o600}
+		name := m[0].(string)
+		typ := byte(m[1].(rune))
 		text := m[2].(string)
-		if h.Typeflag != tar.TypeReg {
+		h := &tar.Header{Name: name, Typeflag: typ, Mode: 0o600}
+		if typ != tar.TypeReg {
 			h.Linkname = text
 			text = ""
 		}
@@ -122,7 +124,7 @@ func TestCompressedBomb(t *testing.T) {
 	require.Empty(t, all(t, s.top))
 }
 
-// TestBackupOnce: what is there is not replaced by a backup's file, and the rest of a session is added.
+// TestBackupOnce: a backup's file does not replace a session of its name, also if it is shorter or another one.
 func TestBackupOnce(t *testing.T) {
 	s := newStore(t)
 	path := filepath.Join(t.TempDir(), "x.tar")

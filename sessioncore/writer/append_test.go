@@ -179,8 +179,7 @@ func TestCanContinue(t *testing.T) {
 	}
 }
 
-// TestAppendUnderAnOverwrittenEntry: appended lines cannot refer to an id that is in the index but no longer in the
-// file.
+// TestAppendUnderAnOverwrittenEntry: appended lines cannot refer to an id that the index has but the file has lost.
 func TestAppendUnderAnOverwrittenEntry(t *testing.T) {
 	files := sessiontest.OpenDir(t, t.TempDir())
 	filler := sessiontest.Entry(strings.Repeat("f", 8<<10), "a")

@@ -20,6 +20,7 @@ import (
 
 const importMore = `{"type":"message","id":"c","parentId":"b","timestamp":"2026-02-16T10:23:00.000Z","message":{"role":"user","content":"three"}}` + "\n"
 
+// copyOf returns a text as a copy from elsewhere.
 func copyOf(text string) Copy {
 	return Copy{ReaderAt: strings.NewReader(text), Size: int64(len(text)), Modified: time.UnixMilli(1_700_000_000_123)}
 }

@@ -18,7 +18,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
-// TestRoundTrips: an append is one question beside the one that commits it, also after a look.
+// TestRoundTrips: an append under a lock takes two round trips, of the lock and of the write with its commit. A look takes one.
 func TestRoundTrips(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	table.Write(t, prefix+"a", "")
@@ -39,7 +39,7 @@ func TestRoundTrips(t *testing.T) {
 	require.Equal(t, 1, l.count(look))
 }
 
-// TestConnections: a mount has few connections, whoever waits for whom, and none that nobody uses.
+// TestConnections: a mount has few connections, also while readers and writers wait for each other, and closes idle ones.
 func TestConnections(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	name := fmt.Sprint("many", time.Now().UnixNano())
@@ -122,8 +122,8 @@ func TestPooler(t *testing.T) {
 	}
 }
 
-// TestLockedTable: while somebody has locked the table, as a client does that starts, all that is kept is shown, and a write is
-// refused after a moment.
+// TestLockedTable: while the table is locked, as a client does that starts, the kept content is shown, and a write is refused
+// after a moment.
 func TestLockedTable(t *testing.T) {
 	table, s := openTable(t, Options{Fresh: time.Millisecond})
 	table.Write(t, prefix+"kept", lines(500))

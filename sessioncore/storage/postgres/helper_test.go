@@ -24,6 +24,7 @@ type traced struct {
 	sql []string
 }
 
+// TraceQueryStart implements pgx.QueryTracer.
 func (tr *traced) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -33,7 +34,7 @@ func (tr *traced) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tra
 
 func (tr *traced) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// count returns how often a statement was sent, and forgets it.
+// count returns the number of times that a statement was sent since the last count of it.
 func (tr *traced) count(sql string) (n int) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -76,9 +77,11 @@ func openThrough(t *testing.T, table *postgrestest.Table, l *line, o Options) op
 	return openSource(t, src, o)
 }
 
+// openSource opens a source for the test.
 func openSource(t *testing.T, src *TableSource, o Options) opened {
 	t.Helper()
-	log, sent := &bytes.Buffer{}, &traced{}
+	log := &bytes.Buffer{}
+	sent := &traced{}
 	src.pool.ConnConfig.Tracer = sent
 	o.Log = slog.New(slog.NewTextHandler(log, nil))
 	s, err := Open(t.Context(), src, o)
@@ -91,7 +94,9 @@ func openSource(t *testing.T, src *TableSource, o Options) opened {
 func newRole(t *testing.T, table *postgrestest.Table, name, rights string) (role string) {
 	schema, _, _ := strings.Cut(table.Name, ".")
 	role = name + schema
-	table.Do(t, `CREATE ROLE `+role+` LOGIN; GRANT USAGE ON SCHEMA `+schema+` TO `+role+`; GRANT `+rights+` ON `+table.Name+` TO `+role)
+	table.Do(t, `CREATE ROLE `+role+` LOGIN`)
+	table.Do(t, `GRANT USAGE ON SCHEMA `+schema+` TO `+role)
+	table.Do(t, `GRANT `+rights+` ON `+table.Name+` TO `+role)
 	return role
 }
 
@@ -121,7 +126,7 @@ func lines(n int) string {
 type line struct {
 	mu        sync.Mutex
 	answered  bool   // something was received after it was sent
-	trips     int    // how often something was sent after an answer: the time that a slow line takes
+	trips     int    // the number of requests after an answer: the time that a slow line takes
 	statement string // that breaks its connection, once; "" for none
 	carried   bool   // that statement reaches the server, and its answer is lost
 }
@@ -132,6 +137,7 @@ type wire struct {
 	line *line
 }
 
+// Read implements net.Conn.
 func (w *wire) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	w.line.mu.Lock()
@@ -140,6 +146,7 @@ func (w *wire) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Write implements net.Conn. It counts trips, and breaks the connection at the line's statement.
 func (w *wire) Write(b []byte) (int, error) {
 	w.line.mu.Lock()
 	defer w.line.mu.Unlock()
@@ -147,12 +154,14 @@ func (w *wire) Write(b []byte) (int, error) {
 		w.line.answered = false
 		w.line.trips++
 	}
-	if w.line.statement == "" || !bytes.Contains(b, []byte(w.line.statement)) {
+	isCut := w.line.statement != "" && bytes.Contains(b, []byte(w.line.statement))
+	if !isCut {
 		return w.Conn.Write(b)
 	}
 	w.line.statement = ""
 	if w.line.carried {
-		if _, err := w.Conn.Write(b); err != nil {
+		_, err := w.Conn.Write(b)
+		if err != nil {
 			return 0, err
 		}
 		_, _ = w.Conn.Read(make([]byte, 1)) // the beginning of the answer
@@ -161,7 +170,7 @@ func (w *wire) Write(b []byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// count returns how many trips do takes.
+// count returns the number of trips that do takes.
 func (l *line) count(do func()) int {
 	before := l.trips
 	do()

@@ -84,7 +84,8 @@ func setFresh(s opened, fresh time.Duration) {
 	}
 }
 
-// TestLookRests: the whole table is not read all the time, what is noted may be; and over a slow line nobody waits for that.
+// TestLookRests: a look at the whole table is valid for a multiple of the time that it took, one at noted changes for a short
+// time. After a slow look callers do not wait for the next one.
 func TestLookRests(t *testing.T) {
 	table, s := openTable(t, Options{Fresh: time.Hour})
 	require.Equal(t, time.Hour, s.look.good.Sub(s.look.at))
@@ -111,7 +112,7 @@ func TestLookRests(t *testing.T) {
 	require.Positive(t, wait(false))
 }
 
-// TestRowsThatAreNotShown: a path that is no name is never made one, and never written.
+// TestRowsThatAreNotShown: a row with a path that is no usable name is not shown, and logged once.
 func TestRowsThatAreNotShown(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	for _, path := range []string{"", "/", "../x.jsonl", "a/../../x.jsonl", "./x", "a//b", "a/"} {
@@ -151,7 +152,7 @@ func TestHostileNames(t *testing.T) {
 	require.Equal(t, "safe\n", storagetest.Read(t, s, "safe.jsonl"))
 }
 
-// TestOpen: where the sessions are is told by the table, or has to be given; a table without sessions is refused.
+// TestOpen: the prefix comes from the rows of the table, or has to be given. A table that is not one of sessions is refused.
 func TestOpen(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	schema, _, _ := strings.Cut(table.Name, ".")

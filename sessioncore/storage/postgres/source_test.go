@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestParseSource: a URL names a table and a prefix beside the parameters of PostgreSQL's own tools.
 func TestParseSource(t *testing.T) {
 	t.Setenv("PGPASSWORD", "from-the-environment")
 	for text, want := range map[string]TableSource{
@@ -58,7 +59,7 @@ func TestParseSourceErrors(t *testing.T) {
 	}
 }
 
-// TestPeopleNames: everybody has a name of his own, which is nobody else's later.
+// TestPeopleNames: each person has a name of their own, and no other person gets it later.
 func TestPeopleNames(t *testing.T) {
 	const (
 		ann  = "/home/ann/.omp/agent/sessions/"
@@ -67,7 +68,8 @@ func TestPeopleNames(t *testing.T) {
 		bob  = "/srv/bob/sessions/"
 		root = "/root/.omp/agent/sessions/"
 	)
-	meet := func(batches ...[]string) map[string]string {
+	// assigned returns the names by prefix, after batches of prefixes were seen.
+	assigned := func(batches ...[]string) map[string]string {
 		p := &people{nameOf: map[string]string{}, prefixOf: map[string]string{}}
 		for _, batch := range batches {
 			p.assignNames(batch...)
@@ -80,14 +82,14 @@ func TestPeopleNames(t *testing.T) {
 		}
 		return p.nameOf
 	}
-	require.Equal(t, map[string]string{ann: "ann", bob: "bob", root: "root"}, meet([]string{ann, bob, root}))
+	require.Equal(t, map[string]string{ann: "ann", bob: "bob", root: "root"}, assigned([]string{ann, bob, root}))
 	both := map[string]string{ann: "ann@home", mac: "ann@Users"}
-	require.Equal(t, both, meet([]string{ann, mac}))
-	require.Equal(t, both, meet([]string{mac, ann}))
-	require.Equal(t, map[string]string{ann: "ann", mac: "ann@Users"}, meet([]string{ann}, []string{mac}), "who comes while it is open")
-	three := meet([]string{ann, mac, data})
+	require.Equal(t, both, assigned([]string{ann, mac}))
+	require.Equal(t, both, assigned([]string{mac, ann}))
+	require.Equal(t, map[string]string{ann: "ann", mac: "ann@Users"}, assigned([]string{ann}, []string{mac}), "who comes while it is open")
+	three := assigned([]string{ann, mac, data})
 	require.Equal(t, "ann@Users", three[mac])
 	require.Regexp(t, `^ann@[0-9a-f]{8}$`, three[ann])
 	require.NotEqual(t, three[ann], three[data])
-	require.Len(t, meet([]string{"/sessions/", "/.hidden/sessions/", "/./sessions/"}), 3)
+	require.Len(t, assigned([]string{"/sessions/", "/.hidden/sessions/", "/./sessions/"}), 3)
 }

@@ -29,7 +29,7 @@ func tableOfChanges(table *postgrestest.Table) string {
 	return strings.Split(table.Name, ".")[0] + "." + changesTable
 }
 
-// shown returns the size of each row that a storage shows, and inTable what the table has.
+// shown returns the sizes of the rows that a storage shows, by path.
 func shown(s opened) map[string]int64 {
 	s.refresh()
 	s.mu.RLock()
@@ -41,6 +41,7 @@ func shown(s opened) map[string]int64 {
 	return all
 }
 
+// inTable returns the sizes of the rows in a table, by path.
 func inTable(t *testing.T, table *postgrestest.Table) map[string]int64 {
 	rows, err := table.Query(t.Context(), `SELECT path, octet_length(content)::bigint FROM `+table.Name)
 	require.NoError(t, err)
@@ -52,8 +53,8 @@ func inTable(t *testing.T, table *postgrestest.Table) map[string]int64 {
 	return all
 }
 
-// TestNotedAlways: clients that change, rename and remove rows in transactions of several parts, which take their time and are
-// rolled back or not, beside somebody who takes the trigger away for a while and truncates the table: what is shown is what is there.
+// TestNotedAlways: clients change, rename and remove rows in slow transactions of several parts, some of which are rolled back.
+// Meanwhile the trigger is disabled for a while, and the table truncated. In the end the storage shows the rows of the table.
 func TestNotedAlways(t *testing.T) {
 	const clients, each, names = 4, 150, 12
 	table := postgrestest.Shared(t).NewTable(t)

@@ -31,8 +31,8 @@ func TestAppendOnlyToWhatWasRead(t *testing.T) {
 	require.Equal(t, "ONE\ntheirs\nours\n", storagetest.Read(t, s, "a"))
 }
 
-// TestLockKnowsTheRow: what is known of a row that is locked is its state then, also if a look that ended while the lock was waited
-// for saw another one.
+// TestLockKnowsTheRow: after a lock the storage has the row's state under the lock, also if a look that ended during the wait
+// saw an earlier one.
 func TestLockKnowsTheRow(t *testing.T) {
 	table, s := openTable(t, Options{Fresh: time.Hour})
 	table.Write(t, prefix+"a", "one\n")
@@ -114,7 +114,7 @@ func TestTitleIsWrittenAsByTheClient(t *testing.T) {
 	require.Equal(t, "no slot\n", storagetest.Read(t, s, "a"))
 }
 
-// TestWhatADatabaseCannotStore: is refused before it is sent.
+// TestWhatADatabaseCannotStore: text that is not UTF-8 or has a NUL is refused before it is sent.
 func TestWhatADatabaseCannotStore(t *testing.T) {
 	table, s := openTable(t, Options{})
 	table.Write(t, prefix+"a", "one\n")
@@ -127,8 +127,11 @@ func TestWhatADatabaseCannotStore(t *testing.T) {
 	require.Equal(t, "one\n", table.Content(t, prefix+"a"))
 }
 
+// ptr returns a pointer to a text, for a column that is not null.
 func ptr(s string) *string { return &s }
 
+// TestSlotLine: the line of a title slot is made of the columns as the client makes it, and parsed back. Lines of another form
+// are no slots.
 func TestSlotLine(t *testing.T) {
 	const at = "2026-02-16T10:20:30.000Z"
 	for _, c := range []struct{ text, source, want string }{
