@@ -155,7 +155,7 @@ func sparse(way string) string {
 func rawMember(name string, typ byte, data string) string {
 	h := make([]byte, tarBlock)
 	copy(h, name)
-	copy(h[100:], "0000600\x000000000\x000000000\x00")                 // mode, owner and group
+	copy(h[100:], "0000600\x000000000\x000000000\x00")                // mode, owner and group
 	copy(h[124:], fmt.Sprintf("%011o\x0000000000000\x00", len(data))) // size and time
 	h[156] = typ
 	copy(h[257:], "ustar\x0000")
