@@ -44,7 +44,7 @@ func (u *Unmounted) HandOver(ctx context.Context, h *HandoverRequest) (id string
 		return "", nil, sessioncore.ErrReadOnly
 	}
 	from, name := u.placeOf(h.Dir)
-	given := &forks.Branch{
+	given := &forks.SourceBranch{
 		Snapshot: h.Snapshot,
 		Entry:    h.Entry,
 		Agent:    from.agentOf(name),
@@ -96,7 +96,7 @@ func (u *Unmounted) placeOf(dir string) (p *place, name string) {
 }
 
 // handToOMP makes a session of omp, as an import does.
-func (p *place) handToOMP(ctx context.Context, name string, given *forks.Branch, to *place) (id string, notes []string, err error) {
+func (p *place) handToOMP(ctx context.Context, name string, given *forks.SourceBranch, to *place) (id string, notes []string, err error) {
 	err = given.Check()
 	if err != nil {
 		return "", nil, err

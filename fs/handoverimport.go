@@ -54,7 +54,7 @@ func (h *HandoverImporter) put(ctx context.Context, f transfer.FoundFile, r *tra
 	if b.Agent == h.place.agent {
 		return fmt.Errorf("it is a session of %s already: copy its file", b.Agent.Title)
 	}
-	given := &forks.Branch{
+	given := &forks.SourceBranch{
 		Snapshot:   b.Snapshot,
 		Entry:      b.Entry,
 		IsSubagent: b.IsSubagent,

@@ -75,15 +75,17 @@ func (s *Snapshot) keptByIndex(v rawjson.Value) (id symbol, ok bool) {
 	return s.records[at].id, true
 }
 
-// migrated returns the migrated text of an entry. Other members keep their bytes and order.
+// migrated returns the migrated text of an entry, by its record and its text in the file. Other members
+// keep their bytes and order.
 func (s *Snapshot) migrated(rec *indexRecord, text rawjson.Value) []byte {
 	var edits rawjson.Edits
 	if s.version < 2 {
 		edits = s.linkEdits(edits, rec, text)
 	}
 	if rec.kind == TypeMessage && rec.role == RoleHookMessage {
-		message := int(rec.msgOff)
-		edits = hookEdit(edits, text[message:message+int(rec.msgSize)], message)
+		start := int(rec.msgOff)
+		end := start + int(rec.msgSize)
+		edits = hookEdit(edits, text[start:end], start)
 	}
 	return edits.Apply(text)
 }

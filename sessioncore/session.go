@@ -231,7 +231,8 @@ func (s *Session) grow(
 	ctx context.Context, cur *Snapshot, st storage.Stat, statAt time.Time,
 ) (snap *Snapshot, ok bool, err error) {
 	x := cur.index
-	if st.Size <= cur.stat.Size || x.resume.Guessed {
+	hasGrown := st.Size > cur.stat.Size
+	if !hasGrown || x.resume.Guessed { // a guess about a torn value may prove wrong by what follows
 		return nil, false, nil
 	}
 	w, err := jsonl.NewWindow(x.file, max(cur.stat.Size-tailCheck, 0), st.Size)

@@ -110,18 +110,22 @@ func TestClientComesBack(t *testing.T) {
 // environment, or by a rule that we do not know.
 func TestClientWithoutTerminalPath(t *testing.T) {
 	databases := func(a *agentDir) []string { return []string{a.Database("agent.db"), a.Database("history.db")} }
+	// start starts a client without a terminal, but with variables that a terminal program sets.
+	start := func(t *testing.T, a *agentDir, variables ...string) (pid int, end func()) {
+		return clienttest.Imitation{Env: variables, Files: databases(a)}.Start(t)
+	}
 	t.Run("environment", func(t *testing.T) {
 		a := newAgentDir(t)
 		a.Crumb("tmux-%7", "p/s.jsonl")
 		a.Crumb("zellij-my-work-3", "p/other.jsonl")
-		_, end := clienttest.Imitation{Env: []string{"TMUX_PANE=%8"}, Files: databases(a)}.Start(t)
+		_, end := start(t, a, "TMUX_PANE=%8")
 		a.requireNone("p/s.jsonl")
 		end()
-		pid, end := clienttest.Imitation{Env: []string{"TMUX_PANE=%7"}, Files: databases(a)}.Start(t)
+		pid, end := start(t, a, "TMUX_PANE=%7")
 		a.Crumb("tmux-%7", "p/s.jsonl")
 		a.requireClient(pid, "tmux-%7", "p/s.jsonl")
 		end()
-		pid, _ = clienttest.Imitation{Env: []string{"ZELLIJ_PANE_ID=3", "ZELLIJ_SESSION_NAME=my/work"}, Files: databases(a)}.Start(t)
+		pid, _ = start(t, a, "ZELLIJ_PANE_ID=3", "ZELLIJ_SESSION_NAME=my/work")
 		a.Crumb("zellij-my-work-3", "p/other.jsonl")
 		a.requireClient(pid, "zellij-my-work-3", "p/other.jsonl")
 		a.requireNone("p/s.jsonl")

@@ -15,8 +15,8 @@ import (
 	"sessionfs/sessioncore/document"
 )
 
-// Branch is a branch of another agent's session, for a handover.
-type Branch struct {
+// SourceBranch is a branch of another agent's session, for a handover.
+type SourceBranch struct {
 	Snapshot *sessioncore.Snapshot
 	Entry    sessioncore.Entry
 	// IsSubagent says that the session is one of a subagent, by its place.
@@ -40,7 +40,7 @@ type Branch struct {
 //
 // The error wraps sessioncore.ErrInvalid where the conversation cannot be handed over, or an error of the
 // storage.
-func (h *Home) Receive(ctx context.Context, from *Branch) (id, name string, err error) {
+func (h *Home) Receive(ctx context.Context, from *SourceBranch) (id, name string, err error) {
 	err = h.closed()
 	if err != nil {
 		return "", "", err
@@ -99,7 +99,7 @@ func refuse(format string, args ...any) error {
 
 // handoverOf returns the handover of a conversation. Its EachTurn adds to from.Notes, and fails if there is
 // no turn.
-func (h *Home) handoverOf(ctx context.Context, from *Branch, c *conversation) (*agents.Handover, error) {
+func (h *Home) handoverOf(ctx context.Context, from *SourceBranch, c *conversation) (*agents.Handover, error) {
 	header, _, err := from.Snapshot.ReadHeader()
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (h *Home) handoverOf(ctx context.Context, from *Branch, c *conversation) (*
 
 // StableID returns an ID that a new session has each time that the same branch is handed over to this agent,
 // so that it is found there.
-func (h *Home) StableID(from *Branch) (string, error) {
+func (h *Home) StableID(from *SourceBranch) (string, error) {
 	header, _, err := from.Snapshot.ReadHeader()
 	if err != nil {
 		return "", err
@@ -185,7 +185,7 @@ func writeHandover(to agents.Receiver, handover *agents.Handover, text io.Writer
 
 // Check returns a refusal of a conversation that cannot be handed over: of a subagent, or with a line on
 // its path that is damaged or was not read whole.
-func (b *Branch) Check() error {
+func (b *SourceBranch) Check() error {
 	header, _, err := b.Snapshot.ReadHeader()
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (b *Branch) Check() error {
 //   - if it is one of lines;
 //   - if the path was cut at its root, since an entry before it is missing;
 //   - up to end, if the agent's records do not name their parents.
-func (b *Branch) checkLines(root sessioncore.Entry, lines map[int64]bool, end int64) error {
+func (b *SourceBranch) checkLines(root sessioncore.Entry, lines map[int64]bool, end int64) error {
 	problems, _ := b.Snapshot.Problems()
 	id, _ := b.Snapshot.ID(root)
 	cuts := []sessioncore.ProblemKind{sessioncore.ProblemOrphan, sessioncore.ProblemUnwritten, sessioncore.ProblemCycle}

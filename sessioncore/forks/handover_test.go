@@ -46,7 +46,7 @@ func emptyHome(t testing.TB, agent string) *home {
 // receive hands a branch of a session in omp's form over to the home's agent, and returns the new session's
 // name.
 func (h *home) receive(snap *sessioncore.Snapshot, entry sessioncore.Entry) (name string, err error) {
-	_, name, err = h.forks.Receive(context.Background(), &Branch{Snapshot: snap, Entry: entry, Agent: "omp", CWD: "/srv/pier"})
+	_, name, err = h.forks.Receive(context.Background(), &SourceBranch{Snapshot: snap, Entry: entry, Agent: "omp", CWD: "/srv/pier"})
 	return name, err
 }
 
@@ -386,7 +386,7 @@ func TestReceived(t *testing.T) {
 	} {
 		h := emptyHome(t, agent)
 		snap := sessiontest.Snapshot(t, given(t, talk()))
-		of := &Branch{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/srv/a é.𝛽"}
+		of := &SourceBranch{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/srv/a é.𝛽"}
 		id, name, err := h.forks.Receive(context.Background(), of)
 		require.NoError(t, err)
 		require.Equal(t, []string{"images that models do not take, and are a text now: 1"}, of.Notes)
@@ -536,7 +536,7 @@ func TestReceiveRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			from := newHome(t, test.agent, test.file, test.text)
 			snap := sessiontest.Snapshot(t, from.store.Session(from.Sessions("")[0]))
-			of := &Branch{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: test.agent, Foreign: agents.Find(test.agent), CWD: "/w"}
+			of := &SourceBranch{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: test.agent, Foreign: agents.Find(test.agent), CWD: "/w"}
 			to := emptyHome(t, "claude")
 			_, _, err := to.forks.Receive(context.Background(), of)
 			if test.want == "" {
@@ -549,7 +549,7 @@ func TestReceiveRefused(t *testing.T) {
 		})
 	}
 	snap := sessiontest.Snapshot(t, given(t, talk()))
-	of := &Branch{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/" + strings.Repeat("w", 200)}
+	of := &SourceBranch{Snapshot: snap, Entry: sessiontest.Leaf(t, snap), Agent: "omp", CWD: "/" + strings.Repeat("w", 200)}
 	to := emptyHome(t, "claude")
 	_, _, err := to.forks.Receive(context.Background(), of)
 	require.ErrorContains(t, err, "more than 200 characters")

@@ -114,7 +114,7 @@ func partsOf(t *agents.Turn, message int) []part {
 
 // CheckConversation is the comparison of Receive for a session that was made in another way. The context at
 // the leaf of made, with its blobs, must be the branch's. The error is a refusal if it is not.
-func (b *Branch) CheckConversation(ctx context.Context, made *sessioncore.Snapshot, blobs document.Blobs) error {
+func (b *SourceBranch) CheckConversation(ctx context.Context, made *sessioncore.Snapshot, blobs document.Blobs) error {
 	want, err := b.Snapshot.Context(ctx, b.Entry, b.Blobs)
 	if err != nil {
 		return err

@@ -361,8 +361,8 @@ func (d *sessionDir) scanFiles(files storage.Files, x extent) (c dirChanges) {
 // isScope reports whether a name in a top is a directory of sessions.
 func isScope(item storage.Item) bool { return item.Kind == storage.KindDir && item.Name[0] != '.' }
 
-// setItems sets the files and directories of d to its current items. A file that was there before keeps
-// its Info.
+// setItems sets the files and directories of d to its current items, and returns the changes. A file that was
+// there before keeps its Info.
 func (d *sessionDir) setItems(items []storage.StatItem) (c dirChanges) {
 	before := make(map[string]*sessionFile, len(d.files))
 	for _, f := range d.files {

@@ -55,10 +55,10 @@ func Persist(text rawjson.Value, rules PersistRules) (Persisted, error) {
 	}
 	p := persister{text: text, rules: rules}
 	start := rawjson.SkipSpace(text, 0)
-	_, st := p.value(start, place{})
+	_, st := p.value(start, nesting{})
 	if st != rawjson.OK {
-		const text = "%w: expected no more than %d levels of arrays and objects"
-		return Persisted{}, fmt.Errorf(text, sessioncore.ErrInvalid, maxDepth)
+		const format = "%w: expected no more than %d levels of arrays and objects"
+		return Persisted{}, fmt.Errorf(format, sessioncore.ErrInvalid, maxDepth)
 	}
 	if rawjson.ValidPrefix(text) != len(text) {
 		p.edits = document.IllFormedEdits(p.edits, text, 0)
@@ -78,8 +78,8 @@ type persister struct {
 	blobs []BlobReference
 }
 
-// place is the position of a value in the nesting of a text.
-type place struct {
+// nesting is the position of a value in the nesting of a text.
+type nesting struct {
 	key      string // of its member or, as in the client, of the array around it; "" for irrelevant keys
 	isListed bool   // it is in an array
 	depth    int    // number of arrays and objects around it
@@ -97,7 +97,7 @@ func (p *persister) replace(part rawjson.Value, by string) {
 
 // value visits the value at offset i and returns the offset after it. The status is Bad if it is nested
 // too deeply.
-func (p *persister) value(i int, in place) (end int, st rawjson.ScanStatus) {
+func (p *persister) value(i int, in nesting) (end int, st rawjson.ScanStatus) {
 	first := p.text[i]
 	isContainer := first == '{' || first == '['
 	if isContainer && in.depth == maxDepth {
@@ -118,8 +118,8 @@ func (p *persister) value(i int, in place) (end int, st rawjson.ScanStatus) {
 }
 
 // array visits the elements of the array at offset i and returns the offset after it.
-func (p *persister) array(i int, in place) (end int, st rawjson.ScanStatus) {
-	element := place{
+func (p *persister) array(i int, in nesting) (end int, st rawjson.ScanStatus) {
+	element := nesting{
 		key:      in.key,
 		isListed: true,
 		depth:    in.depth + 1,
@@ -170,7 +170,7 @@ func isImageURL(v rawjson.Value) bool {
 
 // objectSizes is the facts about an object for the size controls.
 type objectSizes struct {
-	place
+	nesting
 	members []member // with the relevant keys
 	edits   int      // number of edits before it
 	blobs   int      // number of blobs before it
@@ -214,11 +214,11 @@ func (r PersistRules) drops(key []byte) bool {
 
 // object visits the members of the object at offset i and returns the offset after it. Edits that
 // depend on several members come last, as they may replace those of the members.
-func (p *persister) object(i int, in place) (end int, st rawjson.ScanStatus) {
+func (p *persister) object(i int, in nesting) (end int, st rawjson.ScanStatus) {
 	o := objectSizes{
-		place: in,
-		edits: len(p.edits),
-		blobs: len(p.blobs),
+		nesting: in,
+		edits:   len(p.edits),
+		blobs:   len(p.blobs),
 	}
 	hasDropped := false
 	end, st = p.scan.ScanMembers(p.text, i, func(quoted []byte, at int) (int, rawjson.ScanStatus) {
@@ -228,7 +228,7 @@ func (p *persister) object(i int, in place) (end int, st rawjson.ScanStatus) {
 			return p.scan.SkipValue(p.text, at)
 		}
 		key := keys[string(name)]
-		end, st := p.value(at, place{key: key, depth: in.depth + 1})
+		end, st := p.value(at, nesting{key: key, depth: in.depth + 1})
 		if key != "" {
 			o.members = append(o.members, member{key: key, value: p.text[at:end]})
 		}

@@ -92,16 +92,19 @@ func TestLookRests(t *testing.T) {
 	setFresh(s, time.Nanosecond)
 	began := time.Now()
 	require.NoError(t, s.lookNow(t.Context()))
-	took := s.look.good.Sub(s.look.at) / rest
-	require.Positive(t, took)
-	require.LessOrEqual(t, took, time.Since(began))
+	duration := s.look.good.Sub(s.look.at) / rest
+	require.Positive(t, duration)
+	require.LessOrEqual(t, duration, time.Since(began))
 	setFresh(s, time.Hour)
 	installTrigger(t, table)
 	require.NoError(t, s.lookNow(t.Context()))
 	require.Equal(t, freshNoted, s.look.good.Sub(s.look.at))
+	// wait returns the time that a caller waits for a look after one that was slow or not.
 	wait := func(slow bool) time.Duration {
 		s.look.mu.Lock()
-		s.look.at, s.look.good, s.look.slow = time.Now(), time.Time{}, slow
+		s.look.at = time.Now()
+		s.look.good = time.Time{}
+		s.look.slow = slow
 		s.look.mu.Unlock()
 		asked := time.Now()
 		running, until := s.startLook(asked)

@@ -152,13 +152,14 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	n, err := s.lookUp("open", dir)
-	if err == nil && n.row != nil {
+	isFile := err == nil && n.row != nil
+	if isFile {
 		err = missing("open", dir)
 	}
-	if only != nil && storage.IsMissing(err) {
+	switch {
+	case only != nil && storage.IsMissing(err):
 		return nil // none of them is there
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	s.listNode(n, only, f)

@@ -124,7 +124,7 @@ func TestNotedAlways(t *testing.T) {
 	}
 }
 
-// TestNotedHeads: the beginnings that are noted are those of the rows, and none is taken for one that was changed unnoticed.
+// TestNotedHeads: a read ahead uses the noted beginnings of rows, but not those of rows that were changed without the trigger.
 func TestNotedHeads(t *testing.T) {
 	table := postgrestest.Shared(t).NewTable(t)
 	body := strings.Repeat("é日本\n", 3000)
