@@ -351,7 +351,8 @@ func (c *contextBuilder) writeTime(l entryText) {
 	c.doc.AddText(`,"timestamp":` + ms + `}`)
 }
 
-// writeCustomMessage writes a custom_message. In pi, a missing content becomes an empty one.
+// writeCustomMessage writes a custom_message, with the content of an edit if that has one. In pi, a missing
+// content becomes an empty one.
 func (c *contextBuilder) writeCustomMessage(e Entry, edit contextEdit) {
 	l := c.load(e)
 	if c.s.dialect != Pi && l.text.Member("excludeFromContext").Truthy() {

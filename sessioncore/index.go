@@ -115,6 +115,7 @@ type index struct {
 	seed    string // of version 1: the header's id, from which entry ids are derived
 }
 
+// newIndex returns an empty index of an open file.
 func newIndex(file storage.Object) *index {
 	symbols := symbolTable{symbols: make([]symbolInfo, 1), slots: make([]uint32, firstSlots)}
 	return &index{file: file, contents: contents{symbols: symbols}}

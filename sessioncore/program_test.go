@@ -25,9 +25,13 @@ func TestOfRoot(t *testing.T) {
 	})
 }
 
+// TestMarks: an entry has a mark of the program that alone writes such entries.
 func TestMarks(t *testing.T) {
-	marks := map[Marks]string{MarkPi: "pi", MarkOMP: "omp", 0: "either"}
-	sessiontest.Table(t, "testdata/marks.txt", func(_ *testing.T, _, entry string) string { return marks[MarksOf(rawjson.Value(entry))] })
+	names := map[Marks]string{MarkPi: "pi", MarkOMP: "omp", 0: "either"}
+	sessiontest.Table(t, "testdata/marks.txt", func(_ *testing.T, _, entry string) string {
+		marks := MarksOf(rawjson.Value(entry))
+		return names[marks]
+	})
 }
 
 // TestOfSession: nothing makes a file of omp one of pi.

@@ -283,10 +283,12 @@ func (r *messageReader) next() (byte, error) {
 		if err != nil {
 			return c, err
 		}
-		if before == listDepth && r.depth < listDepth {
+		isListEnd := before == listDepth && r.depth < listDepth
+		if isListEnd {
 			return c, io.EOF
 		}
-		if c != ',' || r.inString || r.depth != listDepth+1 {
+		isBetweenMembers := c == ',' && !r.inString && r.depth == listDepth+1
+		if !isBetweenMembers {
 			return c, nil
 		}
 		isSkipped, err := r.skipLater()

@@ -120,6 +120,7 @@ func claudeFile(n int, version string, turns int) string {
 	return b.String()
 }
 
+// snapshotLine returns a record of Claude Code without words, of some more than size bytes.
 func snapshotLine(size int) string {
 	return fmt.Sprintf(`{"type":"file-history-snapshot","messageId":"x","snapshot":{"text":%q}}`+"\n", strings.Repeat("x", size))
 }
@@ -185,6 +186,7 @@ func TestForeignRead(t *testing.T) {
 
 const codexID = "0198a000-0000-7000-8000-00000000%04d"
 
+// codexName returns the name of the file of the nth rollout.
 func codexName(n int) string {
 	return fmt.Sprintf("sessions/2026/08/%02d/rollout-2026-08-03T09-00-00-"+codexID+".jsonl", n%28+1, n)
 }

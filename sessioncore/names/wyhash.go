@@ -48,7 +48,7 @@ func ends(data []byte) (a, b uint64) {
 	return a, b
 }
 
-// middle mixes all of a longer text but its last 16 bytes or less.
+// middle returns the seed mixed with all of a longer text but its last 16 bytes or less.
 func middle(data []byte, seed uint64) uint64 {
 	if len(data) >= block {
 		lanes := [3]uint64{seed, seed, seed}

@@ -61,8 +61,10 @@ const openTries = 3
 // errNoSession means that a file is no session of a known agent.
 var errNoSession error = noSessionError{}
 
+// noSessionError is the type of errNoSession, whose text names all agents: these register themselves later.
 type noSessionError struct{}
 
+// Error implements error.
 func (noSessionError) Error() string {
 	return "it does not begin with the header of a session of omp, xcsh, pi or operator, and has no records of " + agents.Titles()
 }

@@ -16,6 +16,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest/memory"
 )
 
+// TestParseLabelLine: a line is an id, a tab or a blank, and a label, with escapes.
 func TestParseLabelLine(t *testing.T) {
 	tests := []struct{ line, id, label string }{
 		{"a", "a", ""}, {"a L", "a", "L"}, {"a\tL", "a", "L"}, {"a  L ", "a", " L "}, {"a b\tL M", "a b", "L M"},
@@ -63,6 +64,7 @@ func TestMoveLeafInMemory(t *testing.T) {
 	require.ErrorIs(t, New(w.store, Options{LeafMemory: true, ReadOnly: true}).MoveLeaf(ctx, w.session, nil), sessioncore.ErrReadOnly)
 }
 
+// TestTitleSlotLine: the line of a title slot, as clients write it.
 func TestTitleSlotLine(t *testing.T) {
 	for _, title := range []string{"", "x", strings.Repeat("x", 300), strings.Repeat("é", 200), strings.Repeat("€", 200),
 		strings.Repeat("😀", 200), strings.Repeat("\"", 200), strings.Repeat("\xed\xa0\x80", 90), "x" + strings.Repeat("€", 99)} {
@@ -80,6 +82,7 @@ func TestTitleSlotLine(t *testing.T) {
 	}
 }
 
+// TestSetTitleInSlot: in each storage, a title goes into the slot in place, and a title_change is appended.
 func TestSetTitleInSlot(t *testing.T) {
 	ctx := context.Background()
 	every.Journals(t, func(t *testing.T, s every.Store) {

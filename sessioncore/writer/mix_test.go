@@ -382,15 +382,19 @@ func (u *unrulyStorage) Replace(name string, r storage.Replacement) (storage.Sta
 	return u.Hooked.Replace(name, r)
 }
 
+// unrulyWriter writes the content of a replacement.
 type unrulyWriter struct {
 	u   *unrulyStorage
 	out io.Writer
 }
 
+// Write implements io.Writer. A write that fails has written a half.
 func (w *unrulyWriter) Write(p []byte) (int, error) {
-	if err := w.u.unruly("Replace, a part", 30); err != nil {
-		n, _ := w.out.Write(p[:len(p)/2])
-		return n, err
+	fault := w.u.unruly("Replace, a part", 30)
+	if fault == nil {
+		return w.out.Write(p)
 	}
-	return w.out.Write(p)
+	half := p[:len(p)/2]
+	n, _ := w.out.Write(half)
+	return n, fault
 }

@@ -80,8 +80,13 @@ func TestPersistDepth(t *testing.T) {
 
 // FuzzPersist: the result is valid JSON of valid UTF-8, and a second time changes nothing.
 func FuzzPersist(f *testing.F) {
-	for _, seed := range []string{`{"partialJson":1}`, `{"a":[{"content":[{"type":"image","data":"` + longBase64 + `"}]}],"jsonlEvents":{}}`,
-		`{"image_url":"data:image/;base64,"}`, `{ "a" : "\ud800" , "partialJson" : [ ] }`, "{\"\xff\":\"\xe2\x82\"}"} {
+	for _, seed := range []string{
+		`{"partialJson":1}`,
+		`{"a":[{"content":[{"type":"image","data":"` + longBase64 + `"}]}],"jsonlEvents":{}}`,
+		`{"image_url":"data:image/;base64,"}`,
+		`{ "a" : "\ud800" , "partialJson" : [ ] }`,
+		"{\"\xff\":\"\xe2\x82\"}",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -54,6 +54,7 @@ type rewriting struct {
 	replacements  int
 }
 
+// Replace implements storage.Journal.
 func (r *rewriting) Replace(name string, by storage.Replacement) (storage.Stat, error) {
 	r.replacements++
 	write := func(out io.Writer) error {

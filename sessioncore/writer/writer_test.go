@@ -50,6 +50,7 @@ type memBlobs struct {
 	err     error
 }
 
+// Put implements BlobPutter.
 func (m *memBlobs) Put(data []byte, ending string) (string, error) {
 	if m.err != nil {
 		return "", m.err
@@ -161,6 +162,7 @@ func (w *writing) adds(lines ...string) []string {
 	return ids
 }
 
+// snapshot returns a snapshot of the session, which the test releases at its end.
 func (w *writing) snapshot() *sessioncore.Snapshot {
 	w.t.Helper()
 	return sessiontest.Snapshot(w.t, w.session)

@@ -397,7 +397,7 @@ func (s *Storage) settleOnce(ctx context.Context, conn conn, c rowChange) (rowFa
 	return now, nil
 }
 
-// written stores the facts of a row after a write, and returns its state.
+// written stores the facts of a row after a write, and returns its state. asked is the clock before the write.
 func (s *Storage) written(r *row, after rowFacts, asked int64) storage.Stat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -408,7 +408,8 @@ func (s *Storage) written(r *row, after rowFacts, asked int64) storage.Stat {
 	return s.rowStat(r)
 }
 
-// writtenAnew is written for a row that is another object now.
+// writtenAnew is written for a row that was written as a whole, so that it is another object now. asked is the
+// clock before the write.
 func (s *Storage) writtenAnew(after rowFacts, asked int64) storage.Stat {
 	s.mu.Lock()
 	defer s.mu.Unlock()
