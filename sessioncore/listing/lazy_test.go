@@ -62,10 +62,17 @@ func TestLazyWork(t *testing.T) {
 			return files.work().opens
 		}
 		name := fmt.Sprintf("p17/%s%s.jsonl", startOfNames, uuid(777))
+		// opensToResume returns the number of files that are opened to find a session by a key.
+		opensToResume := func(key, want string) int64 {
+			return opens(func(l *Listing) { require.Equal(t, want, l.resume(t, key)) })
+		}
 		for what, key := range map[string]string{
-			"id": uuid(777), "upper case": strings.ToUpper(uuid(777)), "beginning": uuid(777)[:13], "name": path.Base(name)[:60],
+			"id":         uuid(777),
+			"upper case": strings.ToUpper(uuid(777)),
+			"beginning":  uuid(777)[:13],
+			"name":       path.Base(name)[:60],
 		} {
-			require.EqualValues(t, 1, opens(func(l *Listing) { require.Equal(t, name, l.resume(t, key)) }), what)
+			require.EqualValues(t, 1, opensToResume(key, name), what)
 		}
 		require.EqualValues(t, 1, opens(func(l *Listing) {
 			s, err := l.sessionNamed(t.Context(), uuid(777), "")
@@ -77,7 +84,7 @@ func TestLazyWork(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "p17", dir)
 		}), "a file that moved")
-		require.EqualValues(t, n, opens(func(l *Listing) { require.Empty(t, l.resume(t, "no-such-id")) }), "before it says no, it looks at all")
+		require.EqualValues(t, n, opensToResume("no-such-id", ""), "all files are read before the answer no")
 		require.Zero(t, opens(func(l *Listing) {
 			l.SetNamed(func(string) bool { return true })
 			require.Empty(t, l.resume(t, "no-such-id"))
@@ -85,17 +92,22 @@ func TestLazyWork(t *testing.T) {
 		require.EqualValues(t, firstBatch, opens(func(l *Listing) {
 			require.Equal(t, uuid(n-50), l.firstIDs(t, 50)[49])
 		}), "the newest")
-		require.EqualValues(t, 3*firstBatch, opens(func(l *Listing) { require.Len(t, l.firstIDs(t, firstBatch+1), firstBatch+1) }), "more of them")
+		const batches = firstBatch + 2*firstBatch // each is twice as long as the one before
+		require.EqualValues(t, batches, opens(func(l *Listing) {
+			ids := l.firstIDs(t, firstBatch+1)
+			require.Len(t, ids, firstBatch+1)
+		}), "more of them")
 		require.EqualValues(t, 100, opens(func(l *Listing) {
-			found, err := l.ModifiedSince(t.Context(), time.Unix(int64(1_700_000_000+n-100), 0).UnixNano())
+			since := time.Unix(int64(1_700_000_000+n-100), 0) // of the last 100
+			found, err := l.ModifiedSince(t.Context(), since.UnixNano())
 			require.NoError(t, err)
 			require.Len(t, found, 100)
 		}), "since a time")
 		for i := range 10 {
 			files.put(t, 0, fmt.Sprintf("p0/by-hand-%d.jsonl", i), headerLine(uuid(5000+i), "/w"))
 		}
-		require.EqualValues(t, 11, opens(func(l *Listing) { require.Equal(t, name, l.resume(t, uuid(777))) }), "and those without an id in the name")
-		require.EqualValues(t, 10, opens(func(l *Listing) { require.Equal(t, "p0/by-hand-3.jsonl", l.resume(t, uuid(5003))) }))
+		require.EqualValues(t, 11, opensToResume(uuid(777), name), "and those without an id in the name")
+		require.EqualValues(t, 10, opensToResume(uuid(5003), "p0/by-hand-3.jsonl"))
 	}
 }
 

@@ -183,7 +183,8 @@ func TestEvicted(t *testing.T) {
 	}
 }
 
-// TestNameOfGrowingRow: a row is named in a reason while a look stores what it is now; for the race detector.
+// TestNameOfGrowingRow: the name of a row, for an error, can be read while a look stores its new facts. The race detector sees
+// more than the test.
 func TestNameOfGrowingRow(t *testing.T) {
 	_, s := openTable(t, Options{Fresh: time.Hour})
 	put := func(size int64) *row {
