@@ -3,7 +3,6 @@ package clients
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -27,11 +26,16 @@ const zellijSession = "ZELLIJ_SESSION_NAME"
 
 // knownTerminal reports whether id is of a kind that terminalIDs can return.
 func knownTerminal(id string) bool {
-	hasPrefix := func(v struct{ name, prefix string }) bool {
-		return strings.HasPrefix(id, v.prefix)
-	}
 	isDevice := strings.HasPrefix(id, "pts-") || strings.HasPrefix(id, "tty") || id == "console"
-	return isDevice || slices.ContainsFunc(terminalVariables, hasPrefix)
+	if isDevice {
+		return true
+	}
+	for _, v := range terminalVariables {
+		if strings.HasPrefix(id, v.prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // terminalIDs returns the possible terminal ids of the process with directory dir in /proc, none if it may not

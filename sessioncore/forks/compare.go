@@ -298,7 +298,7 @@ func (r *messageReader) next() (byte, error) {
 	}
 }
 
-// read reads a byte, and follows it in the position.
+// read reads a byte, and updates the position by it.
 func (r *messageReader) read() (byte, error) {
 	c, err := r.in.ReadByte()
 	if err == nil {

@@ -284,8 +284,8 @@ func (l *Listing) find(ctx context.Context, w wanted) ([]*Info, error) {
 	return l.findRefreshed(ctx, w)
 }
 
-// findKnown is find among the sessions of the last scan, if these are known to be all that can match.
-// Otherwise it finds none. Callers must hold l.mu.
+// findKnown is find among the sessions of the last scan. If others might match, too, the error wraps
+// ErrNotFound. Callers must hold l.mu.
 func (l *Listing) findKnown(ctx context.Context, w wanted) ([]*Info, error) {
 	files, isAll := w.find()
 	if !isAll {

@@ -110,26 +110,34 @@ func FuzzListPrefix(f *testing.F) {
 	})
 }
 
-// TestLineOfJSON: the order of the keys, and which characters are escaped, are what readers know.
+// TestLineOfJSON: the keys of a line keep their order, and only characters that must be are escaped, as readers may depend on both.
 func TestLineOfJSON(t *testing.T) {
+	const want = `{"id":"<\u2028","path":"sessions/p/x","cwd":"/a&b` + "\uFFFD" + `","title":null,"created":null,` +
+		`"modified":"1970-01-01T00:00:00.000Z","messageCount":0,"firstMessage":"(no messages)",` +
+		`"parentSession":"p\u0001","size":0}` + "\n"
 	info := parseInfo([]byte(`{"type":"session","id":"<\u2028","cwd":"/a&b\ud83c","parentSession":"p\u0001"}` + "\n"))
-	info.file = &sessionFile{dir: &sessionDir{name: "p", shownIn: "sessions"}, name: "p/x.jsonl"}
-	require.Equal(t, `{"id":"<\u2028","path":"sessions/p/x","cwd":"/a&b`+"\uFFFD"+`","title":null,"created":null,"modified":"1970-01-01T00:00:00.000Z",`+
-		`"messageCount":0,"firstMessage":"(no messages)","parentSession":"p\u0001","size":0}`+"\n", string(info.appendLine(nil)))
+	dir := &sessionDir{name: "p", shownIn: "sessions"}
+	info.file = &sessionFile{dir: dir, name: "p/x.jsonl"}
+	line := info.appendLine(nil)
+	require.Equal(t, want, string(line))
 }
 
 // TestLongHeader: a session is listed however many directories its header names.
 func TestLongHeader(t *testing.T) {
 	header := `{"type":"session","version":3,"id":"x","cwd":"/w","previousSessionFiles":["` + strings.Repeat("/long", 2000) + `"],"title":"T"}` + "\n"
 	slot := `{"type":"title","v":1,"title":"S","updatedAt":"2026-02-16T10:20:30.000Z","pad":""}` + "\n"
-	for want, file := range map[string]string{
-		"T": header + userLine(`"hello"`), "S": slot + header, "": header[:len(header)-2], " ": strings.Repeat("no header ", 2000),
+	const name = "w/2026-01-01T00-00-00-000Z_x.jsonl"
+	for title, file := range map[string]string{
+		"T": header + userLine(`"hello"`),
+		"S": slot + header,
 	} {
-		l := listOf(t, [2]string{"w/2026-01-01T00-00-00-000Z_x.jsonl", file})
-		if strings.TrimSpace(want) == "" {
-			require.Empty(t, l.all(t))
-			continue
-		}
-		require.Equal(t, []string{want, noMessages}, []string{only(t, l).Title, only(t, l).first})
+		info := only(t, listOf(t, [2]string{name, file}))
+		require.Equal(t, title, info.Title)
+		require.Equal(t, noMessages, info.first)
+	}
+	cut := strings.TrimSuffix(header, "}\n")
+	for _, file := range []string{cut, strings.Repeat("no header ", 2000)} {
+		l := listOf(t, [2]string{name, file})
+		require.Empty(t, l.all(t))
 	}
 }

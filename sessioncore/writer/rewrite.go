@@ -88,7 +88,8 @@ func (c *change) relock(more io.Writer, growth growthRule) (storage.Token, error
 	return st.Token, nil
 }
 
-// reacquire acquires a snapshot of the session under the lock, which it takes if it is free.
+// reacquire acquires a snapshot of the session under the lock, which it takes unless the rewrite has kept it. The
+// error is a LiveError if a client has opened the session.
 func (c *change) reacquire() (*sessioncore.Snapshot, error) {
 	if c.keepLock {
 		return c.w.acquire(c.ctx, c.s)

@@ -86,7 +86,7 @@ func TestPeopleNames(t *testing.T) {
 	both := map[string]string{ann: "ann@home", mac: "ann@Users"}
 	require.Equal(t, both, assigned([]string{ann, mac}))
 	require.Equal(t, both, assigned([]string{mac, ann}))
-	require.Equal(t, map[string]string{ann: "ann", mac: "ann@Users"}, assigned([]string{ann}, []string{mac}), "who comes while it is open")
+	require.Equal(t, map[string]string{ann: "ann", mac: "ann@Users"}, assigned([]string{ann}, []string{mac}), "a person who comes later")
 	three := assigned([]string{ann, mac, data})
 	require.Equal(t, "ann@Users", three[mac])
 	require.Regexp(t, `^ann@[0-9a-f]{8}$`, three[ann])
