@@ -21,7 +21,7 @@ func (l *Listing) SetNamed(isNamed func(file string) bool) { l.isNamed = isNamed
 
 // Placed returns all sessions as Sessions does, the last modified first. For a brief listing it reads only the
 // places of those that can tell them: their Infos lack the title and the messages, and also the parent of a session
-// that began when no other did.
+// that began when no other did. Of a session that began when others did, it reads the header alone if that suffices.
 func (l *Listing) Placed(ctx context.Context) ([]*Info, error) {
 	if !l.isBrief {
 		all, err := l.Sessions(ctx)
@@ -44,11 +44,12 @@ func (l *Listing) Placed(ctx context.Context) ([]*Info, error) {
 		return nil, err
 	}
 	infos, together := apart(placed, l.collectSessions().infos)
-	err = l.readPrefixes(ctx, together)
+	headed, err := l.readBriefly(ctx, together, l.readHeader) // a header has the parent
 	if err != nil {
 		return nil, err
 	}
 	l.reportStrangers()
+	infos = append(infos, headed...)
 	infos = append(infos, l.collectSessions().infos...)
 	slices.SortFunc(infos, (*Info).compare)
 	return infos, nil

@@ -195,14 +195,15 @@ func TestFirstRecord(t *testing.T) {
 }
 
 // TestPlaced: a sum of costs finds the sessions by their rows, as a list does by their texts, and makes a text only of those
-// that began when others did.
+// without a title that began when others did.
 func TestPlaced(t *testing.T) {
 	d := newDatabase(t, tables)
 	d.insertSamples()
 	d.session("ses_untitled", "New session - 2026-11-29T02:06:39.000Z", 7)
 	d.message("ses_untitled", "msg_untitled", 1001, "user", "Count the herons")
-	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
-	files := agents.NewFiles(agents.Shown{Files: home, Format: home}, home, nil, t.TempDir())
+	d.session("ses_titled", "Herons", 8)
+	d.message("ses_titled", "msg_titled", 1001, "user", "Count the herons")
+	home, files := d.billedHome()
 	list := func() *listing.Listing {
 		store := sessioncore.NewStore(files)
 		t.Cleanup(store.Close)
@@ -219,7 +220,8 @@ func TestPlaced(t *testing.T) {
 	}
 	placed, err := list().Placed(t.Context())
 	require.NoError(t, err)
-	require.Less(t, len(home.sizes), len(placed))
+	require.Contains(t, home.sizes, "ses_untitled", "it began when ses_titled did")
+	require.NotContains(t, home.sizes, "ses_titled", "its row has the title and the parent")
 	begun := map[int64]int{}
 	parents := map[string]string{}
 	for _, i := range placed {
