@@ -46,7 +46,7 @@ func (b *bill) Open(name string) (storage.Object, error) {
 // lastKnown returns the object of a session in the last list, nil if it is of no database.
 func (b *bill) lastKnown(name string) *object {
 	b.home.mu.Lock()
-	l := b.list
+	l := b.last.Value
 	b.home.mu.Unlock()
 	if l == nil {
 		return nil

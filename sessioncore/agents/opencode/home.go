@@ -40,13 +40,11 @@ type home struct {
 	kept      *keptTexts
 	texts     budget.Room
 
-	mu    sync.Mutex // guards the fields below
-	state storage.Token
-	at    int64 // when it was in this state, in ns
-	list  *list
-	owner storage.Stat        // of the agent's directory: all that is shown has its user and group
-	sizes map[string]textSize // of texts that were made, by session
-	forks map[string]string   // the sessions of which others are forks; "" where none is known
+	mu    sync.Mutex            // guards the fields below
+	last  storage.Cached[*list] // of the databases, the documents and the kept texts together
+	owner storage.Stat          // of the agent's directory: all that is shown has its user and group
+	sizes map[string]textSize   // of texts that were made, by session
+	forks map[string]string     // the sessions of which others are forks; "" where none is known
 }
 
 // textSize is the size of a session's text in one version, in bytes.
@@ -141,26 +139,49 @@ func newHome(source agents.Source, name, database string) *home {
 func (h *home) sessions() (*list, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at := time.Now().UnixNano()
+	readAt := time.Now().UnixNano()
+	state, err := h.state()
+	if err != nil {
+		return nil, err
+	}
+	if h.last.IsOf(state) {
+		return h.last.Value, nil
+	}
+	l, err := h.readList()
+	if errors.Is(err, sqlite.ErrUnreadable) && h.last.Value != nil {
+		l = h.last.Value // the database is tried again after the next change
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	owner, err := h.files.Stat("")
+	if err != nil && !storage.IsMissing(err) {
+		return nil, err
+	}
+	h.owner = owner
+	h.last = storage.Cached[*list]{Value: l, Token: state, ReadAt: readAt}
+	return l, nil
+}
+
+// state returns a token that changes with the list of the sessions.
+func (h *home) state() (storage.Token, error) {
 	state := h.documents.state().With(h.kept.state())
 	for _, d := range h.databases {
 		token, err := d.State()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return storage.Token{}, err
 		}
 		state = state.With(token)
 	}
-	if h.list != nil && h.state == state && !state.Racy(h.at) {
-		return h.list, nil
-	}
+	return state, nil
+}
+
+// readList reads all sessions. Those of a database come before documents and kept texts of the same ids.
+func (h *home) readList() (*list, error) {
 	l := newList()
 	for _, d := range h.databases {
 		err := readSessions(d, l)
-		if errors.Is(err, sqlite.ErrUnreadable) && h.list != nil {
-			h.state = state // it is tried again after the next change
-			h.at = at
-			return h.list, nil
-		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -170,15 +191,7 @@ func (h *home) sessions() (*list, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := h.files.Stat("")
-	if err != nil && !storage.IsMissing(err) {
-		return nil, err
-	}
 	l.sort()
-	h.list = l
-	h.owner = owner
-	h.state = state
-	h.at = at
 	return l, nil
 }
 
