@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -327,6 +328,78 @@ func TestSettled(t *testing.T) {
 		st, err := home.Stat(name)
 		require.NoError(t, err)
 		require.False(t, st.Racy(time.UnixMilli(1_796_000_000_000).UnixNano()), name)
+	}
+}
+
+// TestNamesChange: the state of a directory changes with the names in it, whichever they are, and with nothing else.
+func TestNamesChange(t *testing.T) {
+	d := newDatabase(t, tables)
+	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	states := func() (all []int64) {
+		for _, dir := range []string{"", "-srv-pond"} {
+			st, err := home.Stat(dir)
+			require.NoError(t, err)
+			all = append(all, st.Changed)
+		}
+		return all
+	}
+	remove := func(id string) { require.NoError(t, d.conn.Exec("DELETE FROM session WHERE id = '"+id+"'")) }
+	elsewhere := func(id, dir string) {
+		d.insert("session", map[string]any{"id": id, "directory": dir, "title": "Herons", "time_created": 1000, "time_updated": 1})
+	}
+	d.session("ses_12", "Herons", 1)
+	d.session("ses_30", "Herons", 1)
+	elsewhere("ses_a", "/lake/1")
+	elsewhere("ses_b", "/lake/2")
+	first := states()
+	list, err := home.sessions()
+	require.NoError(t, err)
+	for range 2 { // the second time they are known
+		for i, dir := range []string{"", "-srv-pond"} {
+			change, isDir := list.changeOf(dir)
+			require.True(t, isDir)
+			require.Equal(t, first[i], change)
+		}
+	}
+	d.session("ses_12", "Bitterns", 2)
+	require.Equal(t, first, states(), "the names are the same")
+
+	remove("ses_12")
+	d.session("ses_21", "Herons", 1)
+	swapped := states()
+	require.NotEqual(t, first[1], swapped[1], "one name is another, of the same letters")
+	require.Equal(t, first[0], swapped[0])
+	d.session("ses_00", "Herons", 1)
+	grown := states()
+	require.NotEqual(t, swapped[1], grown[1])
+	d.insert("session", map[string]any{"id": "ses_sub", "directory": "/srv/pond", "parent_id": "ses_00", "title": "t", "time_created": 1000, "time_updated": 1})
+	require.NotEqual(t, grown[1], states()[1], "a subagent makes a directory")
+	remove("ses_sub")
+	require.Equal(t, grown, states())
+
+	elsewhere("ses_c", "/lake/3")
+	require.NotEqual(t, grown[0], states()[0])
+	require.Equal(t, grown[1], states()[1])
+	remove("ses_c")
+	remove("ses_00")
+	remove("ses_21")
+	d.session("ses_12", "Herons", 1)
+	require.Equal(t, first, states(), "it is as it was")
+
+	for i := range 100 {
+		d.session(fmt.Sprintf("ses_1%02d", i), "Herons", 1)
+	}
+	many := states()
+	d.session("ses_200", "Herons", 1)
+	require.NotEqual(t, many[1], states()[1], "one more than many")
+}
+
+// TestHash: the hash of a text is the one of the standard library.
+func TestHash(t *testing.T) {
+	for _, text := range []string{"", "s", "ses_12.jsonl", "ses_21.jsonl", "-srv-pond", "/é"} {
+		want := fnv.New64a()
+		_, _ = want.Write([]byte(text))
+		require.Equal(t, want.Sum64(), hashOf(text), text)
 	}
 }
 
