@@ -23,7 +23,7 @@ const (
 	maxDocument = 64 << 20
 )
 
-// projects returns the directories with documents of sessions.
+// projects returns the directories with documents of sessions, none if there are no documents.
 func (d *documents) projects() (dirs []string) {
 	top := path.Join(documentsDir, sessionDir)
 	items, _ := storage.List(d.files, top) // there may be none
@@ -35,7 +35,7 @@ func (d *documents) projects() (dirs []string) {
 	return dirs
 }
 
-// state returns a token that changes with the names of sessions.
+// state returns a token that changes with the names of sessions, the zero Token if there are no documents.
 func (d *documents) state() (token storage.Token) {
 	top, err := d.files.Stat(path.Join(documentsDir, sessionDir))
 	if err != nil {
@@ -51,17 +51,19 @@ func (d *documents) state() (token storage.Token) {
 	return token
 }
 
-// readSessions adds the sessions to a list, without those that it has.
+// readSessions adds the sessions to a list, without those that it has. Documents that cannot be read are left out.
 func (d *documents) readSessions(l *list) {
 	for _, dir := range d.projects() {
-		items, _ := storage.List(d.files, dir)
+		items, _ := storage.List(d.files, dir) // it may be gone
 		for _, item := range items {
-			id, isDocument := strings.CutSuffix(item.Name, documentEnding)
-			if !isDocument || item.Kind != storage.KindFile || l.sessions[id] != nil {
+			id, isDocument := idOfDocument(item)
+			if !isDocument || l.sessions[id] != nil {
 				continue
 			}
 			name := path.Join(dir, item.Name)
-			s, err := d.cached.Get(d.files, name, func(storage.Stat) (*session, error) { return d.readSession(name, id) })
+			s, err := d.cached.Get(d.files, name, func(storage.Stat) (*session, error) {
+				return d.readSession(name, id)
+			})
 			if err == nil {
 				l.add(s)
 			}
@@ -69,55 +71,81 @@ func (d *documents) readSessions(l *list) {
 	}
 }
 
-// readSession reads the document of a session.
+// idOfDocument returns the id that the name of a document has, and whether an item is a document.
+func idOfDocument(item storage.Item) (id string, ok bool) {
+	id, hasEnding := strings.CutSuffix(item.Name, documentEnding)
+	return id, hasEnding && item.Kind == storage.KindFile
+}
+
+// readSession reads the document of a session. One that is no JSON object is a session without facts.
 func (d *documents) readSession(name, id string) (*session, error) {
 	text, err := storage.ReadFile(d.files, name, maxDocument)
 	if err != nil {
 		return nil, err
 	}
-	v := agents.Read(agents.ObjectIn(text))
+	document := agents.Read(agents.ObjectIn(text))
+	times := document.Member("time")
 	s := &session{
-		id:      id,
-		created: agents.Count(v.Member("time").Member("created")),
-		updated: agents.Count(v.Member("time").Member("updated")),
+		id:       id,
+		created:  agents.Count(times.Member("created")),
+		updated:  agents.Count(times.Member("updated")),
+		revert:   string(document.Member("revert")),
+		metadata: string(document.Member("metadata")),
 	}
-	s.directory, _ = v.Member("directory").Text()
-	s.title, _ = v.Member("title").Text()
-	s.version, _ = v.Member("version").Text()
-	s.parent, _ = v.Member("parentID").Text()
-	s.revert = string(v.Member("revert"))
-	s.metadata = string(v.Member("metadata"))
+	s.directory, _ = document.Member("directory").Text()
+	s.title, _ = document.Member("title").Text()
+	s.version, _ = document.Member("version").Text()
+	s.parent, _ = document.Member("parentID").Text()
 	return s, nil
 }
 
-// write writes the text of a session.
+// write writes the text of a session to out.
 func (d *documents) write(s *session, out io.Writer) error {
-	var lines []*messageLine
-	err := d.each(path.Join(documentsDir, "message", s.id), func(id string, text []byte) error {
-		info := rawjson.Value(text)
-		m := &messageLine{id: id, created: agents.Count(info.Member("time").Member("created")), info: info}
-		lines = append(lines, m)
-		return d.each(path.Join(documentsDir, "part", id), func(id string, text []byte) error {
-			m.parts = append(m.parts, messagePart{id: id, data: text})
-			return nil
-		})
-	})
+	messages, err := d.readMessages(s.id)
 	if err != nil {
 		return err
 	}
-	_, err = s.write(lines, nil, out)
+	_, err = s.write(messages, nil, out)
 	return err
 }
 
-// each calls f for each document in a directory, which may be missing.
-func (d *documents) each(dir string, f func(id string, text []byte) error) error {
+// readMessages returns the messages of a session with their parts, in no order.
+func (d *documents) readMessages(session string) (messages []*messageLine, err error) {
+	dir := path.Join(documentsDir, "message", session)
+	err = d.each(dir, func(id string, info rawjson.Value) error {
+		m := &messageLine{id: id, info: info}
+		m.created = agents.Count(info.Member("time").Member("created"))
+		parts, err := d.readParts(id)
+		m.parts = parts
+		messages = append(messages, m)
+		return err
+	})
+	return messages, err
+}
+
+// readParts returns the parts of a message, in no order.
+func (d *documents) readParts(message string) (parts []messagePart, err error) {
+	dir := path.Join(documentsDir, "part", message)
+	err = d.each(dir, func(id string, data rawjson.Value) error {
+		parts = append(parts, messagePart{id: id, data: data})
+		return nil
+	})
+	return parts, err
+}
+
+// each calls f for each document in a directory, until f fails. The directory may be missing. Documents that are gone
+// meanwhile, or are no JSON objects, are left out.
+func (d *documents) each(dir string, f func(id string, object rawjson.Value) error) error {
 	items, err := storage.List(d.files, dir)
 	if storage.IsMissing(err) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
 	for _, item := range items {
-		id, isDocument := strings.CutSuffix(item.Name, documentEnding)
-		if !isDocument || item.Kind != storage.KindFile {
+		id, isDocument := idOfDocument(item)
+		if !isDocument {
 			continue
 		}
 		text, err := storage.ReadFile(d.files, path.Join(dir, item.Name), maxDocument)
@@ -127,14 +155,14 @@ func (d *documents) each(dir string, f func(id string, text []byte) error) error
 		if err != nil {
 			return err
 		}
-		v := agents.ObjectIn(text)
-		if v == nil {
+		object := agents.ObjectIn(text)
+		if object == nil {
 			continue
 		}
-		err = f(id, v)
+		err = f(id, object)
 		if err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
 }

@@ -31,7 +31,7 @@ const (
 )
 
 // home shows the sessions as DIRECTORY/ID.jsonl, where DIRECTORY is the working directory with - for each
-// slash, and those of subagents as DIRECTORY/ID/subagents/ID.jsonl.
+// slash, and those of subagents as DIRECTORY/ID/subagents/ID.jsonl. It implements storage.Files and agents.Format.
 type home struct {
 	name      string // the agent's
 	files     storage.Files
@@ -72,17 +72,18 @@ type session struct {
 	text             string           // the name of a kept text, "" for none
 }
 
-// state returns the time in ns at which the session changed, in which the count stands for what the
-// client's clock does not tell. A time to come would make each list read the session again.
+// state returns the time in ns at which the session changed. The client's clock counts ms; the ns in one are those of the
+// count, which tells two changes in one ms apart. The sum is no time to come, with which each list would read the
+// session again.
 func (s *session) state() int64 { return s.updated*nanoseconds + s.count%nanoseconds }
 
-// tells reports whether the row of a session tells whether it changed.
+// tells reports whether the row of a session changes with all of it, messages and parts included.
 func (s *session) tells() bool { return s.database != nil && s.tables.hasCounts }
 
 // nanoseconds is how many ns a ms has.
 const nanoseconds = 1_000_000
 
-// list is all sessions at one moment.
+// list is all sessions at one moment. Sessions are added, and sort is called once, before others have it.
 type list struct {
 	sessions map[string]*session
 	ids      []string            // theirs, as they were read: nearly in order, which sort makes use of
@@ -104,23 +105,35 @@ func newList() *list {
 		below:    map[string][]string{},
 		changes:  map[string]int64{},
 	}
-	l.byDirectory = sync.OnceValue(func() map[string][]*session {
-		sessions := map[string][]*session{}
-		for _, s := range l.sessions {
-			sessions[s.directory] = append(sessions[s.directory], s)
-		}
-		return sessions
-	})
+	l.byDirectory = sync.OnceValue(l.groupByDirectory)
 	return l
 }
 
+// groupByDirectory returns all sessions by their working directories, each one's in no order.
+func (l *list) groupByDirectory() map[string][]*session {
+	groups := map[string][]*session{}
+	for _, s := range l.sessions {
+		groups[s.directory] = append(groups[s.directory], s)
+	}
+	return groups
+}
+
+// newHome returns the home of an agent with a name, whose database has a name too. A client of another channel has
+// DATABASE-CHANNEL.db in the same place. All databases that are there now are read.
 func newHome(source agents.Source, name, database string) *home {
+	room := budget.Room{
+		Limit:  source.Memory,
+		Memory: source.Memory.Kept(),
+		Most:   inMemory,
+		Free:   small,
+		Dir:    source.Temporary,
+	}
 	h := &home{
 		name:      name,
 		files:     source.Files,
 		documents: &documents{files: source.Files},
 		kept:      &keptTexts{files: source.Files},
-		texts:     budget.Room{Limit: source.Memory, Memory: source.Memory.Kept(), Most: inMemory, Free: small, Dir: source.Temporary},
+		texts:     room,
 		sizes:     map[string]textSize{},
 		forks:     map[string]string{},
 	}
@@ -195,18 +208,19 @@ func (h *home) readList() (*list, error) {
 	return l, nil
 }
 
-// add adds a session unless it is known, or its id is no name.
+// add adds a session unless it is known, or its id is none of the client's or no name of a file.
 func (l *list) add(s *session) {
 	isName := storage.CheckName(s.id) == nil && !strings.Contains(s.id, "/")
-	if isName && l.sessions[s.id] == nil && strings.HasPrefix(s.id, idPrefix) {
+	isID := isName && strings.HasPrefix(s.id, idPrefix)
+	if isID && l.sessions[s.id] == nil {
 		l.sessions[s.id] = s
 		l.ids = append(l.ids, s.id)
 	}
 }
 
-// sort makes the names of directories. A subagent whose session is gone is a session of its own.
+// sort gives each session its place: in the directory of a caller that is there, or in one of its own working directory.
 func (l *list) sort() {
-	dirs := map[string]string{} // by working directory, of which many sessions have the same
+	dirs := map[string]string{} // by working directory: many sessions have the same one
 	for _, id := range l.ids {
 		s := l.sessions[id]
 		if l.isCalled(s) {
@@ -229,8 +243,8 @@ func (l *list) sort() {
 	}
 }
 
-// isCalled reports whether a session that is there called a session. One whose callers form a circle, or
-// are too many, is none's, as it would be below no directory.
+// isCalled reports whether another session that is there called a session. One with a circle of callers, or with too
+// many, counts as called by none: else it would be below no directory.
 func (l *list) isCalled(s *session) bool {
 	caller := l.sessions[s.parent]
 	if s.parent == "" || caller == nil {
@@ -248,91 +262,123 @@ func (l *list) isCalled(s *session) bool {
 // maxDepth bounds how deep subagents may call each other.
 const maxDepth = 32
 
-// maxName bounds the name of a directory, in bytes.
-const maxName = 200
+const (
+	// maxName bounds the name of a directory, in bytes: file systems have 255, and copies need some for an ending.
+	maxName = 200
+	// hashRoom is the number of bytes in maxName for a hash and the hyphens before it.
+	hashRoom = 20
+)
 
-// nameOfDirectory returns the name under which the sessions of a working directory lie.
+// pathMarks are the characters of a path that no name of a directory has, or not everywhere.
+var pathMarks = strings.NewReplacer("/", "-", `\`, "-", ":", "-", "\x00", "-")
+
+// nameOfDirectory returns the name under which the sessions of a working directory lie. Where the directory itself gives
+// no usable name, it has a hash.
 func nameOfDirectory(directory string) string {
-	name := strings.NewReplacer("/", "-", `\`, "-", ":", "-", "\x00", "-").Replace(directory)
-	if name == "" || len(name) > maxName || name[0] == '.' {
-		name = fmt.Sprintf("-%s-%x", name[:min(len(name), maxName-20)], hashOf(directory))
+	name := pathMarks.Replace(directory)
+	isUsable := name != "" && len(name) <= maxName && name[0] != '.'
+	if isUsable {
+		return name
 	}
-	return name
+	start := name[:min(len(name), maxName-hashRoom)]
+	return fmt.Sprintf("-%s-%x", start, hashOf(directory))
 }
 
 // find returns the session of a shown name, nil for the name of none.
 func (l *list) find(name string) *session {
-	dir, file, _ := strings.Cut(name, "/")
 	id, isFile := strings.CutSuffix(path.Base(name), ending)
 	s := l.sessions[id]
 	if !isFile || s == nil {
 		return nil
 	}
-	owner, rest, isBelow := strings.Cut(file, "/")
-	switch {
-	case !isBelow && l.isIn(dir, id):
-		return s
-	case isBelow && path.Dir(rest) == agents.Subagents && l.isIn(dir, owner) && slices.Contains(l.all(owner), id):
-		return s
+	dir, below, _ := strings.Cut(name, "/")
+	caller, rest, isBelow := strings.Cut(below, "/")
+	isShown := false
+	if isBelow {
+		isSubagents := path.Dir(rest) == agents.Subagents && l.isIn(dir, caller)
+		isShown = isSubagents && slices.Contains(l.allBelow(caller), id)
+	} else {
+		isShown = l.isIn(dir, id)
 	}
-	return nil
+	if !isShown {
+		return nil
+	}
+	return s
 }
 
-// isIn reports whether a session lies in a directory.
+// isIn reports whether a session lies in a directory at the top. A subagent's lies in none.
 func (l *list) isIn(dir, id string) bool {
-	of, isTop := l.dirs[id]
-	return isTop && of == dir
+	own, isTop := l.dirs[id]
+	return isTop && own == dir
 }
 
-// all returns the sessions of subagents of a session, and of those.
-func (l *list) all(id string) (ids []string) {
-	seen := map[string]bool{id: true}
+// allBelow returns the sessions of the subagents of a session, of their subagents, and so on. Each is there once, also where
+// their callers form a circle.
+func (l *list) allBelow(id string) (ids []string) {
+	isFound := map[string]bool{id: true}
 	waiting := []string{id}
 	for len(waiting) > 0 {
-		next := waiting[0]
+		caller := waiting[0]
 		waiting = waiting[1:]
-		for _, below := range l.below[next] {
-			if !seen[below] {
-				seen[below] = true
-				ids = append(ids, below)
-				waiting = append(waiting, below)
+		for _, called := range l.below[caller] {
+			if isFound[called] {
+				continue
 			}
+			isFound[called] = true
+			ids = append(ids, called)
+			waiting = append(waiting, called)
 		}
 	}
 	return ids
 }
 
-// names returns the names in a directory, and whether it is one.
+// names returns the names in a directory, and whether it is one that is shown: the root, DIRECTORY, DIRECTORY/ID or
+// DIRECTORY/ID/subagents.
 func (l *list) names(dir string) (items []storage.Item, ok bool) {
-	add := func(kind storage.Kind, name string) { items = append(items, storage.Item{Name: name, Kind: kind}) }
-	parts := strings.Split(dir, "/")
-	switch {
-	case dir == "":
-		for name := range l.top {
-			add(storage.KindDir, name)
-		}
-		return items, true
-	case len(parts) == 1:
-		for _, id := range l.top[dir] {
-			add(storage.KindFile, id+ending)
-			if len(l.below[id]) > 0 {
-				add(storage.KindDir, id)
-			}
-		}
-		return items, l.top[dir] != nil
-	case len(l.below[parts[1]]) == 0 || !l.isIn(parts[0], parts[1]):
-		return nil, false
-	case len(parts) == 2:
-		add(storage.KindDir, agents.Subagents)
-		return items, true
-	case len(parts) == 3 && parts[2] == agents.Subagents:
-		for _, id := range l.all(parts[1]) {
-			add(storage.KindFile, id+ending)
-		}
-		return items, true
+	if dir == "" {
+		return l.rootNames(), true
 	}
-	return nil, false
+	top, below, isBelow := strings.Cut(dir, "/")
+	if !isBelow {
+		return l.topNames(top), l.top[top] != nil
+	}
+	caller, rest, isDeeper := strings.Cut(below, "/")
+	hasSubagents := l.isIn(top, caller) && len(l.below[caller]) > 0
+	switch {
+	case !hasSubagents:
+		return nil, false
+	case !isDeeper:
+		return []storage.Item{{Name: agents.Subagents, Kind: storage.KindDir}}, true
+	case rest != agents.Subagents:
+		return nil, false
+	}
+	for _, id := range l.allBelow(caller) {
+		items = append(items, fileItem(id))
+	}
+	return items, true
 }
+
+// rootNames returns the names of the directories at the top, in no order.
+func (l *list) rootNames() (items []storage.Item) {
+	for name := range l.top {
+		items = append(items, storage.Item{Name: name, Kind: storage.KindDir})
+	}
+	return items
+}
+
+// topNames returns the names in a directory at the top: each session, and a directory beside one that called subagents.
+func (l *list) topNames(dir string) (items []storage.Item) {
+	for _, id := range l.top[dir] {
+		items = append(items, fileItem(id))
+		if len(l.below[id]) > 0 {
+			items = append(items, storage.Item{Name: id, Kind: storage.KindDir})
+		}
+	}
+	return items
+}
+
+// fileItem returns the item of a session.
+func fileItem(id string) storage.Item { return storage.Item{Name: id + ending, Kind: storage.KindFile} }
 
 // List implements storage.Files.
 func (h *home) List(dir string, only []string, f func(storage.Item) bool) error {
@@ -380,14 +426,15 @@ func (h *home) Stat(name string) (storage.Stat, error) {
 	return h.stateOf(s), nil
 }
 
-// isMeasured reports whether the size of a session's text is known.
+// isMeasured reports whether the size of a session's text in its state is known.
 func (h *home) isMeasured(s *session) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sizes[s.id].version == s.state()
 }
 
-// stat returns the state of a name. A directory changes with the list.
+// stat returns the state of a name in a list, with a guess as the size of a text that was not made. A directory changes with
+// the names in it.
 func (h *home) stat(l *list, name string) (storage.Stat, error) {
 	s := l.find(name)
 	if s != nil {
@@ -405,7 +452,8 @@ func (h *home) stat(l *list, name string) (storage.Stat, error) {
 	return st, nil
 }
 
-// changeOf returns a number that changes with the names in a directory, and whether it is one.
+// changeOf returns a number that changes with the names in a directory, and whether it is one. As a time it is before all
+// clients, so that a directory counts as settled. It is a sum without an order: names comes in any.
 func (l *list) changeOf(dir string) (change int64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -417,11 +465,11 @@ func (l *list) changeOf(dir string) (change int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	names := uint64(0)
+	sum := uint64(0)
 	for _, item := range items {
-		names ^= hashOf(item.Name)
+		sum ^= hashOf(item.Name)
 	}
-	change = int64(names % firstClient)
+	change = int64(sum % firstClient)
 	l.changes[dir] = change
 	return change, true
 }
@@ -448,7 +496,7 @@ func hashOf(text string) uint64 {
 // guessedSize is the size of a session whose text was not made yet, in bytes.
 const guessedSize = 4096
 
-// stateOf returns the state of a session.
+// stateOf returns the state of a session, with guessedSize unless its text was made in this state.
 func (h *home) stateOf(s *session) storage.Stat {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -474,7 +522,7 @@ func (h *home) Open(name string) (storage.Object, error) {
 	return o, nil
 }
 
-// objectOf returns the object of a session.
+// objectOf returns the object of a session in the present list, without its text.
 func (h *home) objectOf(name string) (*object, error) {
 	l, err := h.sessions()
 	if err != nil {
@@ -487,12 +535,13 @@ func (h *home) objectOf(name string) (*object, error) {
 	return &object{home: h, name: name, list: l, session: s}, nil
 }
 
-// textOf makes the text of a name's session, known in an earlier state s, and returns it in its own. Only
-// where the row of the session is gone, or does not tell all, the list is read before.
-func (h *home) textOf(name string, s *session) (*session, *budget.Text, error) {
-	if s.tells() {
-		now, text, err := h.makeText(s)
-		if err == nil && now.directory == s.directory && now.parent == s.parent {
+// textOf makes the text of a name's session, which was earlier in a list, and returns the session as it is in the text. Only
+// where the row of the session is gone, does not tell all, or has another place, the list is read before. Callers must
+// close the text.
+func (h *home) textOf(name string, earlier *session) (*session, *budget.Text, error) {
+	if earlier.tells() {
+		now, text, err := h.makeText(earlier)
+		if err == nil && now.isPlacedAs(earlier) {
 			return now, text, nil
 		}
 		if err == nil {
@@ -503,14 +552,20 @@ func (h *home) textOf(name string, s *session) (*session, *budget.Text, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s = l.find(name)
+	s := l.find(name)
 	if s == nil {
 		return nil, nil, agents.Missing(name)
 	}
 	return h.makeText(s)
 }
 
-// makeText makes the text of a session, and returns the session in its state.
+// isPlacedAs reports whether a session has the same name as in an earlier state, as far as its own row tells.
+func (s *session) isPlacedAs(earlier *session) bool {
+	return s.directory == earlier.directory && s.parent == earlier.parent
+}
+
+// makeText makes the text of a session, notes its size, and returns the session as it is in the text. Callers must close
+// the text.
 func (h *home) makeText(s *session) (*session, *budget.Text, error) {
 	text := h.texts.New()
 	var err error
@@ -552,7 +607,8 @@ func (h *home) FactsAbout(name string) agents.About {
 	return agents.About{ID: strings.TrimSuffix(path.Base(name), ending), Side: isSide}
 }
 
-// About implements agents.Format.
+// About implements agents.Format. A text that lies alone, outside of any home, has no list: only its name and its records tell
+// of it.
 func (h *home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
 	about := h.FactsAbout(name)
 	if h.files != nil {
@@ -573,7 +629,7 @@ func (h *home) About(name string, obj storage.Object, size int64, listed bool) (
 	return about, err
 }
 
-// aboutIn returns the facts about a session in a list that its records do not have.
+// aboutIn returns the facts about a session that its records do not have, as a list tells them.
 func (h *home) aboutIn(l *list, name string, s *session) agents.About {
 	about := h.FactsAbout(name)
 	about.Title = titleOf(s.title)
@@ -581,20 +637,22 @@ func (h *home) aboutIn(l *list, name string, s *session) agents.About {
 	return about
 }
 
-// forkMark is in the title of a fork, behind that of its origin. Nothing else names the origin.
+// forkMark is in the title of a fork, behind the title of its origin. Nothing else names the origin.
 const forkMark = " (fork #"
 
-// origin returns the session that called a subagent, of which a session is a fork, or from which it was
-// handed over, "" for none. A caller that is gone is none, as the session is no fork of it.
+// origin returns the id of the session that called a session, was its original before a fork, or was handed over to it; ""
+// for none. A caller that is gone is none, as the session is no fork of it. A search for the original reads the database,
+// once for each fork.
 func (h *home) origin(l *list, s *session) string {
 	handed := agents.OriginIn(agents.Read(agents.ObjectIn([]byte(s.metadata))), s.id)
 	if handed != "" {
 		return handed
 	}
-	switch {
-	case l.isCalled(s):
+	if l.isCalled(s) {
 		return s.parent
-	case s.parent != "", s.database == nil, !strings.Contains(s.title, forkMark):
+	}
+	mayBeFork := s.parent == "" && s.database != nil && strings.Contains(s.title, forkMark)
+	if !mayBeFork {
 		return ""
 	}
 	h.mu.Lock()
@@ -613,7 +671,7 @@ func (h *home) origin(l *list, s *session) string {
 	return origin
 }
 
-// titleOf returns the title of a session, "" for one that the client made before the first answer.
+// titleOf returns a title as it is shown, "" for one that the client gives before the first answer.
 func titleOf(title string) string {
 	if strings.HasPrefix(title, "New session - ") || strings.HasPrefix(title, "Child session - ") {
 		return ""
@@ -627,7 +685,11 @@ func (h *home) Converter(about agents.About, _ storage.Object) *agents.Builder {
 	return agents.NewBuilder(about, provider, newConverter)
 }
 
-// byTime orders messages as the client does.
-func byTime(a, b *messageLine) int {
-	return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id))
+// byTime orders messages as the client does: by their times, those of one ms by their ids.
+func byTime(x, y *messageLine) int {
+	order := cmp.Compare(x.created, y.created)
+	if order == 0 {
+		order = strings.Compare(x.id, y.id)
+	}
+	return order
 }

@@ -144,7 +144,7 @@ func TestSearchLive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds, as the database is opened anew for each session")
 	}
-	const many = 600            // so many that a scan tells of the last ones
+	const many = 600 // so many that a scan tells of the last ones
 	d := newDatabase(t, indexed)
 	client := &liveClient{conn: d.conn}
 	require.NoError(t, d.conn.Exec("BEGIN"))

@@ -44,14 +44,15 @@ func (o *object) Table() storage.Table {
 	return rowTable{o.session.database}
 }
 
-// made returns the text, and makes it at the first use, of the session as it is then.
+// made returns the text and its state. At the first use it makes the text, of the session as it is then. The object keeps it:
+// callers must not close it.
 func (o *object) made() (*budget.Text, storage.Stat, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.isClosed:
+	if o.isClosed {
 		return nil, storage.Stat{}, fs.ErrClosed
-	case o.text != nil:
+	}
+	if o.text != nil {
 		return o.text, o.stat, nil
 	}
 	s, text, err := o.home.textOf(o.name, o.session)
@@ -64,7 +65,7 @@ func (o *object) made() (*budget.Text, storage.Stat, error) {
 	return o.text, o.stat, nil
 }
 
-// Stat implements storage.Object.
+// Stat implements storage.Object. It makes the text, for its size.
 func (o *object) Stat() (storage.Stat, error) {
 	_, st, err := o.made()
 	return st, err

@@ -590,7 +590,7 @@ func TestCircle(t *testing.T) {
 	shown := map[string]bool{}
 	for _, id := range l.top["-srv-pond"] {
 		shown[id] = true
-		for _, below := range l.all(id) {
+		for _, below := range l.allBelow(id) {
 			shown[below] = true
 		}
 	}

@@ -9,8 +9,11 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
+// openCode is the name of the agent of which Kilo Code and MiMo Code are relatives.
+const openCode = "opencode"
+
 func init() {
-	register("opencode", "OpenCode", "opencode", "opencode")
+	register(openCode, "OpenCode", "opencode", "opencode")
 	register("kilo", "Kilo Code", "kilo", "kilo")
 	register("mimo", "MiMo Code", "mimocode", "mimocode")
 }
@@ -18,21 +21,17 @@ func init() {
 // register registers an agent whose directory of data and database begin with names.
 func register(name, title, dir, database string) {
 	agents.Register(agents.Agent{
-		Name:  name,
-		Title: title,
-		Homes: []string{"$XDG_DATA_HOME/" + dir, "~/.local/share/" + dir},
-		Dirs:  []string{documentsDir},
-		Detect: func(dir string) bool {
-			return agents.HasFile(dir, database+databaseEnding) || agents.HasFile(dir, database+"-") ||
-				path.Base(dir) == database && agents.HasDir(dir, documentsDir, sessionDir) ||
-				strings.HasPrefix(path.Base(dir), database) && agents.HasDir(dir, textsDir)
-		},
+		Name:   name,
+		Title:  title,
+		Homes:  []string{"$XDG_DATA_HOME/" + dir, "~/.local/share/" + dir},
+		Dirs:   []string{documentsDir},
+		Detect: func(dir string) bool { return isHome(dir, database) },
 		Open: func(source agents.Source) (agents.Store, error) {
 			h := newHome(source, name, database)
 			return agents.Store{Files: h, Format: formatOf(h), Path: source.Path}, nil
 		},
 		NameOf:      func(dir, below string) string { return path.Join(dir, below) },
-		Wrote:       func(v rawjson.Value) bool { return wrote(v) && name == "opencode" },
+		Wrote:       func(record rawjson.Value) bool { return name == openCode && wrote(record) }, // its relatives write the same
 		Alone:       func(storage.Files, rawjson.Value) (agents.Format, error) { return formatOf(&home{name: name}), nil },
 		NamesAreIDs: true,
 		Keeps:       true,
@@ -41,16 +40,27 @@ func register(name, title, dir, database string) {
 	})
 }
 
+// isHome reports whether a directory is the home of an agent with a database of a name. Only the database tells it for
+// certain; documents and kept texts are called alike in the homes of other agents, so that the name of the directory counts.
+func isHome(dir, database string) bool {
+	hasDatabase := agents.HasFile(dir, database+databaseEnding) || agents.HasFile(dir, database+"-")
+	base := path.Base(dir)
+	hasDocuments := base == database && agents.HasDir(dir, documentsDir, sessionDir)
+	hasTexts := strings.HasPrefix(base, database) && agents.HasDir(dir, textsDir)
+	return hasDatabase || hasDocuments || hasTexts
+}
+
 // wrote reports whether a record is a line that this package makes, or the document of a session.
-func wrote(v rawjson.Value) bool {
-	id, _ := v.Member("id").Text()
-	isDocument := strings.HasPrefix(id, idPrefix) && v.Member("directory").IsString()
-	return isDocument || v.Member("session").Member("directory").IsString()
+func wrote(record rawjson.Value) bool {
+	id, _ := record.Member("id").Text()
+	isDocument := strings.HasPrefix(id, idPrefix) && record.Member("directory").IsString()
+	isFacts := record.Member("session").Member("directory").IsString()
+	return isDocument || isFacts
 }
 
 // formatOf returns the form of a home's sessions. Only OpenCode's own command for new ones is known.
 func formatOf(h *home) agents.Format {
-	if h.name == "opencode" {
+	if h.name == openCode {
 		return forkable{h}
 	}
 	return h

@@ -27,8 +27,9 @@ const (
 	withoutParts = messageRemoved
 )
 
-// addRemoved adds the messages that the client removed, in their last states, from the log of events from a type on.
-// Few sessions have any, so a query by the index of types comes first.
+// addRemoved adds the messages of a session that the client removed to those that are known by their ids, in their last states,
+// as the log of events tells them. firstType is withParts or withoutParts. Few sessions have any, so a query by the index of
+// types comes first.
 func addRemoved(conn *sqlite.Conn, id, firstType string, known map[string]*messageLine) error {
 	h := history{removed: map[string]*messageLine{}, isSeen: map[string]bool{}}
 	const removals = "SELECT data FROM event WHERE aggregate_id = ?1 AND " + ofRemovals
@@ -44,12 +45,13 @@ func addRemoved(conn *sqlite.Conn, id, firstType string, known map[string]*messa
 	}
 	const states = "SELECT type, data FROM event WHERE aggregate_id = ?1 AND type >= ?2 AND type < 'message/' ORDER BY seq"
 	err = conn.EachRow(states, []string{id, firstType}, func(row *sqlite3.Stmt) error {
-		h.apply(row.ColumnText(0), agents.ObjectIn(row.ColumnRawText(1)))
+		data := agents.ObjectIn(row.ColumnRawText(1))
+		h.apply(row.ColumnText(0), data)
 		return nil
 	})
 	h.placeFirst(known)
 	for message, m := range h.removed {
-		if len(m.info) > 0 {
+		if len(m.info) > 0 { // else the log has its removal alone
 			known[message] = m
 		}
 	}
@@ -73,7 +75,8 @@ const manyReads = 1_000
 // ofRemovals is the condition on events that tell of a removal.
 const ofRemovals = "type >= 'message.removed.' AND type < 'message.removed/'"
 
-// mayHaveRemoved reports whether messages of a session may have been removed.
+// mayHaveRemoved reports whether messages of a session may have been removed. It is true where only the session's own events
+// tell. It counts as a read of the session.
 func (t *schema) mayHaveRemoved(conn *sqlite.Conn, id string) bool {
 	r := &t.removals
 	if !r.isIndexed || !conn.Reads(t.version) {
@@ -88,7 +91,7 @@ func (t *schema) mayHaveRemoved(conn *sqlite.Conn, id string) bool {
 	return !r.isKnown || r.sessions[id]
 }
 
-// hasRemoved reports whether the log has a message of a session that was removed.
+// hasRemoved reports whether the log has a removal of a message of a session.
 func (t *schema) hasRemoved(conn *sqlite.Conn, id string) (has bool, err error) {
 	if !t.hasEvents || !t.mayHaveRemoved(conn, id) {
 		return false, nil
@@ -101,15 +104,15 @@ func (t *schema) hasRemoved(conn *sqlite.Conn, id string) (has bool, err error) 
 	return has, err
 }
 
-// find finds the sessions. Where it fails, each is asked for. Callers must hold r.mu.
+// find finds all sessions with removals. If it fails, each session is asked for, as before. Callers must hold r.mu.
 func (r *removals) find(conn *sqlite.Conn) {
 	sessions, err := findRemovals(conn)
 	r.isKnown = err == nil
 	r.sessions = sessions
 }
 
-// findRemovals returns the sessions of which messages were removed. It is quick where a session's events have an
-// index by type.
+// findRemovals returns the ids of the sessions with removed messages. It is quick where a session's events have an index by
+// type.
 func findRemovals(conn *sqlite.Conn) (sessions map[string]bool, err error) {
 	sessions = map[string]bool{}
 	const all = "SELECT id FROM session WHERE EXISTS (SELECT 1 FROM event WHERE aggregate_id = session.id AND " + ofRemovals + ")"
@@ -120,18 +123,8 @@ func findRemovals(conn *sqlite.Conn) (sessions map[string]bool, err error) {
 	return sessions, err
 }
 
-// hasIndexOfTypes reports whether the events of a session have an index by type, unless reading failed before.
-func hasIndexOfTypes(conn *sqlite.Conn, failed error) (has bool, err error) {
-	if failed != nil {
-		return false, failed
-	}
-	const index = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'event' AND sql LIKE '%aggregate_id%type%'"
-	err = conn.EachRow(index, nil, func(*sqlite3.Stmt) error {
-		has = true
-		return nil
-	})
-	return has, err
-}
+// indexOfTypes is the query for an index of a session's events by type.
+const indexOfTypes = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'event' AND sql LIKE '%aggregate_id%type%'"
 
 // history follows the events of a session to learn which messages there were when a removed one came.
 type history struct {
@@ -140,24 +133,25 @@ type history struct {
 	live    []string        // messages that are there at an event, in the order in which they came
 }
 
-// apply changes the history by an event.
-func (h *history) apply(kind string, data rawjson.Value) {
+// apply changes the history by the next event of the log. Events of other types change nothing.
+func (h *history) apply(eventType string, data rawjson.Value) {
 	message, _ := data.Member("messageID").Text()
 	switch {
-	case strings.HasPrefix(kind, messageUpdated):
+	case strings.HasPrefix(eventType, messageUpdated):
 		h.setInfo(data.Member("info"))
-	case strings.HasPrefix(kind, messageRemoved):
+	case strings.HasPrefix(eventType, messageRemoved):
 		h.live = slices.DeleteFunc(h.live, func(id string) bool { return id == message })
-	case strings.HasPrefix(kind, partUpdated):
-		owner, _ := data.Member("part").Member("messageID").Text()
-		h.removed[owner].setPart(data.Member("part"))
-	case strings.HasPrefix(kind, partRemoved):
+	case strings.HasPrefix(eventType, partUpdated):
+		part := data.Member("part")
+		owner, _ := part.Member("messageID").Text()
+		h.removed[owner].setPart(part)
+	case strings.HasPrefix(eventType, partRemoved):
 		removed, _ := data.Member("partID").Text()
 		h.removed[message].dropPart(removed)
 	}
 }
 
-// setInfo sets the state of a message, which comes behind those that are there if it is new.
+// setInfo sets the state of a message. A new one comes behind those that are there.
 func (h *history) setInfo(info rawjson.Value) {
 	id, _ := info.Member("id").Text()
 	m := h.removed[id]
@@ -188,9 +182,9 @@ func (h *history) placeFirst(known map[string]*messageLine) {
 		if m.after != "" {
 			continue
 		}
-		for _, o := range older {
-			if byTime(o, m) < 0 {
-				m.after = o.id
+		for _, before := range older {
+			if byTime(before, m) < 0 {
+				m.after = before.id // the last one stays
 			}
 		}
 	}
@@ -202,12 +196,12 @@ func (m *messageLine) setPart(state rawjson.Value) {
 		return
 	}
 	id, _ := state.Member("id").Text()
-	at := slices.IndexFunc(m.parts, func(p messagePart) bool { return p.id == id })
-	if at < 0 {
-		at = len(m.parts)
+	n := slices.IndexFunc(m.parts, func(p messagePart) bool { return p.id == id })
+	if n < 0 {
+		n = len(m.parts)
 		m.parts = append(m.parts, messagePart{id: id})
 	}
-	m.parts[at].data = bytes.Clone(state)
+	m.parts[n].data = bytes.Clone(state)
 }
 
 // dropPart removes a part of a removed message. The message is nil for others.

@@ -53,35 +53,39 @@ func readSessions(d *sqlite.Database, l *list) error {
 	if err != nil {
 		return err
 	}
-	unnumbered := int64(hashOf(fmt.Sprint(token)) % nanoseconds) // a session may change with anything
 	var found []*session
 	tables := &schema{}
-	err = d.Read(context.Background(), func(conn *sqlite.Conn) error {
-		found = nil
-		tables, err = readSchema(conn)
-		if err != nil || tables.sessions == "" {
-			return err
-		}
-		isDamaged := false
-		found, isDamaged, err = readRows(conn, d, tables)
-		if isDamaged && tables.hasMessages {
-			var lost []*session
-			lost, err = readLost(conn, d, tables)
-			found = append(found, lost...)
-		}
+	err = d.Read(context.Background(), func(conn *sqlite.Conn) (err error) {
+		found, tables, err = readAll(conn, d)
 		return err
 	})
+	stateHash := hashOf(fmt.Sprint(token))
 	for _, s := range found {
 		if !tables.hasCounts {
-			s.count = unnumbered
+			s.count = int64(stateHash % nanoseconds) // it may change with anything in the database
 		}
 		l.add(s)
 	}
 	return err
 }
 
-// readRows returns the sessions in a database. Their counts are read in one pass, which takes less time than a query
-// for each.
+// readAll returns the sessions that a transaction reads, and the tables. It adds lost ones behind the others, as a list keeps
+// the first session of an id.
+func readAll(conn *sqlite.Conn, d *sqlite.Database) (found []*session, tables *schema, err error) {
+	tables, err = readSchema(conn)
+	if err != nil || tables.sessions == "" {
+		return nil, tables, err
+	}
+	found, isDamaged, err := readRows(conn, d, tables)
+	if isDamaged && tables.hasMessages {
+		lost, failed := readLost(conn, d, tables)
+		return append(found, lost...), tables, failed
+	}
+	return found, tables, err
+}
+
+// readRows returns the sessions in a database, and whether some of their rows cannot be read. Their counts are read in one
+// pass, which takes less time than a query for each.
 func readRows(conn *sqlite.Conn, d *sqlite.Database, tables *schema) (sessions []*session, isDamaged bool, err error) {
 	isDamaged, err = eachIntact(conn, tables.sessions, nil, func(row *sqlite3.Stmt) {
 		sessions = append(sessions, sessionOf(row, d, tables))
@@ -102,8 +106,8 @@ func readRows(conn *sqlite.Conn, d *sqlite.Database, tables *schema) (sessions [
 // allCounts is the query for the last numbers of the events of all sessions.
 const allCounts = "SELECT aggregate_id, seq FROM event_sequence"
 
-// eachIntact calls f for each row of a query of one table; where pages of that are damaged, for those before
-// the first and behind the last one. f may see a row twice.
+// eachIntact calls f for each row of a query of one table; where pages of the table are damaged, for the rows before the first
+// damaged page and behind the last one. Then f may see a row twice, and there is no error for the damage.
 func eachIntact(conn *sqlite.Conn, query string, arguments []string, f func(row *sqlite3.Stmt)) (isDamaged bool, err error) {
 	use := func(row *sqlite3.Stmt) error {
 		f(row)
@@ -120,21 +124,21 @@ func eachIntact(conn *sqlite.Conn, query string, arguments []string, f func(row 
 	return true, err
 }
 
-// readLost returns the sessions of all messages, as those of which the row is damaged are known by them alone.
-// Of their facts the times are known.
+// readLost returns the sessions of all messages: a session with a damaged row is known by its messages alone. The times of
+// these are all its facts.
 func readLost(conn *sqlite.Conn, d *sqlite.Database, tables *schema) ([]*session, error) {
 	byID := map[string]*session{}
 	const messages = "SELECT session_id, time_created FROM message"
 	_, err := eachIntact(conn, messages, nil, func(row *sqlite3.Stmt) {
 		id := row.ColumnText(0)
-		at := row.ColumnInt64(1)
+		created := row.ColumnInt64(1)
 		s := byID[id]
 		if s == nil {
-			s = &session{id: id, created: at, updated: at, isDamaged: true, database: d, tables: tables}
+			s = &session{id: id, created: created, updated: created, isDamaged: true, database: d, tables: tables}
 			byID[id] = s
 		}
-		s.created = min(s.created, at)
-		s.updated = max(s.updated, at)
+		s.created = min(s.created, created)
+		s.updated = max(s.updated, created)
 	})
 	return slices.Collect(maps.Values(byID)), err
 }
@@ -166,33 +170,53 @@ func sessionOf(row *sqlite3.Stmt, d *sqlite.Database, tables *schema) *session {
 	}
 }
 
-// readSchema reads which tables a database has.
-func readSchema(conn *sqlite.Conn) (tables *schema, err error) {
-	tables = &schema{version: conn.Version()}
-	has := func(table string, columns ...string) bool {
-		if err != nil {
-			return false
-		}
-		var found map[string]bool
-		found, err = columnsOf(conn, table)
-		return !slices.ContainsFunc(columns, func(column string) bool { return !found[column] })
+// schemaReader asks a database for its tables. After an error it asks no more, and finds nothing.
+type schemaReader struct {
+	conn *sqlite.Conn
+	err  error // the first one
+}
+
+// has reports whether a database has a table with all of some columns.
+func (r *schemaReader) has(table string, columns ...string) bool {
+	if r.err != nil {
+		return false
 	}
-	hasMessages := has("message", "id", "session_id", "time_created", "data")
-	hasParts := has("part", "id", "message_id", "session_id", "data")
+	found, err := columnsOf(r.conn, table)
+	r.err = err
+	isMissing := func(column string) bool { return !found[column] }
+	return !slices.ContainsFunc(columns, isMissing)
+}
+
+// hasRow reports whether a query has a row.
+func (r *schemaReader) hasRow(query string) (has bool) {
+	if r.err != nil {
+		return false
+	}
+	r.err = r.conn.EachRow(query, nil, func(*sqlite3.Stmt) error {
+		has = true
+		return nil
+	})
+	return has
+}
+
+// readSchema reads which tables a database has. With an error of errLater the sessions are in none of them.
+func readSchema(conn *sqlite.Conn) (*schema, error) {
+	tables := &schema{version: conn.Version()}
+	reader := &schemaReader{conn: conn}
+	hasMessages := reader.has("message", "id", "session_id", "time_created", "data")
+	hasParts := reader.has("part", "id", "message_id", "session_id", "data")
 	tables.hasMessages = hasMessages && hasParts
-	tables.hasEvents = has("event", "aggregate_id", "seq", "type", "data")
-	tables.removals.isIndexed, err = hasIndexOfTypes(conn, err)
-	tables.hasCounts = has("event_sequence", "aggregate_id", "seq")
-	if has(laterMessages, "session_id") {
-		err = conn.EachRow("SELECT 1 FROM "+laterMessages+" LIMIT 1", nil, func(*sqlite3.Stmt) error {
-			tables.hasLater = true
-			return nil
-		})
+	tables.hasEvents = reader.has("event", "aggregate_id", "seq", "type", "data")
+	tables.removals.isIndexed = reader.hasRow(indexOfTypes)
+	tables.hasCounts = reader.has("event_sequence", "aggregate_id", "seq")
+	if reader.has(laterMessages, "session_id") {
+		tables.hasLater = reader.hasRow("SELECT 1 FROM " + laterMessages + " LIMIT 1")
 	}
-	if err != nil {
-		return tables, err
+	if reader.err != nil {
+		return tables, reader.err
 	}
-	tables.sessions, err = sessionQuery(conn, tables)
+	query, err := sessionQuery(conn, tables)
+	tables.sessions = query
 	return tables, err
 }
 
@@ -210,29 +234,32 @@ func sessionQuery(conn *sqlite.Conn, tables *schema) (string, error) {
 		}
 		return "", err
 	}
-	var wanted []string
-	for _, name := range []string{"id", "directory", "title", "time_created", "time_updated", "version", "parent_id", "revert"} {
-		wanted = append(wanted, columnOr(columns, name))
+	var selected []string // in the order in which sessionOf reads them
+	for _, name := range factColumns {
+		selected = append(selected, columnOrNull(columns, name))
 	}
 	unread := "0"
 	if tables.hasLater {
 		unread = "(SELECT count(*) FROM " + laterMessages + " WHERE session_id = session.id)"
 	}
-	return "SELECT " + strings.Join(append(wanted, unread, columnOr(columns, "metadata")), ", ") + " FROM session", nil
+	selected = append(selected, unread, columnOrNull(columns, "metadata"))
+	return "SELECT " + strings.Join(selected, ", ") + " FROM session", nil
 }
 
-// columnOr returns the name of a column that a table has, or NULL.
-func columnOr(columns map[string]bool, name string) string {
+// factColumns are the columns of a session before the number of its unread messages.
+var factColumns = []string{"id", "directory", "title", "time_created", "time_updated", "version", "parent_id", "revert"}
+
+// columnOrNull returns the name of a column that a table has, or NULL.
+func columnOrNull(columns map[string]bool, name string) string {
 	if columns[name] {
 		return name
 	}
 	return "NULL"
 }
 
-// columnsOf returns the names of a table's columns, none for a view, a table with computed columns, or
-// no table.
+// columnsOf returns the names of a table's columns; none for a view or a table with computed columns, as to read these may
+// run expressions of whoever made the file, and none for no table.
 func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
-	columns := map[string]bool{}
 	isTable := false
 	const schema = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1 AND sql LIKE 'create table%'"
 	err := conn.EachRow(schema, []string{table}, func(*sqlite3.Stmt) error {
@@ -242,7 +269,8 @@ func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
 	if err != nil || !isTable {
 		return nil, err
 	}
-	isPlain := true
+	columns := map[string]bool{}
+	isPlain := true // no column is hidden, as computed ones are
 	const names = "SELECT name, hidden FROM pragma_table_xinfo(?1)"
 	err = conn.EachRow(names, []string{table}, func(row *sqlite3.Stmt) error {
 		columns[row.ColumnText(0)] = true
@@ -255,28 +283,16 @@ func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
 	return columns, err
 }
 
-// writeRows writes the text of a session in a database, in one transaction, and returns the session as it
-// was in that, nil if it was removed. Where events are not counted, its row does not tell that it changed.
+// writeRows writes the text of a session in a database to out, as one transaction reads it, and returns the session in its
+// state then, nil if it was removed. Where events are not counted, its row does not tell that it changed.
 func writeRows(ctx context.Context, s *session, out io.Writer) (now *session, err error) {
 	var lines []*messageLine
 	memory := memories.Get().(*rowMemory)
 	defer memory.release()
-	err = s.database.Read(ctx, func(conn *sqlite.Conn) error {
-		var failed error // of this transaction, not of one before
-		lines = nil
-		memory.data = memory.data[:0]
-		now, failed = s.in(conn)
-		if failed != nil || now == nil {
-			return failed
-		}
-		isDamaged := false
-		lines, isDamaged, failed = readMessages(conn, now, memory)
-		if isDamaged {
-			damaged := *now // another reader may have s
-			damaged.isDamaged = true
-			now = &damaged
-		}
-		return failed
+	err = s.database.Read(ctx, func(conn *sqlite.Conn) (err error) {
+		memory.data = memory.data[:0] // the rows of a transaction before are dropped
+		now, lines, err = s.readIn(conn, memory)
+		return err
 	})
 	if err != nil || now == nil {
 		return nil, err
@@ -285,7 +301,24 @@ func writeRows(ctx context.Context, s *session, out io.Writer) (now *session, er
 	return now, err
 }
 
-// in returns a session as a transaction reads it, or nil. Its row is read if that may have changed.
+// readIn returns a session as a transaction reads it, nil if it was removed, and its messages in no order. These are in the
+// memory.
+func (s *session) readIn(conn *sqlite.Conn, memory *rowMemory) (now *session, lines []*messageLine, err error) {
+	now, err = s.in(conn)
+	if err != nil || now == nil {
+		return nil, nil, err
+	}
+	lines, isDamaged, err := readMessages(conn, now, memory)
+	if isDamaged {
+		damaged := *now // another reader may have s
+		damaged.isDamaged = true
+		now = &damaged
+	}
+	return now, lines, err
+}
+
+// in returns a session as a transaction reads it, nil if it was removed. Its row is read only if that may have changed: else it
+// is s itself.
 func (s *session) in(conn *sqlite.Conn) (now *session, err error) {
 	if !s.tables.hasCounts || s.isDamaged || conn.Reads(s.tables.version) {
 		return s, nil
@@ -293,7 +326,7 @@ func (s *session) in(conn *sqlite.Conn) (now *session, err error) {
 	return readSession(conn, s)
 }
 
-// readSession returns a session as it is now, or nil.
+// readSession returns a session as its row is now, nil if that is gone.
 func readSession(conn *sqlite.Conn, s *session) (now *session, err error) {
 	err = conn.EachRow(s.tables.sessions+" WHERE id = ?1", []string{s.id}, func(row *sqlite3.Stmt) error {
 		now = sessionOf(row, s.database, s.tables)
@@ -323,17 +356,18 @@ func readMessages(conn *sqlite.Conn, s *session, memory *rowMemory) (lines []*me
 		return nil, false, err
 	}
 	lacksParts, err := addParts(conn, s.id, known, memory)
-	lacksRemoved := false
-	if err == nil {
-		lacksRemoved, err = addRemovedOf(conn, s, known)
+	if err != nil {
+		return nil, false, err
 	}
+	lacksRemoved, err := addRemovedOf(conn, s, known)
 	for _, m := range known {
 		lines = append(lines, m)
 	}
 	return lines, isDamaged || lacksParts || lacksRemoved, err
 }
 
-// eachMessage calls f for each message of a session. data is valid until f returns.
+// eachMessage calls f for each message of a session, in no order. data is valid until f returns. isDamaged says that some
+// cannot be read; then f may see one twice.
 func eachMessage(conn *sqlite.Conn, session string, f func(id string, created int64, data []byte)) (isDamaged bool, err error) {
 	const messages = "SELECT id, time_created, data FROM message WHERE session_id = ?1"
 	return eachIntact(conn, messages, []string{session}, func(row *sqlite3.Stmt) {
@@ -341,14 +375,16 @@ func eachMessage(conn *sqlite.Conn, session string, f func(id string, created in
 	})
 }
 
-// addParts adds the parts of a session to its messages.
+// addParts adds the parts of a session to its messages, known by their ids. isDamaged says that some cannot be read.
 func addParts(conn *sqlite.Conn, id string, known map[string]*messageLine, memory *rowMemory) (isDamaged bool, err error) {
 	const parts = "SELECT message_id, id, data FROM part WHERE session_id = ?1"
 	isDamaged, err = eachIntact(conn, parts, []string{id}, func(row *sqlite3.Stmt) {
 		m := known[string(row.ColumnRawText(0))]
-		if m != nil {
-			m.parts = append(m.parts, messagePart{id: row.ColumnText(1), data: memory.clone(row.ColumnRawText(2))})
+		if m == nil {
+			return // its message cannot be read
 		}
+		part := messagePart{id: row.ColumnText(1), data: memory.clone(row.ColumnRawText(2))}
+		m.parts = append(m.parts, part)
 	})
 	if isDamaged {
 		for _, m := range known {
@@ -358,7 +394,7 @@ func addParts(conn *sqlite.Conn, id string, known map[string]*messageLine, memor
 	return isDamaged, err
 }
 
-// addRemovedOf is addRemoved for a session of any database. Where events are damaged, it may add none.
+// addRemovedOf is addRemoved for a session of any database. Where events are damaged, it may add none, and isDamaged is true.
 func addRemovedOf(conn *sqlite.Conn, s *session, known map[string]*messageLine) (isDamaged bool, err error) {
 	if !s.tables.hasEvents || !s.tables.mayHaveRemoved(conn, s.id) {
 		return false, nil
@@ -370,13 +406,13 @@ func addRemovedOf(conn *sqlite.Conn, s *session, known map[string]*messageLine) 
 	return false, err
 }
 
-// dropCopies leaves one of each part.
+// dropCopies leaves the first one of each part: eachIntact may give one twice.
 func (m *messageLine) dropCopies() {
-	isSeen := map[string]bool{}
+	isKept := map[string]bool{}
 	m.parts = slices.DeleteFunc(m.parts, func(p messagePart) bool {
-		before := isSeen[p.id]
-		isSeen[p.id] = true
-		return before
+		isCopy := isKept[p.id]
+		isKept[p.id] = true
+		return isCopy
 	})
 }
 
@@ -385,14 +421,16 @@ type rowMemory struct{ data, text []byte }
 
 var memories = sync.Pool{New: func() any { return new(rowMemory) }}
 
-// clone returns a copy of a text.
+// clone returns a copy of a text in the memory, valid until that is used for another session.
 func (m *rowMemory) clone(text []byte) []byte {
-	if len(text) > cap(m.data)-len(m.data) {
+	room := cap(m.data) - len(m.data)
+	if len(text) > room {
 		m.data = make([]byte, 0, max(2*cap(m.data), len(text), leastRows)) // the texts before remain where they are
 	}
-	from := len(m.data)
+	start := len(m.data)
 	m.data = append(m.data, text...)
-	return m.data[from:len(m.data):len(m.data)]
+	end := len(m.data)
+	return m.data[start:end:end] // an append to the copy does not write over the next one
 }
 
 // leastRows is the size of the memory for the rows of a short session, in bytes.
@@ -405,15 +443,15 @@ func (m *rowMemory) release() {
 	}
 }
 
-// write writes the text of a session, in the memory of text or more, which it returns: a line of its facts, one of
-// each message, and one of its last state.
+// write writes the text of a session to out: a line of its facts, one of each message, and one of its last state. It sorts
+// the lines. text is memory for it, without content; the result is that memory or more, for the next text.
 func (s *session) write(lines []*messageLine, text []byte, out io.Writer) ([]byte, error) {
 	slices.SortFunc(lines, byTime)
 	text = s.appendFacts(text)
 	for _, m := range lines {
 		text = m.appendTo(text)
 		if len(text) < inMemory {
-			continue
+			continue // it is written with the next one
 		}
 		_, err := out.Write(text)
 		if err != nil {
@@ -449,7 +487,7 @@ func (s *session) appendFacts(dst []byte) []byte {
 		dst = append(dst, `,"damaged":true`...)
 	}
 	origin := agents.ObjectIn([]byte(s.metadata)).Member(agents.OriginKey)
-	if origin.IsObject() { // all else in it is of others
+	if origin.IsObject() { // all else in the metadata is of others
 		dst = append(dst, `,"metadata":{"`+agents.OriginKey+`":`...)
 		dst = appendOneLine(dst, origin)
 		dst = append(dst, '}')
@@ -457,7 +495,7 @@ func (s *session) appendFacts(dst []byte) []byte {
 	return append(dst, "}}\n"...)
 }
 
-// appendTo appends the line of a message, nothing for one that is damaged.
+// appendTo appends the line of a message, nothing for one whose JSON is damaged, without such parts. It sorts the parts.
 func (m *messageLine) appendTo(dst []byte) []byte {
 	info := agents.ObjectIn(m.info)
 	if info == nil {
@@ -469,7 +507,9 @@ func (m *messageLine) appendTo(dst []byte) []byte {
 	if m.isRemoved {
 		dst = rawjson.AppendQuoted(append(dst, `,"after":`...), m.after)
 	}
-	dst = append(appendOneLine(append(dst, `,"info":`...), info), `,"parts":[`...)
+	dst = append(dst, `,"info":`...)
+	dst = appendOneLine(dst, info)
+	dst = append(dst, `,"parts":[`...)
 	isFirst := true
 	for _, p := range m.parts {
 		data := agents.ObjectIn(p.data)
@@ -480,13 +520,16 @@ func (m *messageLine) appendTo(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		isFirst = false
-		dst = append(rawjson.AppendQuoted(append(dst, `{"id":`...), p.id), `,"data":`...)
-		dst = append(appendOneLine(dst, data), '}')
+		dst = rawjson.AppendQuoted(append(dst, `{"id":`...), p.id)
+		dst = append(dst, `,"data":`...)
+		dst = appendOneLine(dst, data)
+		dst = append(dst, '}')
 	}
 	return append(dst, "]}\n"...)
 }
 
-// appendOneLine appends a JSON object, in which line feeds stand between values alone.
+// appendOneLine appends a JSON object with a blank in the place of each line feed. These stand between values alone, as a
+// text has them escaped.
 func appendOneLine(dst []byte, v rawjson.Value) []byte {
 	rest := len(dst)
 	dst = append(dst, v...)
@@ -500,37 +543,68 @@ func appendOneLine(dst []byte, v rawjson.Value) []byte {
 	}
 }
 
-// findOrigin returns the session of which another one is a fork: the one begun last before it, in its
-// directory and database, that has a message of the time of its first one, which is a copy.
-func findOrigin(ctx context.Context, l *list, s *session) (origin string, err error) {
-	var candidates []*session
-	for _, c := range l.byDirectory()[s.directory] {
-		if c.id != s.id && c.database == s.database && c.created <= s.created {
+// findOrigin returns the id of the session of which another one is a fork: the one begun last before it, in its directory and
+// database, that has a message of the time of the fork's first one, which is a copy. It is "" if there is none.
+func findOrigin(ctx context.Context, l *list, fork *session) (origin string, err error) {
+	candidates := candidatesFor(l, fork)
+	err = fork.database.Read(ctx, func(conn *sqlite.Conn) error {
+		origin = ""
+		copied, err := firstCopy(conn, fork)
+		if err != nil || copied == "" {
+			return err
+		}
+		for _, c := range candidates {
+			hasOriginal, err := hasMessageAt(conn, c.id, copied)
+			if err != nil {
+				return err
+			}
+			if hasOriginal {
+				origin = c.id
+				return nil
+			}
+		}
+		return nil
+	})
+	return origin, err
+}
+
+// candidatesFor returns the sessions of which another one may be a fork, the one begun last first.
+func candidatesFor(l *list, fork *session) (candidates []*session) {
+	for _, c := range l.byDirectory()[fork.directory] {
+		isBefore := c.created <= fork.created
+		if c.id != fork.id && c.database == fork.database && isBefore {
 			candidates = append(candidates, c)
 		}
 	}
-	slices.SortFunc(candidates, func(a, b *session) int { return cmp.Or(cmp.Compare(b.created, a.created), cmp.Compare(b.id, a.id)) })
-	const first = "SELECT min(time_created) FROM message WHERE session_id = ?1"
-	const same = "SELECT 1 FROM message WHERE session_id = ?1 AND time_created = CAST(?2 AS INTEGER) LIMIT 1"
-	err = s.database.Read(ctx, func(conn *sqlite.Conn) error {
-		origin = ""
-		begun := ""
-		err := conn.EachRow(first, []string{s.id}, func(row *sqlite3.Stmt) error {
-			if copied := row.ColumnInt64(0); copied > 0 && copied < s.created {
-				begun = row.ColumnText(0)
-			}
-			return nil
-		})
-		for _, c := range candidates {
-			if err != nil || begun == "" || origin != "" {
-				break
-			}
-			err = conn.EachRow(same, []string{c.id, begun}, func(*sqlite3.Stmt) error {
-				origin = c.id
-				return nil
-			})
+	slices.SortFunc(candidates, func(x, y *session) int {
+		order := cmp.Compare(y.created, x.created)
+		if order == 0 {
+			order = strings.Compare(y.id, x.id)
 		}
-		return err
+		return order
 	})
-	return origin, err
+	return candidates
+}
+
+// firstCopy returns the time in ms of a session's first message, "" unless it is older than the session and so a copy.
+func firstCopy(conn *sqlite.Conn, s *session) (ms string, err error) {
+	const first = "SELECT min(time_created) FROM message WHERE session_id = ?1"
+	err = conn.EachRow(first, []string{s.id}, func(row *sqlite3.Stmt) error {
+		created := row.ColumnInt64(0)
+		if created > 0 && created < s.created {
+			ms = row.ColumnText(0)
+		}
+		return nil
+	})
+	return ms, err
+}
+
+// hasMessageAt reports whether a session has a message of a time in ms.
+func hasMessageAt(conn *sqlite.Conn, session, ms string) (has bool, err error) {
+	const same = "SELECT 1 FROM message WHERE session_id = ?1 AND time_created = CAST(?2 AS INTEGER) LIMIT 1"
+	err = conn.EachRow(same, []string{session, ms}, func(*sqlite3.Stmt) error {
+		has = true
+		return nil
+	})
+	return has, err
 }

@@ -38,17 +38,17 @@ func (t rowTable) Lacking(ctx context.Context, has func(text []byte) bool) (lack
 // errMoved means that a database changed during a scan.
 var errMoved = errors.New("the database changed during the scan")
 
-// rowScan finds the sessions that lack a text. It may miss some, such as those with removed messages, of which
-// only the events tell.
+// rowScan finds the sessions that lack a text. It may miss some, such as those with removed messages: only the events
+// tell of these.
 type rowScan struct {
 	database *sqlite.Database
 	has      func(text []byte) bool
-	lacking  map[string]int64 // the states of sessions that lack the text so far
+	lacking  map[string]int64 // the states of sessions that lack the text so far, by their ids
 }
 
 // lacks reports whether a session lacks the text in its present state.
-func (r *rowScan) lacks(of storage.Object) bool {
-	o, isRows := of.(*object)
+func (r *rowScan) lacks(open storage.Object) bool {
+	o, isRows := open.(*object)
 	if !isRows || o.session.database != r.database {
 		return false
 	}
@@ -56,14 +56,15 @@ func (r *rowScan) lacks(of storage.Object) bool {
 	return isLacking && state == o.session.state()
 }
 
-// read reads the rows.
+// read reads the rows. It finds no session where rows do not tell all of a text, where that would take long, or where each
+// text has the text in the words between the rows.
 func (r *rowScan) read(conn *sqlite.Conn) error {
 	tables, err := readSchema(conn)
 	if err != nil {
 		return err
 	}
 	isFit := tables.hasMessages && tables.hasCounts && tables.sessions != ""
-	isSlow := tables.hasEvents && !tables.removals.isIndexed
+	isSlow := tables.hasEvents && !tables.removals.isIndexed // to find the removals
 	if !isFit || isSlow || r.has(sampleText()) {
 		return nil
 	}
@@ -78,7 +79,8 @@ func (r *rowScan) read(conn *sqlite.Conn) error {
 	return r.dropByRows(conn, "SELECT session_id, id, data FROM part")
 }
 
-// readSessions sets the sessions that lack the text in their facts, and in whose messages it can be found.
+// readSessions begins with the sessions that lack the text in their facts and have no removed messages; with none where rows
+// are damaged.
 func (r *rowScan) readSessions(conn *sqlite.Conn, tables *schema) (err error) {
 	removed := map[string]bool{}
 	if tables.hasEvents {
@@ -130,8 +132,14 @@ func sampleText() []byte {
 		{info: object, parts: parts},
 		{info: object, parts: parts, isRemoved: true},
 	}
-	s := &session{parent: " ", unread: 1, isDamaged: true, metadata: `{"` + agents.OriginKey + `":{}}`, revert: `{"messageID":""}`}
+	s := &session{
+		parent:    " ",
+		unread:    1,
+		isDamaged: true,
+		metadata:  `{"` + agents.OriginKey + `":{}}`,
+		revert:    `{"messageID":""}`,
+	}
 	var text bytes.Buffer
-	_, _ = s.write(lines, nil, &text)
+	_, _ = s.write(lines, nil, &text) // a buffer takes all
 	return text.Bytes()
 }

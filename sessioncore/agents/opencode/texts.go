@@ -23,41 +23,54 @@ const (
 	maxFacts = 64 << 10
 )
 
-// state returns a token that changes with the names of sessions.
+// state returns a token that changes with the names of sessions, but for the names of subagents' ones: these were kept with
+// their caller. What cannot be read now is left out.
 func (k *keptTexts) state() (token storage.Token) {
-	_ = k.eachDir(func(dir string) error {
+	dirs, _ := k.dirs()
+	for _, dir := range dirs {
 		st, err := k.files.Stat(dir)
 		if err == nil {
 			token = token.With(st.Token)
 		}
-		return nil
-	})
+	}
 	return token
 }
 
-// eachDir calls f for textsDir and each directory of sessions in it, if it is there.
-func (k *keptTexts) eachDir(f func(dir string) error) error {
+// dirs returns textsDir and the directories in it, none if it is missing.
+func (k *keptTexts) dirs() (dirs []string, err error) {
 	items, err := storage.List(k.files, textsDir)
 	if storage.IsMissing(err) {
-		return nil
+		return nil, nil
 	}
-	if err == nil {
-		err = f(textsDir)
+	if err != nil {
+		return nil, err
 	}
+	dirs = []string{textsDir}
 	for _, item := range items {
-		if err == nil && item.Kind == storage.KindDir {
-			err = f(path.Join(textsDir, item.Name))
+		if item.Kind == storage.KindDir {
+			dirs = append(dirs, path.Join(textsDir, item.Name))
 		}
 	}
-	return err
+	return dirs, nil
 }
 
 // readSessions adds the sessions to a list, without those that it has.
 func (k *keptTexts) readSessions(l *list) error {
-	return k.eachDir(func(dir string) error { return k.readDir(l, dir) })
+	dirs, err := k.dirs()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		err := k.readDir(l, dir)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// readDir adds the sessions in a directory, and those of their subagents.
+// readDir adds the sessions in a directory, and those of their subagents, which may have subagents too. A text that cannot
+// be read, or is another session's by its first line, is left out.
 func (k *keptTexts) readDir(l *list, dir string) error {
 	items, err := storage.List(k.files, dir)
 	if err != nil {
@@ -65,39 +78,63 @@ func (k *keptTexts) readDir(l *list, dir string) error {
 	}
 	for _, item := range items {
 		name := path.Join(dir, item.Name)
-		id, isText := strings.CutSuffix(item.Name, ending)
-		switch {
-		case item.Kind == storage.KindDir && strings.HasPrefix(item.Name, idPrefix):
-			err = k.readDir(l, path.Join(name, agents.Subagents))
-			if err != nil && !storage.IsMissing(err) {
+		switch item.Kind {
+		case storage.KindDir:
+			err := k.readSubagents(l, name)
+			if err != nil {
 				return err
 			}
-		case item.Kind == storage.KindFile && isText && l.sessions[id] == nil:
-			s, err := k.read(name)
-			if err == nil && s.id == id {
-				l.add(s)
-			}
+		case storage.KindFile:
+			k.addText(l, name)
 		}
 	}
 	return nil
 }
 
-// read returns the session of a text, by the facts in its first line.
+// readSubagents adds the sessions of subagents in the directory of a session, if it is one.
+func (k *keptTexts) readSubagents(l *list, dir string) error {
+	if !strings.HasPrefix(path.Base(dir), idPrefix) {
+		return nil
+	}
+	err := k.readDir(l, path.Join(dir, agents.Subagents))
+	if storage.IsMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// addText adds the session of a file, if it is a text of a session that the list lacks.
+func (k *keptTexts) addText(l *list, name string) {
+	id, isText := strings.CutSuffix(path.Base(name), ending)
+	if !isText || l.sessions[id] != nil {
+		return
+	}
+	s, err := k.read(name)
+	if err == nil && s.id == id {
+		l.add(s)
+	}
+}
+
+// read returns the session of a text, by the facts in its first line. Its time is the one of the file.
 func (k *keptTexts) read(name string) (*session, error) {
 	facts, err := k.cached.OfHead(k.files, name, maxFacts, func(head []byte) (session, error) {
 		line, _, _ := bytes.Cut(head, []byte("\n"))
-		return factsIn(agents.Read(agents.Read(agents.ObjectIn(line)).Member("session"))), nil
+		first := agents.Read(agents.ObjectIn(line))
+		return factsIn(agents.Read(first.Member("session"))), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	st, err := k.files.Stat(name)
+	if err != nil {
+		return nil, err
+	}
 	facts.updated = st.Modified / nanoseconds
 	facts.text = name
-	return &facts, err
+	return &facts, nil
 }
 
-// factsIn returns the session of the object that appendFacts appends.
+// factsIn returns the session of the object that appendFacts appends. Of an object without them it has no id.
 func factsIn(facts agents.Object) (s session) {
 	s.created = agents.Count(facts.Member("created"))
 	s.id, _ = facts.Member("id").Text()
@@ -109,7 +146,7 @@ func factsIn(facts agents.Object) (s session) {
 	return s
 }
 
-// write writes the text of a session.
+// write writes the kept text of a session to out.
 func (k *keptTexts) write(s *session, out io.Writer) error {
 	return agents.CopyOf(k.files, s.text)(out)
 }
