@@ -13,7 +13,7 @@ import (
 func (h *home) Bill() storage.Files { return &bill{home: h} }
 
 // bill shows the sessions to a reader that needs the charges of their answers, and no size before it reads. The
-// rows of messages tell them: parts, which are nearly all of a database, are left.
+// rows of messages tell the charges: parts, which are nearly all of a database, are not read.
 type bill struct {
 	*home
 
@@ -30,20 +30,20 @@ func (b *bill) Stat(name string) (storage.Stat, error) {
 	return b.stat(l, name)
 }
 
-// Open implements storage.Files. It looks at no file for a session of a database, as a bill opens all of them.
+// Open implements storage.Files. It reads no state of a file for a session of a database, as a bill opens all of them.
 func (b *bill) Open(name string) (storage.Object, error) {
-	obj := b.lastKnown(name)
-	if obj == nil {
-		opened, err := b.objectOf(name)
-		if err != nil {
-			return nil, err
-		}
-		obj = opened
+	known := b.lastKnown(name)
+	if known != nil {
+		return &billedObject{object: known, bill: b}, nil
 	}
-	return &billedObject{object: obj, bill: b}, nil
+	opened, err := b.objectOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return &billedObject{object: opened, bill: b}, nil
 }
 
-// lastKnown returns the object of a session in the last list, nil if it is of no database.
+// lastKnown returns the object of a session in the last list, nil if that does not have it, or not of a database.
 func (b *bill) lastKnown(name string) *object {
 	b.home.mu.Lock()
 	l := b.last.Value
@@ -61,22 +61,22 @@ func (b *bill) lastKnown(name string) *object {
 // ReadAhead implements storage.Files. It reads the charges of sessions in one transaction for each database. An
 // error recurs when the session is read.
 func (b *bill) ReadAhead(names []string) {
-	of := map[*sqlite.Database][]*session{}
+	byDatabase := map[*sqlite.Database][]*session{}
 	for _, name := range names {
 		obj := b.lastKnown(name)
 		if obj != nil {
 			s := obj.session
-			of[s.database] = append(of[s.database], s)
+			byDatabase[s.database] = append(byDatabase[s.database], s)
 		}
 	}
 	ahead := map[string]*rowBill{}
-	for database, sessions := range of {
+	for database, sessions := range byDatabase {
 		bills, err := b.readBills(context.Background(), database, sessions)
 		if err != nil {
 			continue
 		}
-		for i, s := range sessions[:len(bills)] {
-			ahead[s.id] = bills[i]
+		for _, read := range bills {
+			ahead[read.session.id] = read
 		}
 	}
 	b.mu.Lock()
@@ -84,10 +84,11 @@ func (b *bill) ReadAhead(names []string) {
 	b.mu.Unlock()
 }
 
-// maxAhead bounds the messages that ReadAhead keeps.
+// maxAhead bounds the messages that ReadAhead keeps, of some 200 bytes each.
 const maxAhead = 1 << 15
 
-// readBills reads the charges of sessions of a database, of the first one and of others as far as few messages are kept.
+// readBills reads the charges of sessions of a database in one transaction: of the first session, and of the ones behind it
+// until more than maxAhead messages are read.
 func (b *bill) readBills(ctx context.Context, database *sqlite.Database, sessions []*session) (bills []*rowBill, err error) {
 	err = database.Read(ctx, func(conn *sqlite.Conn) error {
 		bills = nil
@@ -97,27 +98,28 @@ func (b *bill) readBills(ctx context.Context, database *sqlite.Database, session
 			if kept > maxAhead {
 				break
 			}
-			of := &rowBill{session: s, provider: b.name, memory: memory}
-			err := of.read(conn)
+			read := &rowBill{session: s, provider: b.name, memory: memory}
+			err := read.read(conn)
 			if err != nil {
 				return err
 			}
-			kept += len(of.messages)
-			bills = append(bills, of)
+			kept += len(read.messages)
+			bills = append(bills, read)
 		}
 		return nil
 	})
 	return bills, err
 }
 
-// billOf returns the charges of a session, and forgets them.
+// billOf returns the charges of a session. Those that were read ahead are used once, and only for the session of the list in
+// which they were read.
 func (b *bill) billOf(ctx context.Context, s *session) (*rowBill, error) {
 	b.mu.Lock()
-	of := b.ahead[s.id]
+	ahead := b.ahead[s.id]
 	delete(b.ahead, s.id)
 	b.mu.Unlock()
-	if of != nil && of.session == s {
-		return of, nil
+	if ahead != nil && ahead.session == s {
+		return ahead, nil
 	}
 	bills, err := b.readBills(ctx, s.database, []*session{s})
 	if err != nil {
@@ -140,10 +142,10 @@ func (o *billedObject) Charge(ctx context.Context, to agents.Ledger) (isWhole bo
 	if o.session.database == nil {
 		return false, nil
 	}
-	of, err := o.bill.billOf(ctx, o.session)
-	if err != nil || of.isPartial {
+	read, err := o.bill.billOf(ctx, o.session)
+	if err != nil || read.isPartial {
 		return false, err
 	}
-	of.charge(to)
+	read.charge(to)
 	return true, nil
 }

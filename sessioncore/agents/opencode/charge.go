@@ -45,29 +45,35 @@ type rowBill struct {
 	isPartial  bool // only the text tells the charges
 }
 
-// read reads the messages. Where rows are damaged, the bill is partial.
+// read reads the messages. Where rows are damaged, or the session has another place now, the bill is partial.
 func (b *rowBill) read(conn *sqlite.Conn) error {
 	s := b.session
 	now, err := s.in(conn)
 	if err != nil {
 		return err
 	}
-	isKnown := now != nil && now.directory == s.directory && now.parent == s.parent
-	b.isPartial = !isKnown || now.isDamaged || !now.tables.hasMessages
-	if b.isPartial {
+	isThere := now != nil && now.isPlacedAs(s)
+	if !isThere || now.isDamaged || !now.tables.hasMessages {
+		b.isPartial = true
 		return nil
 	}
 	b.created = max(0, now.created)
-	err = b.readMessages(conn, now.tables)
-	if err == nil && !b.isPartial {
-		slices.SortFunc(b.messages, compareBilled)
-		err = b.checkUnused(conn)
-	}
+	err = b.readCharges(conn, now.tables)
 	if sqlite.IsDamage(err) {
 		b.isPartial = true
 		return nil
 	}
 	return err
+}
+
+// readCharges reads the messages and sorts them. The bill is partial if some cannot tell their charges.
+func (b *rowBill) readCharges(conn *sqlite.Conn, tables *schema) error {
+	err := b.readMessages(conn, tables)
+	if err != nil || b.isPartial {
+		return err
+	}
+	slices.SortFunc(b.messages, compareBilled)
+	return b.checkUnused(conn)
 }
 
 // compareBilled orders messages as byTime does.
@@ -79,7 +85,7 @@ func compareBilled(x, y billedMessage) int {
 	return order
 }
 
-// readMessages reads the messages, and those that were removed, in no order.
+// readMessages reads the messages, and those that were removed, in no order. Where rows are damaged, the bill is partial.
 func (b *rowBill) readMessages(conn *sqlite.Conn, tables *schema) error {
 	hasRemoved, err := tables.hasRemoved(conn, b.session.id)
 	if err != nil {
@@ -109,8 +115,9 @@ func (b *rowBill) readMessages(conn *sqlite.Conn, tables *schema) error {
 	return err
 }
 
-// checkUnused looks at the answers without tokens. Their parts may tell that only the text has their charges: one that
-// was handed over has another id and time, and a command that the person ran is no answer.
+// checkUnused reads the parts of answers without tokens, and makes the bill partial if only the text has the charge of one: an
+// answer that was handed over has another id and time, and a command that the person ran is no answer. The messages must be
+// sorted.
 func (b *rowBill) checkUnused(conn *sqlite.Conn) error {
 	prompt := ""
 	for i := range b.messages {
@@ -121,21 +128,32 @@ func (b *rowBill) checkUnused(conn *sqlite.Conn) error {
 		if m.kind != billedAnswer || m.hasUsage {
 			continue
 		}
-		parts, err := b.partsOf(conn, m.charge.ID)
+		isPlain, err := b.isPlain(conn, m.charge.ID, prompt)
 		if err != nil {
 			return err
 		}
-		asked, err := b.partsOf(conn, prompt)
-		if err != nil {
-			return err
-		}
-		mayBeCommand := agents.HasAny(parts, `"command"`) && agents.HasAny(asked, `"synthetic"`)
-		if b.hasRemoved || mayBeCommand || agents.HasAny(parts, `"`+agents.EntryKey+`"`) {
+		if b.hasRemoved || !isPlain {
 			b.isPartial = true
 			return nil
 		}
 	}
 	return nil
+}
+
+// isPlain reports whether the parts of an answer and of the prompt before it, by their ids, show that the answer was given in
+// the session by a model.
+func (b *rowBill) isPlain(conn *sqlite.Conn, answer, prompt string) (bool, error) {
+	parts, err := b.partsOf(conn, answer)
+	if err != nil {
+		return false, err
+	}
+	promptParts, err := b.partsOf(conn, prompt)
+	if err != nil {
+		return false, err
+	}
+	mayBeCommand := agents.HasAny(parts, `"command"`) && agents.HasAny(promptParts, `"synthetic"`)
+	mayBeHanded := agents.HasAny(parts, `"`+agents.EntryKey+`"`)
+	return !mayBeCommand && !mayBeHanded, nil
 }
 
 // partsOf returns the data of the parts of a message, one behind the other.
@@ -148,7 +166,7 @@ func (b *rowBill) partsOf(conn *sqlite.Conn, message string) (all []byte, err er
 	return all, err
 }
 
-// charge gives a ledger the charges, once.
+// charge gives a ledger the charges. It must be called once, as it adds the summaries to them.
 func (b *rowBill) charge(to agents.Ledger) {
 	to.Begin()
 	b.addSummaries()
@@ -171,17 +189,18 @@ func (b *rowBill) addSummaries() {
 	var last *billedMessage
 	for i := range b.messages {
 		m := &b.messages[i]
+		usage := &m.charge.Usage
 		switch {
 		case b.isCharged(m):
 			if last == nil {
-				m.charge.Usage = m.charge.Usage.Plus(first)
+				*usage = usage.Plus(first)
 			}
 			last = m
-		case m.kind != billedSummary:
+		case m.kind != billedSummary: // a prompt or a copy has no tokens to add
 		case last == nil:
-			first = first.Plus(m.charge.Usage)
+			first = first.Plus(*usage)
 		default:
-			last.charge.Usage = last.charge.Usage.Plus(m.charge.Usage)
+			last.charge.Usage = last.charge.Usage.Plus(*usage)
 		}
 	}
 }
@@ -189,25 +208,25 @@ func (b *rowBill) addSummaries() {
 // billedMembers are the members of a message that a bill needs.
 type billedMembers struct{ role, tokens, time, model, cost, summary rawjson.Value }
 
-// membersIn returns the members of a message's JSON that a bill needs.
-func membersIn(text []byte) (of billedMembers) {
+// membersIn returns the members of a message's JSON that a bill needs, in one pass over it. Missing ones are nil.
+func membersIn(text []byte) (found billedMembers) {
 	for member := range agents.ObjectIn(text).EachMember {
 		switch string(member.Key) {
 		case `"role"`:
-			of.role = member.Value
+			found.role = member.Value
 		case `"tokens"`:
-			of.tokens = member.Value
+			found.tokens = member.Value
 		case `"time"`:
-			of.time = member.Value
+			found.time = member.Value
 		case `"modelID"`:
-			of.model = member.Value
+			found.model = member.Value
 		case `"cost"`:
-			of.cost = member.Value
+			found.cost = member.Value
 		case `"summary"`:
-			of.summary = member.Value
+			found.summary = member.Value
 		}
 	}
-	return of
+	return found
 }
 
 // fewMessages is the number of messages of a short session.
@@ -216,40 +235,39 @@ const fewMessages = 16
 // latest is a time after all clients, in ms.
 const latest = 1 << 45
 
-// add adds a message with its data. If that cannot tell its charge, the bill is partial.
+// add adds a message with an id, the time of its row in ms, and its data, which it does not keep. If the data cannot tell the
+// charge, the bill is partial. A copy of an answer in another session is left out.
 func (b *rowBill) add(id string, created int64, data []byte) {
-	of := membersIn(data)
+	info := membersIn(data)
 	m := billedMessage{created: created, charge: agents.Charge{ID: id}}
-	switch {
-	case !of.role.IsString():
-		return
-	case of.role.Is("user"):
+	if !info.role.IsString() {
+		return // the text has no entry of it
+	}
+	if info.role.Is("user") {
 		b.messages = append(b.messages, m)
 		return
 	}
-	at := agents.Count(of.time.Member("created"))
-	usage := usageOf(of.tokens)
-	m.hasUsage = usage != agents.Usage{}
-	if m.hasUsage && at < b.created {
-		return // a copy
+	at := agents.Count(info.time.Member("created"))
+	m.charge.At = at
+	m.charge.Usage = usageOf(info.tokens)
+	m.hasUsage = m.charge.Usage != agents.Usage{}
+	isCopy := m.hasUsage && at < b.created
+	if isCopy {
+		return
 	}
-	if at <= 0 || at > latest {
+	isTime := at > 0 && at <= latest
+	isSummary := info.summary.Truthy()
+	isNamed := info.model.IsString() && len(info.model) <= maxModel
+	if !isTime || (!isSummary && !isNamed) {
 		b.isPartial = true
 		return
 	}
-	m.charge.At = at
-	m.charge.Usage = usage
 	m.kind = billedSummary
-	if !of.summary.Truthy() {
-		isNamed := of.model.IsString() && len(of.model) <= maxModel
-		if !isNamed {
-			b.isPartial = true
-			return
-		}
+	if !isSummary {
 		m.kind = billedAnswer
 		m.charge.Provider = b.provider
-		m.charge.Model = b.memory.clone(of.model)
-		m.charge.Cost = b.memory.clone(costMember(of.cost))
+		m.charge.Model = b.memory.clone(info.model)
+		m.charge.Cost = b.memory.clone(costMember(info.cost))
 	}
 	b.messages = append(b.messages, m)
 }
@@ -264,5 +282,6 @@ func costMember(cost rawjson.Value) []byte {
 	if err != nil || dollars <= 0 {
 		return nil
 	}
-	return append(append([]byte(`"cost":{"total":`), cost...), '}')
+	member := append([]byte(`"cost":{"total":`), cost...)
+	return append(member, '}')
 }

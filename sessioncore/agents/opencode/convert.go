@@ -12,14 +12,15 @@ import (
 type converter struct {
 	*agents.Builder
 	created    int64             // of the session, in ms: what is older is a copy
-	before     map[string]string // the entries on which messages hang
-	end        map[string]string // the last entries of messages
+	before     map[string]string // the entries on which messages hang, by the messages' ids
+	end        map[string]string // the last entries of messages, by their ids
 	live       string            // the entry on which the next message hangs that was not removed
 	isRemoved  bool              // the last message was removed
 	isCommand  bool              // the next answer is a command that the person ran
 	compaction agents.Usage      // tokens of a summary before the first answer
 }
 
+// newConverter returns the function that makes the entries of each line of a text, in their order.
 func newConverter(b *agents.Builder) func(*agents.Record) {
 	b.InnerKey = "info"
 	b.Named(b.About.Title)
@@ -36,9 +37,9 @@ func (c *converter) record(r *agents.Record) {
 		c.begin(agents.Read(session))
 	case revert.IsString():
 		id, _ := revert.Text()
-		at, ok := c.before[id]
-		if ok {
-			c.Hang(at)
+		parent, isKnown := c.before[id]
+		if isKnown { // the client left the message and all behind it
+			c.Hang(parent)
 		}
 	case r.Inner.Member("role").IsString():
 		c.message(r)
@@ -67,27 +68,12 @@ func (c *converter) begin(session agents.Object) {
 	c.Begin(h)
 }
 
-// message makes the entries of a message. One that was removed hangs on the message before it at its
-// time, the next one that was not on the last one that was not.
+// message makes the entries of a message, in their place.
 func (c *converter) message(r *agents.Record) {
 	id, _ := r.Member("id").Text()
-	isRemoved := r.Member("removed").Truthy()
-	if !c.isRemoved {
-		c.live = c.At()
-	}
-	switch {
-	case isRemoved:
-		after, _ := r.Member("after").Text()
-		end, isKnown := c.end[after]
-		if isKnown || after == "" {
-			c.Hang(end)
-		}
-	case c.isRemoved:
-		c.Hang(c.live)
-	}
-	c.isRemoved = isRemoved
+	c.place(r)
 	c.before[id] = c.At()
-	at := agents.Count(r.Inner.Member("time").Member("created"))
+	created := agents.Count(r.Inner.Member("time").Member("created"))
 	isUser := r.Inner.Member("role").Is("user")
 	usage := agents.Usage{}
 	if !isUser {
@@ -95,13 +81,14 @@ func (c *converter) message(r *agents.Record) {
 	}
 	entry := ""
 	var timeText rawjson.Value
-	if usage == (agents.Usage{}) { // as of all that were handed over
+	isUnused := usage == agents.Usage{}
+	if isUnused { // as are all that were handed over
 		entry, timeText = handedIn(r.Member("parts"))
 	}
-	isCopy := at < c.created && entry == ""
+	isCopy := created < c.created && entry == ""
 	if entry == "" {
 		entry = id
-		timeText = agents.TimeText(at)
+		timeText = agents.TimeText(created)
 	}
 	c.From(entry, timeText)
 	switch {
@@ -109,16 +96,38 @@ func (c *converter) message(r *agents.Record) {
 		c.user(r.Member("parts"))
 	case isCopy && c.Facts: // a bill has it in the session of which this is a fork
 	default:
-		c.answer(r, id, at, usage)
+		c.answer(r, id, created, usage)
 	}
 	c.end[id] = c.At()
+}
+
+// place sets the entry on which a message hangs: for a removed one the message that was before it when it came, for the first
+// other one behind it the last one that was not removed. Else it is the last entry.
+func (c *converter) place(r *agents.Record) {
+	wasRemoved := c.isRemoved
+	c.isRemoved = r.Member("removed").Truthy()
+	if !wasRemoved {
+		c.live = c.At()
+	}
+	if !c.isRemoved {
+		if wasRemoved {
+			c.Hang(c.live)
+		}
+		return
+	}
+	after, _ := r.Member("after").Text()
+	end, isKnown := c.end[after]
+	if isKnown || after == "" { // after none it is a root
+		c.Hang(end)
+	}
 }
 
 // handedIn returns the id and the time of the entry that a message was in the session from which it was
 // handed over, "" for none.
 func handedIn(parts rawjson.Value) (id string, time rawjson.Value) {
 	for p := range parts.EachElement {
-		id, time = agents.EntryIn(agents.Read(p.Member("data").Member("metadata")))
+		metadata := agents.Read(p.Member("data").Member("metadata"))
+		id, time = agents.EntryIn(metadata)
 		if id != "" {
 			break
 		}
@@ -126,7 +135,7 @@ func handedIn(parts rawjson.Value) (id string, time rawjson.Value) {
 	return id, time
 }
 
-// eachPart calls f for each part of a message that is not only shown for a moment.
+// eachPart calls f for each part of a message, with its type. Parts that Kilo Code shows for a moment only are left out.
 func eachPart(parts rawjson.Value, f func(id rawjson.Value, kind string, data agents.Object)) {
 	for p := range parts.EachElement {
 		data := agents.Read(p.Member("data"))
@@ -148,14 +157,16 @@ func (c *converter) user(parts rawjson.Value) {
 	c.isCommand = false
 	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
 		text := data.Member("text")
-		said, _ := text.Text()
+		words, _ := text.Text()
+		isText := kind == "text"
+		isAdded := isText && data.Member("synthetic").Truthy()
 		switch {
-		case kind == "text" && data.Member("synthetic").Truthy() && strings.HasPrefix(said, executed):
+		case isAdded && strings.HasPrefix(words, executed):
 			c.isCommand = true
-		case kind == "text" && data.Member("synthetic").Truthy():
+		case isAdded:
 			added.Text(text)
-		case kind == "text":
-			prompt.WriteString(said)
+		case isText:
+			prompt.WriteString(words)
 			shown.Text(text)
 		case kind == "file":
 			shown.ImageURL(data.Member("url"))
@@ -170,19 +181,20 @@ func (c *converter) user(parts rawjson.Value) {
 	}
 }
 
-// answer makes the entries of an answer and of the results of its calls, of a summary, or of a command, which has no
-// tokens.
-func (c *converter) answer(r *agents.Record, id string, at int64, usage agents.Usage) {
+// answer makes the entries of a message of the model, created at a time in ms: of an answer and the results of its calls, of a
+// summary, or of a command, which has no tokens.
+func (c *converter) answer(r *agents.Record, id string, created int64, usage agents.Usage) {
 	parts := r.Member("parts")
 	hasTokens := usage != agents.Usage{}
 	prompt := usage.Input + usage.CacheRead + usage.CacheWrite
-	if at < c.created {
+	if created < c.created {
 		usage = agents.Usage{} // it counts in the session of which this is a fork
 	}
-	switch {
-	case c.isCommand && !hasTokens && c.command(parts):
+	mayBeCommand := c.isCommand && !hasTokens
+	if mayBeCommand && c.command(parts) {
 		return
-	case r.Inner.Member("summary").Truthy():
+	}
+	if r.Inner.Member("summary").Truthy() {
 		c.summary(parts, usage, prompt)
 		return
 	}
@@ -197,12 +209,15 @@ func (c *converter) answer(r *agents.Record, id string, at int64, usage agents.U
 		case "file":
 			a.ImageURL(data.Member("url"))
 		case "tool":
-			a.Call(data.Member("callID"), data.Member("tool"), data.Member("state").Member("input"))
+			input := data.Member("state").Member("input")
+			a.Call(data.Member("callID"), data.Member("tool"), input)
 		}
 	})
 	a.Count(usage.Plus(c.compaction))
 	c.compaction = agents.Usage{}
-	c.cost(a, r.Inner.Member("cost"), at)
+	if created >= c.created {
+		setCost(a, r.Inner.Member("cost"))
+	}
 	c.fail(a, agents.Read(r.Inner.Member("error")))
 	eachPart(parts, func(id rawjson.Value, kind string, data agents.Object) {
 		if kind == "tool" {
@@ -211,9 +226,10 @@ func (c *converter) answer(r *agents.Record, id string, at int64, usage agents.U
 	})
 }
 
-// cost sets the recorded cost of an answer.
-func (c *converter) cost(a *agents.Answer, cost rawjson.Value, at int64) {
-	if member := costMember(cost); len(member) > 0 && at >= c.created {
+// setCost sets the recorded cost of an answer, if there is one.
+func setCost(a *agents.Answer, cost rawjson.Value) {
+	member := costMember(cost)
+	if len(member) > 0 {
 		a.Cost(member)
 	}
 }
@@ -229,8 +245,8 @@ func (c *converter) fail(a *agents.Answer, failure agents.Object) {
 	}
 }
 
-// usageOf returns the tokens of an answer. Its input is without those of the cache, and its output without
-// the thoughts.
+// usageOf returns the tokens of an answer, the zero Usage for none. The client's input is without the tokens of the cache, and
+// its output without those of thoughts.
 func usageOf(tokens rawjson.Value) (u agents.Usage) {
 	reasoning := int64(0)
 	for m := range tokens.EachMember {
@@ -251,7 +267,7 @@ func usageOf(tokens rawjson.Value) (u agents.Usage) {
 	return u
 }
 
-// result makes the entry of the result of a call, once it has one.
+// result makes the entry of the result of a call, a part with an id, once it has one.
 func (c *converter) result(id rawjson.Value, data agents.Object) {
 	state := agents.Read(data.Member("state"))
 	hasFailed := state.Member("status").Is("error")
@@ -261,7 +277,8 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 	name, timeText := agents.EntryIn(agents.Read(state.Member("metadata")))
 	if name == "" {
 		name, _ = id.Text()
-		timeText = agents.TimeText(agents.Count(state.Member("time").Member("end")))
+		ended := agents.Count(state.Member("time").Member("end"))
+		timeText = agents.TimeText(ended)
 	}
 	c.From(name, timeText)
 	shown := agents.ToolResult{
@@ -281,7 +298,8 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 	c.Result(shown)
 }
 
-// detailsOf returns the details of a result. No client reports a bill in them, so that a member in the place of one is none.
+// detailsOf returns the details of a result. omp has a subagent's bill in their member usage; no client of ours does, so that
+// such a member is left out.
 func detailsOf(tool, metadata rawjson.Value) rawjson.Value {
 	if tool.Is("task") && !metadata.Member("usage").Missing() {
 		return rawjson.SetMembers(metadata, []rawjson.Field{{Key: "usage"}})
@@ -289,34 +307,35 @@ func detailsOf(tool, metadata rawjson.Value) rawjson.Value {
 	return metadata
 }
 
-// command makes the entry of a command that the person ran, and reports whether there is one.
-func (c *converter) command(parts rawjson.Value) (ok bool) {
+// command makes the entry of a command that the person ran, and reports whether there is one. Only the first call is it.
+func (c *converter) command(parts rawjson.Value) (isMade bool) {
 	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
 		state := data.Member("state")
-		command, isCommand := state.Member("input").Member("command").Text()
-		if kind != "tool" || !isCommand || ok {
+		command, hasCommand := state.Member("input").Member("command").Text()
+		if kind != "tool" || !hasCommand || isMade {
 			return
 		}
-		ok = true
+		isMade = true
 		output, _ := state.Member("output").Text()
 		c.Bash(command, output, state.Member("metadata").Member("exit"))
 		c.Prompted("! " + command)
 	})
-	return ok
+	return isMade
 }
 
-// summary makes the entry of a compaction. Its tokens go to the answer before it. prompt is the number of
-// those in its prompt, also where they count in another session.
+// summary makes the entry of a compaction. Its tokens go to the answer before it, or else to the first one. prompt is the number
+// of tokens in its prompt, also where these count in another session.
 func (c *converter) summary(parts rawjson.Value, usage agents.Usage, prompt int64) {
 	var text strings.Builder
 	eachPart(parts, func(_ rawjson.Value, kind string, data agents.Object) {
 		if kind == "text" {
-			said, _ := data.Member("text").Text()
-			text.WriteString(said)
+			words, _ := data.Member("text").Text()
+			text.WriteString(words)
 		}
 	})
-	if a := c.Open(); a != nil {
-		a.Count(usage)
+	before := c.Open()
+	if before != nil {
+		before.Count(usage)
 	} else {
 		c.compaction = c.compaction.Plus(usage)
 	}
