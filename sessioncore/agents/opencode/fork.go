@@ -37,8 +37,10 @@ const (
 	idBefore = 10_000
 )
 
+// idsAt returns the maker of the ids of a session that is written at a time.
 func idsAt(at time.Time) *newIDs {
-	return &newIDs{last: uint64(at.UnixMilli()-idBefore) * idTicks}
+	begin := uint64(at.UnixMilli() - idBefore)
+	return &newIDs{last: begin * idTicks}
 }
 
 // next returns an id that is larger than all before.
@@ -47,15 +49,18 @@ func (i *newIDs) next(prefix string) string {
 	return idOf(prefix, i.last, agents.NewUUID())
 }
 
-// idOf returns an id with a number, and the beginning of a UUID.
+// idOf returns an id with the last bits of a number, and the beginning of a UUID in the place of the client's random letters.
 func idOf(prefix string, number uint64, uuid string) string {
+	const randomSize = 14 // characters, as in the client's ids
 	random := strings.ReplaceAll(uuid, "-", "")
-	return fmt.Sprintf("%s%0*x%s", prefix, idDigits, number%(1<<idBits), random[:14])
+	return fmt.Sprintf("%s%0*x%s", prefix, idDigits, number%(1<<idBits), random[:randomSize])
 }
 
-// sessionID returns the id of a session with a UUID and a time. That of the latest one is the smallest.
+// sessionID returns the id of a session with a UUID and a time. The client orders sessions by ids, the latest first: so the
+// number is the complement of the time.
 func sessionID(uuid string, at time.Time) string {
-	return idOf(idPrefix, ^(uint64(at.UnixMilli()) * idTicks), uuid)
+	ticks := uint64(at.UnixMilli()) * idTicks
+	return idOf(idPrefix, ^ticks, uuid)
 }
 
 // madeSession is the first line of a new session's text: the facts of each text, and those of the import.
@@ -73,12 +78,12 @@ type madeMetadata struct {
 	Origin agents.HandoverOrigin `json:"handedOverFrom"`
 }
 
-// placeOf returns the place of a session's text.
+// place returns the place of a new session's text.
 func (s *madeSession) place() agents.ForkPlace {
 	return agents.ForkPlace{File: path.Join(nameOfDirectory(s.Directory), s.ID+ending)}
 }
 
-// Fork implements agents.Forker.
+// Fork implements agents.Forker. It reads the original's text twice: for the messages on the path, and to copy them.
 func (f forkable) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkPlace, error) {
 	if f.FactsAbout(request.Name).Side {
 		return agents.ForkPlace{}, agents.NoFork("a subagent's session cannot be resumed")
@@ -87,19 +92,19 @@ func (f forkable) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkP
 	if err != nil {
 		return agents.ForkPlace{}, err
 	}
-	of := l.find(request.Name)
-	if of == nil {
+	original := l.find(request.Name)
+	if original == nil {
 		return agents.ForkPlace{}, agents.Missing(request.Name)
 	}
 	made := madeSession{
 		ID:        sessionID(request.ID, request.Time),
-		Directory: of.directory,
-		Version:   of.version,
+		Directory: original.directory,
+		Version:   original.version,
 		Created:   request.Time.UnixMilli(),
 		Title:     request.Title,
 	}
 	if made.Title == "" {
-		made.Title = of.title + forkMark + "1)"
+		made.Title = original.title + forkMark + "1)"
 	}
 	_, err = out.Write(rawjson.AppendLine(nil, map[string]madeSession{"session": made}))
 	if err != nil {
@@ -110,15 +115,22 @@ func (f forkable) Fork(request *agents.ForkRequest, out io.Writer) (agents.ForkP
 		return made.place(), err
 	}
 	defer obj.Close()
-	w := &messageFork{request: request, ids: idsAt(request.Time), included: map[string]bool{}, renamed: map[string]string{}}
+	w := &messageFork{
+		request:  request,
+		out:      out,
+		ids:      idsAt(request.Time),
+		included: map[string]bool{},
+		renamed:  map[string]string{},
+	}
 	err = eachLine(obj, w.include)
 	if err != nil {
 		return made.place(), err
 	}
-	return made.place(), eachLine(obj, func(u *jsonl.Unit, line agents.Object) error { return w.copy(u, line, out) })
+	err = eachLine(obj, w.copy)
+	return made.place(), err
 }
 
-// eachLine calls f for each object in a text.
+// eachLine calls f for each JSON object in a text, until f fails; jsonl.ErrStop is no error.
 func eachLine(obj storage.Object, f func(u *jsonl.Unit, line agents.Object) error) error {
 	st, err := obj.Stat()
 	if err != nil {
@@ -136,16 +148,17 @@ func eachLine(obj storage.Object, f func(u *jsonl.Unit, line agents.Object) erro
 	return err
 }
 
-// messageFork copies the messages of a fork.
+// messageFork copies the messages of a fork to out.
 type messageFork struct {
 	request  *agents.ForkRequest
+	out      io.Writer
 	ids      *newIDs
 	included map[string]bool   // the ids of the messages of the fork
 	renamed  map[string]string // the new ids of the messages
 }
 
-// include adds the message of a line on the path to the fork, and the message that it answers: one that
-// only begins a compaction has no entry.
+// include adds the message of a line on the path to the fork, and the message that it answers: that is on no path if it only
+// begins a compaction, as it has no entry then.
 func (w *messageFork) include(u *jsonl.Unit, line agents.Object) error {
 	id, isMessage := line.Member("id").Text()
 	isOnPath := func(e agents.EntryLines) bool { return slices.Contains(e.Lines, u.Line) }
@@ -153,15 +166,15 @@ func (w *messageFork) include(u *jsonl.Unit, line agents.Object) error {
 		return nil
 	}
 	w.included[id] = true
-	asked, isAnswer := line.Member("info").Member("parentID").Text()
+	prompt, isAnswer := line.Member("info").Member("parentID").Text()
 	if isAnswer {
-		w.included[asked] = true
+		w.included[prompt] = true
 	}
 	return nil
 }
 
-// copy writes the line of a message of the fork.
-func (w *messageFork) copy(u *jsonl.Unit, line agents.Object, out io.Writer) error {
+// copy writes the line of a message if the fork has it, with new ids. All messages of the fork must be included before.
+func (w *messageFork) copy(u *jsonl.Unit, line agents.Object) error {
 	id, _ := line.Member("id").Text()
 	if !w.included[id] {
 		return nil
@@ -169,17 +182,19 @@ func (w *messageFork) copy(u *jsonl.Unit, line agents.Object, out io.Writer) err
 	if u.Size > agents.MaxForkedRecord {
 		return agents.NoFork("line %d has %d bytes, at most %d can be copied", u.Line, u.Size, agents.MaxForkedRecord)
 	}
-	w.renamed[id] = w.ids.next(messagePrefix)
+	renamed := w.ids.next(messagePrefix)
+	w.renamed[id] = renamed
 	info := line.Member("info")
-	asked, isAnswer := info.Member("parentID").Text()
+	prompt, isAnswer := info.Member("parentID").Text()
 	if isAnswer {
-		info = rawjson.SetMembers(info, []rawjson.Field{{Key: "parentID", JSON: rawjson.Quote(w.renamed[asked])}})
+		parent := rawjson.Field{Key: "parentID", JSON: rawjson.Quote(w.renamed[prompt])}
+		info = rawjson.SetMembers(info, []rawjson.Field{parent})
 	}
-	m := messageLine{id: w.renamed[id], info: info}
+	m := messageLine{id: renamed, info: info}
 	for part := range line.Member("parts").EachElement {
 		m.parts = append(m.parts, messagePart{id: w.ids.next(partPrefix), data: part.Member("data")})
 	}
-	_, err := out.Write(m.appendTo(nil))
+	_, err := w.out.Write(m.appendTo(nil))
 	return err
 }
 
@@ -191,7 +206,7 @@ const (
 // ImportCommand implements agents.ByImport.
 func (f forkable) ImportCommand() []string { return []string{f.name, "import"} }
 
-// Export implements agents.ByImport.
+// Export implements agents.ByImport. It writes the file that the client's own export makes.
 func (f forkable) Export(text storage.Object, out io.Writer) (cwd string, err error) {
 	e := &exporter{out: out}
 	err = eachLine(text, e.line)
@@ -203,53 +218,80 @@ func (f forkable) Export(text storage.Object, out io.Writer) (cwd string, err er
 
 // exporter writes the file that the client imports.
 type exporter struct {
-	out       io.Writer
-	session   string // its id
-	cwd       string
-	isFollows bool // a message was written
+	out        io.Writer
+	session    string // its id
+	cwd        string
+	hasMessage bool // one was written, so that a comma comes before the next
 }
 
 // line writes the part of the file that a line of a text becomes.
 func (e *exporter) line(_ *jsonl.Unit, line agents.Object) error {
-	if session := line.Member("session"); session.IsObject() {
+	session := line.Member("session")
+	if session.IsObject() {
 		return e.begin(agents.Read(session))
 	}
-	id, _ := line.Member("id").Text()
-	text := []byte{}
-	if e.isFollows {
+	var text []byte
+	if e.hasMessage {
 		text = append(text, ',')
 	}
-	e.isFollows = true
-	own := []rawjson.Field{{Key: "id", JSON: rawjson.Quote(id)}, {Key: "sessionID", JSON: rawjson.Quote(e.session)}}
-	text = append(text, `{"info":`...)
-	text = append(text, rawjson.SetMembers(line.Member("info"), own)...)
-	text = append(text, `,"parts":[`...)
-	isFirst := true
-	for part := range line.Member("parts").EachElement {
-		if !isFirst {
-			text = append(text, ',')
-		}
-		isFirst = false
-		text = append(text, rawjson.SetMembers(part.Member("data"), []rawjson.Field{
-			{Key: "id", JSON: string(part.Member("id"))},
-			{Key: "sessionID", JSON: rawjson.Quote(e.session)},
-			{Key: "messageID", JSON: rawjson.Quote(id)},
-		})...)
-	}
-	_, err := e.out.Write(append(text, "]}"...))
+	e.hasMessage = true
+	text = e.appendMessage(text, line)
+	_, err := e.out.Write(text)
 	return err
 }
 
-// begin writes the facts of a session. The client finds out the project.
+// appendMessage appends a message with its parts, each with the ids of all that it belongs to.
+func (e *exporter) appendMessage(dst []byte, line agents.Object) []byte {
+	id, _ := line.Member("id").Text()
+	messageID := rawjson.Quote(id)
+	sessionID := rawjson.Quote(e.session)
+	info := rawjson.SetMembers(line.Member("info"), []rawjson.Field{
+		{Key: "id", JSON: messageID},
+		{Key: "sessionID", JSON: sessionID},
+	})
+	dst = append(dst, `{"info":`...)
+	dst = append(dst, info...)
+	dst = append(dst, `,"parts":[`...)
+	isFirst := true
+	for part := range line.Member("parts").EachElement {
+		if !isFirst {
+			dst = append(dst, ',')
+		}
+		isFirst = false
+		data := rawjson.SetMembers(part.Member("data"), []rawjson.Field{
+			{Key: "id", JSON: string(part.Member("id"))},
+			{Key: "sessionID", JSON: sessionID},
+			{Key: "messageID", JSON: messageID},
+		})
+		dst = append(dst, data...)
+	}
+	return append(dst, "]}"...)
+}
+
+// begin writes the facts of a session, up to its messages. The client finds out the project.
 func (e *exporter) begin(session agents.Object) error {
 	e.session, _ = session.Member("id").Text()
 	e.cwd, _ = session.Member("directory").Text()
-	created := string(session.Member("created"))
-	metadata := ""
-	if session.Member("metadata").IsObject() {
-		metadata = `,"metadata":` + string(session.Member("metadata"))
+	slug := strings.TrimPrefix(e.session, idPrefix)
+	created := session.Member("created")
+	var facts []byte
+	add := func(name string, value []byte) {
+		facts = append(facts, name...)
+		facts = append(facts, value...)
 	}
-	_, err := fmt.Fprintf(e.out, `{"info":{"id":%s,"slug":%s,"projectID":"global","directory":%s,"title":%s,"version":%s,"time":{"created":%s,"updated":%[6]s}%s},"messages":[`,
-		rawjson.Quote(e.session), rawjson.Quote(strings.TrimPrefix(e.session, idPrefix)), session.Member("directory"), session.Member("title"), session.Member("version"), created, metadata)
+	add(`{"info":{"id":`, rawjson.AppendQuoted(nil, e.session))
+	add(`,"slug":`, rawjson.AppendQuoted(nil, slug))
+	add(`,"projectID":"global","directory":`, session.Member("directory"))
+	add(`,"title":`, session.Member("title"))
+	add(`,"version":`, session.Member("version"))
+	add(`,"time":{"created":`, created)
+	add(`,"updated":`, created)
+	add(`}`, nil)
+	metadata := session.Member("metadata")
+	if metadata.IsObject() {
+		add(`,"metadata":`, metadata)
+	}
+	add(`},"messages":[`, nil)
+	_, err := e.out.Write(facts)
 	return err
 }

@@ -23,7 +23,7 @@ var _ agents.OwnIDs = forkable{}
 // SessionID implements agents.OwnIDs.
 func (f forkable) SessionID(uuid string, at time.Time) string { return sessionID(uuid, at) }
 
-// Receive implements agents.Receiver.
+// Receive implements agents.Receiver. It refuses a directory that is no UTF-8, as the client's JSON cannot have it.
 func (f forkable) Receive(h *agents.Handover, out io.Writer) (agents.ForkPlace, error) {
 	made := madeSession{
 		ID:        h.ID,
@@ -71,16 +71,7 @@ func (f forkable) lastModel() (promptModel, error) {
 	if err != nil {
 		return promptModel{}, err
 	}
-	name := ""
-	updated := int64(0)
-	for dir, ids := range l.top {
-		for _, id := range ids {
-			if l.sessions[id].updated > updated {
-				updated = l.sessions[id].updated
-				name = path.Join(dir, id+ending)
-			}
-		}
-	}
+	name := l.lastChanged()
 	if name == "" {
 		return promptModel{}, none
 	}
@@ -92,7 +83,22 @@ func (f forkable) lastModel() (promptModel, error) {
 	return modelIn(obj, none)
 }
 
-// modelIn returns the model of the last prompt in a text.
+// lastChanged returns the name of the session that changed last, of those that no other one called; "" for none.
+func (l *list) lastChanged() (name string) {
+	latest := int64(0)
+	for dir, ids := range l.top {
+		for _, id := range ids {
+			s := l.sessions[id]
+			if s.updated > latest {
+				latest = s.updated
+				name = path.Join(dir, id+ending)
+			}
+		}
+	}
+	return name
+}
+
+// modelIn returns the model of the last prompt in a text, and the error none if no prompt names one.
 func modelIn(obj storage.Object, none error) (last promptModel, err error) {
 	err = eachLine(obj, func(_ *jsonl.Unit, line agents.Object) error {
 		model := line.Member("info").Member("model")
@@ -110,14 +116,14 @@ func modelIn(obj storage.Object, none error) (last promptModel, err error) {
 }
 
 // messageWriter writes the lines of a handover's messages. An answer waits for the results of its calls,
-// which are parts of it.
+// which are parts of it. Callers must flush it behind the last turn.
 type messageWriter struct {
 	out     io.Writer
 	made    *madeSession
 	model   promptModel
 	ids     *newIDs
-	asked   string // the id of the last message that is no answer
-	waiting *madeLine
+	prompt  string    // the id of the last message that is no answer
+	waiting *madeLine // the answer that is not written yet, nil for none
 }
 
 // madeLine is a message with its parts.
@@ -216,7 +222,7 @@ type madeAttachment struct {
 	URL       string `json:"url"`
 }
 
-// turn writes the messages of a turn.
+// turn writes the messages of a turn. Those of an answer wait; a result goes into the waiting one.
 func (w *messageWriter) turn(t *agents.Turn) error {
 	if t.By == agents.ByTool {
 		w.result(t)
@@ -233,23 +239,32 @@ func (w *messageWriter) turn(t *agents.Turn) error {
 	case agents.BySummary:
 		return w.summary(t)
 	}
-	m := w.message(t, "user")
+	m := w.userMessage(t)
 	m.Parts = w.parts(t)
-	w.mark(m, t)
+	m.mark(t.Entry)
 	return w.write(m)
 }
 
-// message returns a message of a role.
+// userMessage returns a new message of the person, without parts. Answers behind it name it as their parent.
+func (w *messageWriter) userMessage(t *agents.Turn) *madeLine {
+	m := w.message(t, "user")
+	model := w.model
+	m.Info.Model = &model
+	w.prompt = m.ID
+	return m
+}
+
+// message returns a new message of a role, at the time of a turn.
 func (w *messageWriter) message(t *agents.Turn, role string) *madeLine {
 	m := &madeLine{ID: w.ids.next(messagePrefix), Info: madeInfo{Role: role, Agent: "build"}}
 	m.Info.Time.Created = t.Time.UnixMilli()
-	if role == "user" {
-		model := w.model
-		m.Info.Model = &model
-		w.asked = m.ID
-		return m
-	}
-	m.Info.Parent = w.asked
+	return m
+}
+
+// modelMessage returns a new message of the model, without parts, as one that ended. Its cost and its tokens are 0.
+func (w *messageWriter) modelMessage(t *agents.Turn) *madeLine {
+	m := w.message(t, "assistant")
+	m.Info.Parent = w.prompt
 	m.Info.Time.Completed = t.Time.UnixMilli()
 	m.Info.Mode = "build"
 	m.Info.Path = &madePath{CWD: w.made.Directory, Root: w.made.Directory}
@@ -264,18 +279,20 @@ func (w *messageWriter) message(t *agents.Turn, role string) *madeLine {
 	return m
 }
 
-// parts returns the parts of a turn's blocks.
+// parts returns the parts of a turn's blocks. Text of a program is synthetic, which the client shows to the model alone; beside
+// an image it is not, as no image can be.
 func (w *messageWriter) parts(t *agents.Turn) (parts []madePart) {
-	isSynthetic := t.By == agents.ByProgram && !slices.ContainsFunc(t.Blocks, isImage) // no image is
+	isSynthetic := t.By == agents.ByProgram && !slices.ContainsFunc(t.Blocks, isImage)
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		p := madePart{ID: w.ids.next(partPrefix)}
 		switch {
 		case b.Call != "":
-			p.Data = madeData{Type: "tool", CallID: b.Call, Tool: b.Tool, State: &madeState{Input: json.RawMessage(b.Arguments)}}
+			state := &madeState{Input: json.RawMessage(b.Arguments)}
+			p.Data = madeData{Type: "tool", CallID: b.Call, Tool: b.Tool, State: state}
 		case b.Data != "":
-			_, kind, _ := strings.Cut(b.MediaType, "/")
-			p.Data = madeData{Type: "file", MIME: b.MediaType, Filename: "image." + kind, URL: imageURL(b)}
+			_, subtype, _ := strings.Cut(b.MediaType, "/")
+			p.Data = madeData{Type: "file", MIME: b.MediaType, Filename: "image." + subtype, URL: imageURL(b)}
 		default:
 			p.Data = madeData{Type: "text", Text: b.Text, Synthetic: isSynthetic}
 		}
@@ -288,12 +305,15 @@ func isImage(b agents.TurnBlock) bool { return b.Data != "" }
 
 func imageURL(b *agents.TurnBlock) string { return "data:" + b.MediaType + ";base64," + b.Data }
 
-// mark names the entry of a turn in the first part of its message that can.
-func (w *messageWriter) mark(m *madeLine, t *agents.Turn) {
+// mark names the entry that a message was, nil for none, in its first part that is no file: files have no metadata.
+func (m *madeLine) mark(entry *agents.HandedEntry) {
+	if entry == nil {
+		return
+	}
 	for i := range m.Parts {
-		d := &m.Parts[i].Data
-		if t.Entry != nil && d.Type != "file" {
-			d.Metadata = &handedOver{Entry: t.Entry}
+		data := &m.Parts[i].Data
+		if data.Type != "file" {
+			data.Metadata = &handedOver{Entry: entry}
 			return
 		}
 	}
@@ -301,9 +321,9 @@ func (w *messageWriter) mark(m *madeLine, t *agents.Turn) {
 
 // answer returns the message of an answer, whose calls wait for their results.
 func (w *messageWriter) answer(t *agents.Turn) *madeLine {
-	m := w.message(t, "assistant")
+	m := w.modelMessage(t)
 	m.Parts = w.parts(t)
-	w.mark(m, t)
+	m.mark(t.Entry)
 	for i := range m.Parts {
 		if m.Parts[i].Data.Type == "tool" {
 			m.Info.Finish = "tool-calls"
@@ -312,27 +332,31 @@ func (w *messageWriter) answer(t *agents.Turn) *madeLine {
 	return m
 }
 
-// result adds a result to its call in the waiting answer.
+// result adds a result to its call in the waiting answer, which there must be.
 func (w *messageWriter) result(t *agents.Turn) {
-	at := madeSpan{Start: t.Time.UnixMilli(), End: t.Time.UnixMilli()}
 	for i := range w.waiting.Parts {
-		d := &w.waiting.Parts[i].Data
-		if d.CallID != t.Call || d.State == nil {
-			continue
+		data := &w.waiting.Parts[i].Data
+		if data.CallID == t.Call && data.State != nil {
+			w.complete(data.State, t)
 		}
-		text := t.Texts("\n")
-		d.State.Time = at
-		d.State.Metadata.Entry = t.Entry
-		d.State.Attachments = w.attachments(t)
-		if t.IsError && len(d.State.Attachments) == 0 && text != "" {
-			d.State.Status = "error"
-			d.State.Error = text
-			return
-		}
-		d.State.Status = "completed"
-		d.State.Output = &text
-		d.State.Title = new(string)
 	}
+}
+
+// complete sets the result of a call. An error has no images and needs a text in the client's form: else it is a result.
+func (w *messageWriter) complete(state *madeState, t *agents.Turn) {
+	ms := t.Time.UnixMilli()
+	text := t.Texts("\n")
+	state.Time = madeSpan{Start: ms, End: ms}
+	state.Metadata.Entry = t.Entry
+	state.Attachments = w.attachments(t)
+	if t.IsError && len(state.Attachments) == 0 && text != "" {
+		state.Status = "error"
+		state.Error = text
+		return
+	}
+	state.Status = "completed"
+	state.Output = &text
+	state.Title = new(string)
 }
 
 // attachments returns the images of a result.
@@ -356,14 +380,14 @@ func (w *messageWriter) attachments(t *agents.Turn) (all []madeAttachment) {
 
 // summary writes the messages of a compaction: the one that begins it, and the answer with the summary.
 func (w *messageWriter) summary(t *agents.Turn) error {
-	begin := w.message(t, "user")
+	begin := w.userMessage(t)
 	isAuto := false
 	begin.Parts = []madePart{{ID: w.ids.next(partPrefix), Data: madeData{Type: "compaction", Auto: &isAuto}}}
 	err := w.write(begin)
 	if err != nil {
 		return err
 	}
-	m := w.message(t, "assistant")
+	m := w.modelMessage(t)
 	m.Info.Summary = true
 	m.Info.Mode = "compaction"
 	m.Info.Agent = "compaction"
