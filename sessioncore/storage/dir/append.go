@@ -190,9 +190,9 @@ func (p nameAt) checkSame(was storage.Token) error {
 	return err
 }
 
-// takeBack truncates the file to size after a failed append and returns why. If the bytes beyond
+// takeBack truncates the file to size after a failed append of data, and returns why, the error of that. If the bytes beyond
 // size are not the beginning of data, another program appended too; then our part stays as a torn
-// line, which readers skip.
+// line, which readers skip, and the error says so.
 func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 	now, err := fstat(fd)
 	if err != nil || now.Size == size {
@@ -229,18 +229,18 @@ func endIs(fd int, from, to int64, data []byte) (bool, error) {
 	return bytes.HasPrefix(data, tail), nil
 }
 
-// preadFull reads from offset off until p is full or the file ends.
+// preadFull reads from offset off until p is full or the file ends, which is no error: then n is less than len(p).
 func preadFull(fd int, p []byte, off int64) (n int, err error) {
 	for n < len(p) {
-		var got int
+		var read int
 		err := retry(func() (err error) {
-			got, err = unix.Pread(fd, p[n:], off+int64(n))
+			read, err = unix.Pread(fd, p[n:], off+int64(n))
 			return err
 		})
-		if err != nil || got == 0 {
+		if err != nil || read == 0 {
 			return n, err
 		}
-		n += got
+		n += read
 	}
 	return n, nil
 }
@@ -285,7 +285,7 @@ func (s *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, e
 	}
 	err = pwriteAll(fd, r.Head, 0)
 	if err == nil && p.shared() {
-		err = flush(fd)
+		err = flush(fd) // before Append, which opens the file anew
 	}
 	if err == nil {
 		_, err = p.confirm(st.Token)

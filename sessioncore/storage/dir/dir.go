@@ -143,15 +143,17 @@ func (s *Storage) statRoot() (storage.Stat, error) {
 		}
 		return st, err
 	}
-	last := s.last.Load()
-	switch {
-	case !storage.IsMissing(err):
-	case s.above != nil:
-		return s.above.statRoot()
-	case last != nil:
-		return *last, nil
+	if !storage.IsMissing(err) {
+		return storage.Stat{}, err
 	}
-	return storage.Stat{}, err
+	if s.above != nil {
+		return s.above.statRoot()
+	}
+	last := s.last.Load()
+	if last == nil {
+		return storage.Stat{}, err
+	}
+	return *last, nil
 }
 
 // stat returns the state of the name without following a link.
@@ -234,12 +236,13 @@ func (s *Storage) openToRead(name string) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	fd, _, err = nameAt{
+	whole := nameAt{
 		storage: s,
 		dir:     unix.AT_FDCWD,
 		base:    s.path + "/" + name,
 		name:    name,
-	}.open(unix.O_RDONLY)
+	}
+	fd, _, err = whole.open(unix.O_RDONLY)
 	return fd, err
 }
 

@@ -21,7 +21,8 @@ type file struct {
 	closed bool
 }
 
-// do calls a function with the descriptor. It returns fs.ErrClosed after Close.
+// do calls a function with the descriptor, again after EINTR. The error has the name, but io.EOF is returned as it is; after
+// Close it wraps fs.ErrClosed.
 func (f *file) do(op string, call func(fd int) error) error {
 	err := fs.ErrClosed
 	if f.enter() {
@@ -60,14 +61,14 @@ func (f *file) leave() {
 func (f *file) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) && err == nil {
 		err = f.do("read", func(fd int) error {
-			m, err := unix.Pread(fd, p[n:], off+int64(n))
-			switch {
-			case err != nil:
+			read, err := unix.Pread(fd, p[n:], off+int64(n))
+			if err != nil {
 				return err
-			case m == 0:
+			}
+			if read == 0 {
 				return io.EOF
 			}
-			n += m
+			n += read
 			return nil
 		})
 	}
@@ -83,7 +84,7 @@ func (f *file) Stat() (st storage.Stat, err error) {
 	return st, err
 }
 
-// Fd returns the descriptor, which is valid until Close.
+// Fd returns the descriptor, which is valid until Close; after that it returns no descriptor.
 func (f *file) Fd() uintptr {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,34 +21,35 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 		return err
 	}
 	defer d.Close()
-	at := ""
-	state := func() (storage.Stat, error) {
-		st, err := statAt(int(d.Fd()), at)
-		if err != nil {
-			err = &fs.PathError{
-				Op:   "stat",
-				Path: filepath.Join(d.Name(), at),
-				Err:  err,
-			}
-		}
-		return st, err
-	}
+	l := &openListing{dir: d}
 	if only != nil {
-		return listOnly(&at, only, state, f)
+		return l.eachOf(only, f)
 	}
+	return l.each(f)
+}
+
+// openListing gives the items of an open directory, one after another. The functions that return states are made once and not
+// for each item.
+type openListing struct {
+	dir  *os.File
+	name string       // of the present item
+	stat storage.Stat // of the present item, in eachOf
+}
+
+// each calls f with all items until it returns false.
+func (l *openListing) each(f func(storage.Item) bool) error {
+	state := l.state
 	for {
-		entries, err := d.ReadDir(listBatch)
+		entries, err := l.dir.ReadDir(listBatch)
 		for _, e := range entries {
-			at = e.Name()
-			if !f(storage.Item{
-				Name:  at,
-				Kind:  kindOf(e.Type()),
-				State: state,
-			}) {
+			l.name = e.Name()
+			item := storage.Item{Name: l.name, Kind: kindOf(e.Type()), State: state}
+			if !f(item) {
 				return nil
 			}
 		}
-		if err == io.EOF || err == nil && len(entries) < listBatch { // there are no more
+		isLast := err == nil && len(entries) < listBatch
+		if err == io.EOF || isLast {
 			return nil
 		}
 		if err != nil {
@@ -57,25 +58,42 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 	}
 }
 
-// listOnly is List for some names; state returns the state of at.
-func listOnly(at *string, only []string, state func() (storage.Stat, error), f func(storage.Item) bool) (err error) {
-	var st storage.Stat
-	known := func() (storage.Stat, error) { return st, nil }
-	for _, *at = range only {
-		st, err = state()
+// eachOf calls f with the items of some names that are there, until it returns false.
+func (l *openListing) eachOf(names []string, f func(storage.Item) bool) error {
+	state := l.knownState
+	for _, name := range names {
+		l.name = name
+		st, err := l.state()
 		if storage.IsMissing(err) {
 			continue
 		}
-		if err != nil || !f(storage.Item{
-			Name:  *at,
-			Kind:  st.Kind,
-			State: known,
-		}) {
+		if err != nil {
 			return err
+		}
+		l.stat = st
+		item := storage.Item{Name: name, Kind: st.Kind, State: state}
+		if !f(item) {
+			return nil
 		}
 	}
 	return nil
 }
+
+// state asks for the state of the present item.
+func (l *openListing) state() (storage.Stat, error) {
+	st, err := statAt(int(l.dir.Fd()), l.name)
+	if err != nil {
+		err = &fs.PathError{
+			Op:   "stat",
+			Path: filepath.Join(l.dir.Name(), l.name),
+			Err:  err,
+		}
+	}
+	return st, err
+}
+
+// knownState returns the state of the present item that was asked for before.
+func (l *openListing) knownState() (storage.Stat, error) { return l.stat, nil }
 
 // kindOf returns the kind of a file with a mode.
 func kindOf(mode fs.FileMode) storage.Kind {

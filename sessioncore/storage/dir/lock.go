@@ -57,7 +57,7 @@ type foreignLock struct {
 func (h *heldLocks) foreignSince(name, text string, state storage.Token) time.Time {
 	lock, _ := h.foreign.Get(name)
 	if lock.text != text || lock.state != state {
-		lock = foreignLock{text, state, time.Now()}
+		lock = foreignLock{text: text, state: state, since: time.Now()}
 		h.foreign.Add(name, lock)
 	}
 	return lock.since
@@ -215,41 +215,56 @@ func (l *lockFile) releaseGates() {
 	l.gates = nil
 }
 
-// take waits for the lock.
+// take waits for the lock. Behind the end of the wait it tries once more, and again after each stale lock that it breaks.
 func (l *lockFile) take(ctx context.Context) error {
 	sawStale := false
-	last := false
+	isLast := false
 	for {
-		err := l.create()
-		if err == nil && l.settled(ctx, sawStale) {
-			return nil
-		}
-		if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-			gone := l.checkDir()
-			if gone != nil {
-				err = gone
-			}
-		}
-		held := ""
-		isBroken := false
-		switch {
-		case err == nil:
-			_ = l.remove()
-		case !errors.Is(err, fs.ErrExist):
+		result, err := l.tryTake(ctx, sawStale)
+		if err != nil || result.isTaken {
 			return err
-		default:
-			var stale bool
-			held, stale = l.inspect()
-			if stale {
-				sawStale = true
-				isBroken = l.breakStale()
-			}
 		}
-		if last && !isBroken {
-			return fmt.Errorf("%w: %s%s", storage.WaitError(ctx), l.name, held)
+		sawStale = sawStale || result.isStale
+		if isLast && !result.isBroken {
+			return fmt.Errorf("%w: %s%s", storage.WaitError(ctx), l.name, result.held)
 		}
-		last = !storage.Sleep(ctx, lockPoll)
+		isLast = !storage.Sleep(ctx, lockPoll)
 	}
+}
+
+// lockTry is the result of a try to take a lock. If it is not taken and held is empty, another waiter removed ours.
+type lockTry struct {
+	isTaken  bool
+	held     string // describes the holder of another lock
+	isStale  bool   // that lock is stale
+	isBroken bool   // and was removed
+}
+
+// tryTake creates the lock file, or breaks one that is stale. sawStale says that a stale one was there before. An error other
+// than the one of a foreign lock ends the wait.
+func (l *lockFile) tryTake(ctx context.Context, sawStale bool) (lockTry, error) {
+	err := l.create()
+	if err == nil {
+		isTaken := l.settled(ctx, sawStale)
+		if !isTaken {
+			_ = l.remove()
+		}
+		return lockTry{isTaken: isTaken}, nil
+	}
+	isForeign := errors.Is(err, fs.ErrExist)
+	if isForeign || errors.Is(err, fs.ErrNotExist) { // perhaps in a directory that was moved away
+		gone := l.checkDir()
+		if gone != nil {
+			return lockTry{}, gone
+		}
+	}
+	if !isForeign {
+		return lockTry{}, err
+	}
+	held, isStale := l.inspect()
+	result := lockTry{held: held, isStale: isStale}
+	result.isBroken = isStale && l.breakStale()
+	return result, nil
 }
 
 // settled reports whether a lock just created is ours for good. It reads the lock back, and once

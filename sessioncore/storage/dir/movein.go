@@ -32,29 +32,36 @@ func (t *temporary) moveIn(expect storage.Token) error {
 		return t.fail("rename the replacement of", err)
 	}
 	err = t.temp.exchange(t.nameAt)
-	if err == nil {
+	switch err {
+	case nil:
 		return t.checkExchanged(expect)
-	}
-	if err == unix.ENOTSUP { // the file system cannot exchange names: a rename replaces the file unchecked
-		err = retry(func() error {
-			return t.storage.sys.renameat2(t.dir, t.temp.base, t.dir, t.base, 0)
-		})
-		if err == nil {
-			t.temp.base = ""
-			return nil
-		}
+	case unix.ENOTSUP:
+		return t.moveOver()
 	}
 	return t.fail("rename into", err)
+}
+
+// moveOver gives the file its name on a file system that cannot exchange names. It replaces the file that has the name,
+// unchecked.
+func (t *temporary) moveOver() error {
+	err := retry(func() error {
+		return t.storage.sys.renameat2(t.dir, t.temp.base, t.dir, t.base, 0)
+	})
+	if err != nil {
+		return t.fail("rename into", err)
+	}
+	t.temp.base = "" // discard must not remove it
+	return nil
 }
 
 // renameAside gives the file the name that the replaced file gets by the exchange. That may then have
 // the only copy of another program's lines, so sweep must not take it for a temporary file: it
 // compares the replaced file with its size in the name, once this process has no lock on it.
 func (t *temporary) renameAside(expect storage.Token) error {
-	aside, known := storage.ReplacedName(t.base, expect)
-	locked := unix.Flock(t.old, unix.LOCK_EX|unix.LOCK_NB) == nil
+	aside, hasName := storage.ReplacedName(t.base, expect)
+	isLocked := unix.Flock(t.old, unix.LOCK_EX|unix.LOCK_NB) == nil
 	err := error(unix.EEXIST) // as where a killed process left that name
-	if known && locked {
+	if hasName && isLocked {
 		err = t.temp.renameNew(kernel, t.beside(aside))
 	}
 	if err == unix.EEXIST {
@@ -115,10 +122,14 @@ func (t *temporary) checkExchanged(expect storage.Token) error {
 	return undone(err, undo)
 }
 
-// awaitClose waits until no program has the old file open for writing: a client would go on there.
+// oldWriters reports whether a program has the replaced file open for writing.
+func (t *temporary) oldWriters() storage.WriterState { return lease(t.old, t.remote()) }
+
+// awaitClose waits until no program has the old file open for writing: a client would go on there. The error wraps
+// storage.ErrLocked after carryLimit.
 func (t *temporary) awaitClose() error {
 	start := time.Now()
-	for lease(t.old, t.remote()) == storage.WritersPresent {
+	for t.oldWriters() == storage.WritersPresent {
 		if time.Since(start) > carryLimit {
 			return fmt.Errorf("%w: a program has %s open for writing", storage.ErrLocked, t.name)
 		}
@@ -133,17 +144,16 @@ func (t *temporary) carryBack() error {
 	if err != nil {
 		return err
 	}
-	fd, _, err := t.open(unix.O_WRONLY | unix.O_APPEND)
+	named, _, err := t.open(unix.O_WRONLY | unix.O_APPEND)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	for range carryOpen {
+	defer unix.Close(named)
+	for range carryOpen { // programs that opened this file by its name write their line now
 		time.Sleep(carryPoll)
 	}
-	back := temporary{nameAt: t.nameAt, fd: fd, old: t.fd}
-	_, err = back.carry(end, true)
-	return err
+	tail := tailCopy{sys: t.storage.sys, from: t.fd, to: named, offset: end}
+	return tail.copyAll()
 }
 
 // The rest of this file saves lines that programs without the lock append to a file while it is
@@ -160,53 +170,84 @@ const (
 	carryOpen = 20
 )
 
-// carryOver appends to the new file the replaced one's growth beyond offset from. It
-// waits for programs that have it open, or open it now.
-func (t *temporary) carryOver(from int64) {
+// carryOver appends to the new file the replaced one's growth beyond an offset. It waits for programs that have the replaced
+// file open, or open it now. It logs an error: the new file is in its place by then.
+func (t *temporary) carryOver(offset int64) {
 	if t.old < 0 {
 		return
 	}
+	tail := tailCopy{sys: t.storage.sys, from: t.old, to: t.fd, offset: offset}
 	start := time.Now()
-	checks := 0
-	for {
-		// The lease comes before the read: a program that has closed the file writes no more.
-		state := lease(t.old, t.remote())
-		last := checks > carryOpen && (state != storage.WritersPresent || time.Since(start) > carryLimit)
-		n, err := t.carry(from, last)
-		if err != nil {
-			const lost = "what another program wrote to a session while it was replaced is lost"
-			slog.Error(lost, "session", t.name, "err", err)
-			return
-		}
-		from += n
-		if last {
-			if state == storage.WritersPresent {
-				slog.Warn("a program still writes to a session's file that was replaced", "session", t.name)
-			}
-			return
-		}
+	var err error
+	// The question for writers comes before each read: a program that has closed the file writes no more.
+	writers := t.oldWriters()
+	for checks := 0; err == nil && mayGrow(writers, checks, start); checks++ {
+		err = tail.copyLines()
 		time.Sleep(carryPoll)
-		checks++
+		writers = t.oldWriters()
+	}
+	if err == nil {
+		err = tail.copyAll()
+	}
+	switch {
+	case err != nil:
+		const lost = "what another program wrote to a session while it was replaced is lost"
+		slog.Error(lost, "session", t.name, "err", err)
+	case writers == storage.WritersPresent:
+		slog.Warn("a program still writes to a session's file that was replaced", "session", t.name)
 	}
 }
 
-// carry appends the replaced file's bytes from offset from on, and counts them. Unless all is
-// set it appends only complete lines.
-func (t *temporary) carry(from int64, all bool) (done int64, err error) {
-	st, err := fstat(t.old)
-	if err != nil || st.Size <= from {
-		return 0, err
-	}
-	more := make([]byte, st.Size-from)
-	n, err := preadFull(t.old, more, from)
+// mayGrow reports whether a replaced file may still grow, after a number of checks since a start: a program may open it, or has
+// it open and did not take too long.
+func mayGrow(writers storage.WriterState, checks int, start time.Time) bool {
+	mayOpen := checks <= carryOpen
+	isOpen := writers == storage.WritersPresent
+	return mayOpen || (isOpen && time.Since(start) <= carryLimit)
+}
+
+// tailCopy copies the bytes behind an offset of one file to the end of another one, by their descriptors.
+type tailCopy struct {
+	sys    calls
+	from   int
+	to     int
+	offset int64 // of the next byte to copy
+}
+
+// copyLines copies the complete lines that are there now.
+func (c *tailCopy) copyLines() error {
+	text, err := c.read()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	more = more[:n]
-	if !all {
-		more = more[:bytes.LastIndexByte(more, '\n')+1]
+	end := bytes.LastIndexByte(text, '\n') + 1
+	return c.write(text[:end])
+}
+
+// copyAll copies all that is there now, a line without its end included.
+func (c *tailCopy) copyAll() error {
+	text, err := c.read()
+	if err != nil {
+		return err
 	}
-	w := descriptorWriter{t.storage.sys, t.fd}
-	written, err := w.Write(more)
-	return int64(written), err
+	return c.write(text)
+}
+
+// read returns the bytes that are not copied yet, none if the file is shorter by now.
+func (c *tailCopy) read() ([]byte, error) {
+	st, err := fstat(c.from)
+	if err != nil || st.Size <= c.offset {
+		return nil, err
+	}
+	text := make([]byte, st.Size-c.offset)
+	n, err := preadFull(c.from, text, c.offset)
+	return text[:n], err
+}
+
+// write appends the next bytes to the other file.
+func (c *tailCopy) write(text []byte) error {
+	w := descriptorWriter{sys: c.sys, fd: c.to}
+	n, err := w.Write(text)
+	c.offset += int64(n)
+	return err
 }

@@ -104,7 +104,7 @@ const (
 func (s *Storage) openat(from int, path string, flags int) (int, error) {
 	flags |= unix.O_CLOEXEC | unix.O_NOFOLLOW
 	start := time.Now()
-	evicted := false
+	evicted := false // once: the caller may hold all descriptors itself
 	for {
 		fd, err := openNoLinks(from, path, flags)
 		if err == unix.ENOSYS || err == unix.EPERM { // an old kernel, or a sandbox without the call
@@ -203,21 +203,25 @@ func (s *Storage) MkdirAll(dir string) error {
 	if err != nil {
 		return err
 	}
-	for at := range len(dir) + 1 {
-		if at < len(dir) && dir[at] != '/' {
-			continue
-		}
-		p, err := s.openParent(dir[:at])
-		if err != nil {
-			return err
-		}
-		err = p.mkdir()
-		p.close()
+	made := ""
+	for part := range strings.SplitSeq(dir, "/") {
+		made = path.Join(made, part)
+		err := s.mkdirIn(made)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mkdirIn makes a directory whose parent is there, unless it exists.
+func (s *Storage) mkdirIn(dir string) error {
+	p, err := s.openParent(dir)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return p.mkdir()
 }
 
 // mkdirRoot creates the storage's own directory if it has never existed, or long ago.

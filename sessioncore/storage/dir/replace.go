@@ -101,7 +101,8 @@ func (p nameAt) replace(r storage.Replacement) (storage.Stat, error) {
 	return st, p.syncDir()
 }
 
-// complete calls ready and makes its additions durable. It returns the old file's token then.
+// complete appends the lines that ready adds, and makes them durable. It returns the old file's token as ready saw it: expect
+// unless the file grew.
 func (t *temporary) complete(expect storage.Token, ready storage.Ready) (now storage.Token, err error) {
 	err = t.fill(func(more io.Writer) error {
 		now, err = ready(more)
@@ -177,7 +178,8 @@ func (t *temporary) lock() bool {
 	if err == unix.EWOULDBLOCK {
 		return false
 	}
-	return err != nil || t.isAt(t.temp) // some file systems lack locks
+	hasLocks := err == nil // some file systems have none
+	return !hasLocks || t.isAt(t.temp)
 }
 
 // discard closes the file, and removes it unless it was moved in.
@@ -189,9 +191,10 @@ func (t *temporary) discard() {
 	_ = unix.Close(t.old)
 }
 
-// fill writes the content. The buffer keeps an error that write ignores.
+// fill appends the content that write writes. The buffer keeps an error that write ignores.
 func (t *temporary) fill(write func(io.Writer) error) error {
-	w := bufio.NewWriterSize(&descriptorWriter{t.storage.sys, t.fd}, replaceBuffer)
+	file := &descriptorWriter{sys: t.storage.sys, fd: t.fd}
+	w := bufio.NewWriterSize(file, replaceBuffer)
 	err := write(w)
 	if err != nil {
 		return err
@@ -201,9 +204,10 @@ func (t *temporary) fill(write func(io.Writer) error) error {
 
 // sync makes the content of the file durable.
 func (t *temporary) sync() error {
-	return t.fail("fsync the replacement of", retry(func() error {
+	err := retry(func() error {
 		return t.storage.sys.fsync(t.fd)
-	}))
+	})
+	return t.fail("fsync the replacement of", err)
 }
 
 // descriptorWriter writes to a descriptor.
@@ -228,7 +232,7 @@ func (w *descriptorWriter) Write(p []byte) (done int, err error) {
 }
 
 // takeAttributes copies the owner, access control list and mode of the old file, or sets the ones of a
-// new file. The owner comes first and the mode last, so that nobody gets to read it for a moment.
+// new file. The owner comes first and the mode last, so that nobody gets to read it for a moment. It keeps the old file open.
 func (t *temporary) takeAttributes(expect storage.Token) error {
 	if expect == (storage.Token{}) {
 		err := t.giveToOwner(t.fd)
@@ -259,9 +263,10 @@ func (t *temporary) takeAttributes(expect storage.Token) error {
 
 // setMode sets the mode regardless of the umask.
 func (t *temporary) setMode(mode uint32) error {
-	return t.fail("chmod the replacement of", retry(func() error {
+	err := retry(func() error {
 		return unix.Fchmod(t.fd, mode)
-	}))
+	})
+	return t.fail("chmod the replacement of", err)
 }
 
 // keepACL copies the access control list, or removes it if from has none: the directory's default

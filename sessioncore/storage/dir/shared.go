@@ -63,7 +63,8 @@ type serverLookup struct {
 	shared sync.Map // bool by device: a server may have to answer that, too
 }
 
-// isShared is nameAt.shared, but asks once for each device.
+// isShared is nameAt.shared, but asks once for each device. It is false after an error, which occurs once more where it
+// matters.
 func (a *serverLookup) isShared(p nameAt) bool {
 	dir, err := fstat(p.dir)
 	if err != nil {
@@ -142,10 +143,7 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 		return storage.ErrStale
 	}
 	dropCache(fresh)
-	st, err = statNow(fresh, "")
-	if err == unix.ENOSYS {
-		st, err = fstat(fresh)
-	}
+	size, err := sizeNow(fresh) // before the read, as it renews what the kernel knows of the file
 	if err != nil {
 		return err
 	}
@@ -153,15 +151,14 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 	if err != nil || isOurs {
 		return err
 	}
-	tail := make([]byte, max(0, min(st.Size-was.Size, int64(2*len(data)+foreignGrowth))))
+	most := int64(2*len(data) + foreignGrowth)
+	tail := make([]byte, max(0, min(size-was.Size, most)))
 	n, err := preadFull(fresh, tail, was.Size)
 	if err != nil {
 		return err
 	}
 	tail = tail[:n]
-	at := bytes.Index(tail, data)
-	isWhole := at == 0 || at > 0 && (tail[at-1] == '\n' || data[0] == '\n') // it begins a line
-	if isWhole {
+	if hasAsLines(tail, data) {
 		return nil // the server may append elsewhere
 	}
 	const why = "another machine wrote to the same place of a session; a part of a line may be left there"
@@ -177,27 +174,41 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 // foreignGrowth bounds the growth by other machines during an append.
 const foreignGrowth = 1 << 20
 
+// sizeNow returns the size of a file on the server, or where the system cannot ask it the size that the kernel knows.
+func sizeNow(fd int) (int64, error) {
+	st, err := statNow(fd, "")
+	if err == unix.ENOSYS {
+		st, err = fstat(fd)
+	}
+	return st.Size, err
+}
+
+// hasAsLines reports whether a text, which begins with a line, has the lines of an append in one piece.
+func hasAsLines(text, lines []byte) bool {
+	start := bytes.Index(text, lines)
+	if start <= 0 {
+		return start == 0
+	}
+	return text[start-1] == '\n' || lines[0] == '\n'
+}
+
 // clearRest blanks the intact lines of data behind the first damaged one: they are its descendants,
 // which come behind it when the append is repeated. tail is the file's text at the offset.
-func clearRest(fd int, at int64, tail, data []byte) error {
-	damaged := false
-	for from := 0; from < len(data); {
-		line := data[from:]
-		end := bytes.IndexByte(line, '\n')
-		if end >= 0 {
-			line = line[:end+1]
-		}
-		to := from + len(line)
-		intact := to <= len(tail) && bytes.Equal(tail[from:to], line)
-		if intact && damaged {
-			blanks := bytes.Repeat([]byte{' '}, len(line)-1)
-			err := pwriteAll(fd, blanks, at+int64(from))
+func clearRest(fd int, offset int64, tail, data []byte) error {
+	hasDamage := false
+	start := 0 // of a line in data
+	for line := range bytes.Lines(data) {
+		end := start + len(line)
+		isIntact := end <= len(tail) && bytes.Equal(tail[start:end], line)
+		if isIntact && hasDamage {
+			blanks := bytes.Repeat([]byte{' '}, len(line)-1) // the line's end stays
+			err := pwriteAll(fd, blanks, offset+int64(start))
 			if err != nil {
 				return err
 			}
 		}
-		damaged = damaged || !intact
-		from = to
+		hasDamage = hasDamage || !isIntact
+		start = end
 	}
 	return flush(fd)
 }

@@ -53,7 +53,8 @@ func (p nameAt) removeStale() bool {
 		return false
 	}
 	defer unix.Close(fd)
-	if p.mayLackLock() && time.Since(time.Unix(0, max(st.Modified, st.Changed))) < sweepAge {
+	changed := time.Unix(0, max(st.Modified, st.Changed))
+	if p.mayLackLock() && time.Since(changed) < sweepAge {
 		return false
 	}
 	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
@@ -84,11 +85,9 @@ func (p nameAt) isSpare(st storage.Stat) bool {
 	if err != nil || now.Kind != storage.KindFile || now.SameObject(st.Token) {
 		return false
 	}
-	isOf := func(t storage.Token) bool {
-		return t.Inode&0xff == was.Inode
-	}
-	if isOf(st.Token) {
+	const namedBits = 0xff // of the replaced file's inode number are in the name
+	if st.Inode&namedBits == was.Inode {
 		return st.Size == was.Size
 	}
-	return isOf(now.Token)
+	return now.Inode&namedBits == was.Inode
 }
