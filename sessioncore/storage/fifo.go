@@ -15,8 +15,8 @@ const LockLimit = 500 * time.Millisecond
 // FIFOMutexes is a set of FIFO mutexes by name. The goroutines of this process queue for a name
 // before one of them takes the lock file of all processes. mu is held during a map access only.
 type FIFOMutexes struct {
-	mu sync.Mutex // guards the map of, and FIFOMutex.users
-	of map[string]*FIFOMutex
+	mu     sync.Mutex            // guards byName, and FIFOMutex.users
+	byName map[string]*FIFOMutex // those with users
 }
 
 // FIFOMutex is a mutex that waiters get in the order of their calls. It exists while used.
@@ -28,51 +28,60 @@ type FIFOMutex struct {
 
 // Lock waits for the mutex of a name until ctx is done. Callers must call leave to unlock it. The
 // error is WaitError's.
-func (g *FIFOMutexes) Lock(ctx context.Context, name string) (in *FIFOMutex, leave func(), err error) {
-	in = g.enter(name)
-	if ctx.Err() == nil {
-		leave = func() {
-			<-in.slot
-			g.forget(name, in)
-		}
-		select {
-		case in.slot <- struct{}{}:
-			return in, leave, nil
-		case <-ctx.Done():
-		}
-		select { // the other one chooses at random if both became ready
-		case in.slot <- struct{}{}:
-			return in, leave, nil
-		default:
-		}
+func (g *FIFOMutexes) Lock(ctx context.Context, name string) (held *FIFOMutex, leave func(), err error) {
+	m := g.enter(name)
+	if !m.lock(ctx) {
+		g.forget(name, m)
+		return nil, nil, WaitError(ctx)
 	}
-	g.forget(name, in)
-	return nil, nil, WaitError(ctx)
+	leave = func() {
+		<-m.slot
+		g.forget(name, m)
+	}
+	return m, leave, nil
+}
+
+// lock waits for a mutex until ctx is done, and reports whether it is locked. It is not if ctx was done before.
+func (m *FIFOMutex) lock(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	select {
+	case m.slot <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	}
+	select { // the one above chooses at random if both became ready
+	case m.slot <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // enter returns the mutex of a name with one more user.
 func (g *FIFOMutexes) enter(name string) *FIFOMutex {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	in := g.of[name]
-	if in == nil {
-		if g.of == nil {
-			g.of = map[string]*FIFOMutex{}
+	m := g.byName[name]
+	if m == nil {
+		if g.byName == nil {
+			g.byName = map[string]*FIFOMutex{}
 		}
-		in = &FIFOMutex{slot: make(chan struct{}, 1), Turn: time.Now()}
-		g.of[name] = in
+		m = &FIFOMutex{slot: make(chan struct{}, 1), Turn: time.Now()}
+		g.byName[name] = m
 	}
-	in.users++
-	return in
+	m.users++
+	return m
 }
 
 // forget ends a use of a mutex. The last user removes it.
-func (g *FIFOMutexes) forget(name string, in *FIFOMutex) {
+func (g *FIFOMutexes) forget(name string, m *FIFOMutex) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	in.users--
-	if in.users == 0 {
-		delete(g.of, name)
+	m.users--
+	if m.users == 0 {
+		delete(g.byName, name)
 	}
 }
 
@@ -104,7 +113,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // Await returns the result of f, or the error of ctx as soon as that is done; then f continues in
-// the background, and drop gets its result.
+// the background, and drop gets its result unless f fails. A panic of f is its error. With a ctx that is never done, f runs
+// in the caller's goroutine, and panics there.
 func Await[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, error) {
 	if ctx.Done() == nil {
 		return f()
@@ -137,8 +147,8 @@ func Await[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, er
 // Waiters counts the callers that wait for a piece of work, which continues as long as one of them
 // does, even without the caller that started it.
 type Waiters struct {
-	mu     sync.Mutex // guards the fields below
-	n      int
+	mu     sync.Mutex         // guards the fields below
+	n      int                // number of callers
 	cancel context.CancelFunc // of the work under way, or nil
 }
 
@@ -170,7 +180,7 @@ func (w *Waiters) Count() int {
 }
 
 // Work returns the context of a piece of work, one at a time. Callers join before it and call done
-// after it.
+// after it. The context ends when the last caller leaves; it has ended already if all left before.
 func (w *Waiters) Work() (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.mu.Lock()

@@ -91,12 +91,16 @@ func ListOnly(files Files, dir string, only []string, f func(Item) bool) error {
 		if IsMissing(err) {
 			continue
 		}
-		if err != nil || !f(Item{
+		if err != nil {
+			return err
+		}
+		item := Item{
 			Name:  name,
 			Kind:  st.Kind,
 			State: func() (Stat, error) { return st, nil },
-		}) {
-			return err
+		}
+		if !f(item) {
+			return nil
 		}
 	}
 	return nil
@@ -108,8 +112,8 @@ type StatItem struct {
 	Stat
 }
 
-// ListStat returns the names directly in dir that want returns true for, with their states, in no
-// order. It omits names that are removed meanwhile.
+// ListStat returns the names directly in dir for which want is true, with their states, in no order. It omits names that are
+// removed meanwhile. After an error of a state it returns the names before it.
 func ListStat(files Files, dir string, want func(Item) bool) (items []StatItem, err error) {
 	var failed error
 	err = files.List(dir, nil, func(item Item) bool {
@@ -119,7 +123,7 @@ func ListStat(files Files, dir string, want func(Item) bool) (items []StatItem, 
 		st, err := item.State()
 		switch {
 		case err == nil:
-			items = append(items, StatItem{item.Name, st})
+			items = append(items, StatItem{Name: item.Name, Stat: st})
 		case !IsMissing(err):
 			failed = err
 		}
@@ -143,7 +147,7 @@ func ReadFull(obj io.ReaderAt, p []byte, off int64) error {
 	return err
 }
 
-// ReadFile returns the first bytes of a file, at most limit.
+// ReadFile returns the first bytes of a file, at most limit. The error wraps ErrStale if the file becomes shorter meanwhile.
 func ReadFile(files Files, name string, limit int64) ([]byte, error) {
 	obj, err := files.Open(name)
 	if err != nil {
@@ -161,25 +165,25 @@ func ReadFile(files Files, name string, limit int64) ([]byte, error) {
 // compareSize is how many bytes SameBytes reads at once.
 const compareSize = 64 << 10
 
-// SameBytes reports whether size bytes of a at offset from equal the bytes of b at offset at. The error
+// SameBytes reports whether size bytes of a at offset offsetA equal the bytes of b at offset offsetB. The error
 // wraps ErrStale if one of them ends before.
-func SameBytes(a io.ReaderAt, from int64, b io.ReaderAt, at, size int64) (bool, error) {
+func SameBytes(a io.ReaderAt, offsetA int64, b io.ReaderAt, offsetB, size int64) (bool, error) {
 	most := max(0, min(size, compareSize))
-	x := make([]byte, most)
-	y := make([]byte, most)
-	for done := int64(0); done < size; done += int64(len(x)) {
-		n := min(int64(len(x)), size-done)
-		x = x[:n]
-		y = y[:n]
-		err := ReadFull(a, x, from+done)
+	bytesA := make([]byte, most)
+	bytesB := make([]byte, most)
+	for done := int64(0); done < size; done += int64(len(bytesA)) {
+		n := min(most, size-done)
+		bytesA = bytesA[:n]
+		bytesB = bytesB[:n]
+		err := ReadFull(a, bytesA, offsetA+done)
 		if err != nil {
 			return false, err
 		}
-		err = ReadFull(b, y, at+done)
+		err = ReadFull(b, bytesB, offsetB+done)
 		if err != nil {
 			return false, err
 		}
-		if !bytes.Equal(x, y) {
+		if !bytes.Equal(bytesA, bytesB) {
 			return false, nil
 		}
 	}
@@ -223,7 +227,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Dir returns the directory of a name, "" for the root.
+// Dir returns the directory of a name below a store's root, "" for the root. (path.Dir returns "." there.)
 func Dir(name string) string {
 	dir, _ := path.Split(name)
 	return strings.TrimSuffix(dir, "/")
@@ -237,8 +241,8 @@ func TemporaryName(base string) string { return temporaryName(base, temporaryMar
 func AsideName(base string) string { return temporaryName(base, asideMark, randomDigits()) }
 
 // ReplacedName returns the name for a file that another one replaces in this moment. Its digits are
-// the size of the file and the end of its inode, so that ReplacedFile knows whether it grew later.
-// ok is false for a file of 4 GiB and more.
+// the size of the file and the last byte of its inode number, so that ReplacedFile knows whether it grew later.
+// ok is false for a file of 4 GiB and more, of which the digits have no room for the size.
 func ReplacedName(base string, of Token) (name string, ok bool) {
 	digits := fmt.Sprintf("%08x%02x", of.Size, byte(of.Inode))
 	return temporaryName(base, replacedMark, digits), len(digits) == markedDigits
@@ -251,6 +255,7 @@ const temporaryMark, asideMark, replacedMark = "5e5510", "a51de0", "01d5e5"
 // markedDigits is how many digits follow a mark.
 const markedDigits = 10
 
+// temporaryName returns a hidden name beside base with a mark and digits.
 func temporaryName(base, mark, digits string) string {
 	return "." + base + "." + mark + digits + ".tmp"
 }
@@ -292,20 +297,21 @@ func ReplacedFile(name string) (base string, of Token, ok bool) {
 	if err != nil {
 		return "", Token{}, false
 	}
-	size := binary.BigEndian.Uint32(facts)
-	return base, Token{Size: int64(size), Inode: uint64(facts[4])}, true
+	const sizeBytes = 4 // the byte of the inode number follows
+	size := binary.BigEndian.Uint32(facts[:sizeBytes])
+	return base, Token{Size: int64(size), Inode: uint64(facts[sizeBytes])}, true
 }
 
 // cutTemporary returns the parts of a name that temporaryName made with a mark: of .BASE.MARKDIGITS.tmp, BASE
 // and DIGITS.
 func cutTemporary(name, mark string) (base, digits string, ok bool) {
 	hidden, isTemporary := strings.CutSuffix(name, ".tmp")
-	at := strings.LastIndexByte(hidden, '.')
-	if !isTemporary || at <= 0 || hidden[0] != '.' {
+	dot := strings.LastIndexByte(hidden, '.')
+	if !isTemporary || dot <= 0 || hidden[0] != '.' {
 		return "", "", false
 	}
-	digits, isMarked := strings.CutPrefix(hidden[at+1:], mark)
-	return hidden[1:at], digits, isMarked && len(digits) == markedDigits
+	digits, isMarked := strings.CutPrefix(hidden[dot+1:], mark)
+	return hidden[1:dot], digits, isMarked && len(digits) == markedDigits
 }
 
 // Kind is the kind of a file.

@@ -65,7 +65,7 @@ func EndsInNewline(o io.ReaderAt, size int64) (bool, error) {
 	if n == 0 {
 		return false, err
 	}
-	return last[0] == '\n', nil
+	return last[0] == '\n', nil // io.EOF beside the byte is no error
 }
 
 // Replaced returns the error of a Replace, except if only syncing the directory failed: the file

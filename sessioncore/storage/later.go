@@ -28,7 +28,7 @@ func OverLater(front Files, find func() (Files, bool)) Files {
 	return &later{front: front, find: find, now: time.Now}
 }
 
-// files returns the present Files.
+// files returns the present Files: front alone until find returns the others, which it is asked for every lookAgain.
 func (l *later) files() Files {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,19 +36,20 @@ func (l *later) files() Files {
 		return l.found
 	}
 	now := l.now()
-	if !now.Before(l.next) {
-		isFirst := l.next.IsZero()
-		l.next = now.Add(lookAgain)
-		back, ok := l.find()
-		if ok {
-			l.found = Over(l.front, back)
-			if !isFirst {
-				l.since = now
-			}
-			return l.found
-		}
+	if now.Before(l.next) {
+		return l.front
 	}
-	return l.front
+	isFirst := l.next.IsZero()
+	l.next = now.Add(lookAgain)
+	back, isThere := l.find()
+	if !isThere {
+		return l.front
+	}
+	l.found = Over(l.front, back)
+	if !isFirst { // else nobody has seen the directories without them
+		l.since = now
+	}
+	return l.found
 }
 
 // changed returns the state of a directory as changed when the other files were found, since it may show

@@ -17,6 +17,7 @@ var _ Files = (*over)(nil)
 // X.1.jsonl is one of X.jsonl, that name shows the last one.
 func Over(front, back Files) Files { return &over{front, back} }
 
+// version matches the end of the name of a version.
 var version = regexp.MustCompile(`\.[0-9]+\.[a-z]+$`)
 
 // List implements Files.
@@ -24,25 +25,29 @@ func (s *over) List(dir string, only []string, f func(Item) bool) error {
 	if only != nil {
 		return ListOnly(s, dir, only, f)
 	}
-	seen := map[string]bool{}
+	isListed := map[string]bool{}
 	goesOn := true
-	missing := s.front.List(dir, nil, func(it Item) bool {
-		seen[it.Name] = true
-		goesOn = f(it)
+	frontErr := s.front.List(dir, nil, func(item Item) bool {
+		isListed[item.Name] = true
+		goesOn = f(item)
 		return goesOn
 	})
-	if !goesOn || missing != nil && !IsMissing(missing) {
-		return missing
+	hasFailed := frontErr != nil && !IsMissing(frontErr)
+	if !goesOn || hasFailed {
+		return frontErr
 	}
-	err := s.back.List(dir, nil, func(it Item) bool {
-		it.State = func() (Stat, error) {
-			_, st, err := s.last(path.Join(dir, it.Name))
+	err := s.back.List(dir, nil, func(item Item) bool {
+		if isListed[item.Name] || version.MatchString(item.Name) {
+			return true
+		}
+		item.State = func() (Stat, error) {
+			_, st, err := s.last(path.Join(dir, item.Name))
 			return st, err
 		}
-		return seen[it.Name] || version.MatchString(it.Name) || f(it)
+		return f(item)
 	})
 	if IsMissing(err) {
-		return missing
+		return frontErr // which is fs.ErrNotExist too if neither store has the directory
 	}
 	return err
 }
@@ -78,22 +83,23 @@ func (s *over) last(name string) (last string, st Stat, err error) {
 	}
 	ext := path.Ext(name)
 	base := strings.TrimSuffix(name, ext)
-	n := 0
+	number := 0
 	for {
-		n++
-		at := fmt.Sprintf("%s.%d%s", base, n, ext)
-		other, err := s.back.Stat(at)
+		number++
+		version := fmt.Sprintf("%s.%d%s", base, number, ext)
+		other, err := s.back.Stat(version)
 		if err != nil || other.Kind != KindFile {
 			return last, st, nil
 		}
-		if other.Modified >= st.Modified && !s.isCut(at, other.Size, last) {
-			last = at
+		if other.Modified >= st.Modified && !s.isCut(version, other.Size, last) {
+			last = version
 			st = other
 		}
 	}
 }
 
-// isCut reports whether a version ends as another one goes on.
+// isCut reports whether a version of a size ends as another one goes on, by the last bytes of the size. It is false if one of
+// them cannot be read.
 func (s *over) isCut(name string, size int64, other string) bool {
 	a, err := s.back.Open(name)
 	if err != nil {
@@ -118,7 +124,8 @@ func (s *over) Open(name string) (Object, error) {
 		kept, backErr := s.back.Open(last)
 		if backErr == nil {
 			return kept, nil
-		} else if !IsMissing(backErr) {
+		}
+		if !IsMissing(backErr) {
 			return nil, errors.Join(err, backErr)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Parallel calls work for each number below n, on a number of goroutines, and returns the first
+// Parallel calls work for each number below n, on as many goroutines as workers, and returns the first
 // error, which may be a panic. After an error a goroutine ends, and the others go on.
 func Parallel(n, workers int, work func(i int) error) error {
 	var running errgroup.Group

@@ -51,7 +51,8 @@ func openRegular(path string, flags int) (*os.File, fs.FileInfo, error) {
 	return openAfter(os.Lstat, path, flags)
 }
 
-// openAfter looks at a path with stat, and opens it then. Another program may put a file of another kind there meanwhile.
+// openAfter checks the kind of a path with stat, opens it, and checks the opened file too: another program may put a file of
+// another kind there meanwhile. The error wraps ErrNotRegular for other kinds.
 func openAfter(stat func(path string) (fs.FileInfo, error), path string, flags int) (*os.File, fs.FileInfo, error) {
 	notRegular := &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 	before, err := stat(path)
@@ -82,7 +83,8 @@ func ReadRegular(path string, limit int64) ([]byte, error) { return readPath(pat
 
 // ReadNamed is ReadRegular for a file that the user has named, which may be a link.
 func ReadNamed(path string, limit int64) ([]byte, error) {
-	return readPath(path, unfollowed&^unix.O_NOFOLLOW, limit)
+	const followed = unfollowed &^ unix.O_NOFOLLOW
+	return readPath(path, followed, limit)
 }
 
 // readPath reads a file of at most limit bytes. The error wraps ErrNotRegular for a larger one, and

@@ -22,7 +22,7 @@ var _ Files = (*union)(nil)
 // Union returns the Files of parts with different names.
 func Union(parts ...Part) Files { return &union{parts} }
 
-// find returns the part that a name lies in and its name there.
+// find returns the part that a name lies in and its name there. The error wraps fs.ErrNotExist if no part has the name.
 func (s *union) find(name string) (*Part, string, error) {
 	top, rest, _ := strings.Cut(name, "/")
 	for i := range s.parts {
@@ -64,17 +64,22 @@ func (p *Part) state() (Stat, error) {
 	return st, err
 }
 
-// Stat implements Files. The root changed when a part did last, and has the owner of the
-// first part and its mode, but is never closed to its owner. A part that cannot be looked at does
-// not count, unless that is true of all parts.
+// Stat implements Files.
 func (s *union) Stat(name string) (Stat, error) {
-	if name != "" {
-		p, rest, err := s.find(name)
-		if err != nil {
-			return Stat{}, err
-		}
-		return p.Files.Stat(rest)
+	if name == "" {
+		return s.statRoot()
 	}
+	p, rest, err := s.find(name)
+	if err != nil {
+		return Stat{}, err
+	}
+	return p.Files.Stat(rest)
+}
+
+// statRoot returns the state of the root. It changed when a part did last, and has the owner of the
+// first part and its mode, but is never closed to its owner. A part with an error does
+// not count, unless that is true of all parts.
+func (s *union) statRoot() (Stat, error) {
 	all := Stat{Kind: KindDir, Mode: DirMode}
 	var refused error
 	found := false

@@ -105,8 +105,8 @@ func (s *Storage) Stat(name string) (storage.Stat, error) {
 	return packed, nil
 }
 
-// measure returns the size of a compressed file, unpacking one without a stated size.
-// obj is the open file or nil.
+// measure returns the size of a compressed file in the state st, and unpacks it if it states none.
+// obj is the open file, or nil; then measure opens it, and after an error the size is 0.
 func (s *Storage) measure(file string, st storage.Stat, obj storage.Object) measurement {
 	known, ok := s.sizes.Get(file)
 	if ok && known.token == st.Token {
@@ -185,7 +185,8 @@ func (s *Storage) openPacked(file string, obj storage.Object) (storage.Object, e
 	// Text shrinks in compression, and no file grows beyond its limit: another size is not true.
 	m := o.known
 	isLikely := st.Size <= m.size && m.size <= s.limitOf(st.Size)
-	if !m.exact && m.err == nil && !isLikely {
+	isStated := !m.exact && m.err == nil
+	if isStated && !isLikely {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.known, err = o.unpack()
@@ -207,16 +208,16 @@ func (f *format) check(file string, obj storage.Object) error {
 	return nil
 }
 
-// learn returns the result of unpacking a file, and caches it unless the error may pass. A damaged
-// file has one byte more than can be read, so that a reader gets the error.
+// learn returns the measurement of a file in the state of token, of which size bytes were unpacked before err. It caches it
+// unless the error may pass. A damaged file has one byte more than can be read, so that a reader gets the error.
 func (s *Storage) learn(file string, token storage.Token, size int64, err error) measurement {
 	m := measurement{token: token, size: size, exact: err == nil}
-	_, ok := errors.AsType[*brokenError](err)
-	if ok {
+	_, isBroken := errors.AsType[*brokenError](err)
+	if isBroken {
 		m.size++
 		m.err = err
 	}
-	if m.exact || m.err != nil {
+	if m.exact || isBroken {
 		s.sizes.Add(file, m)
 	}
 	return m
@@ -246,16 +247,14 @@ func (s *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 		if plain[name] {
 			return true // it is listed uncompressed
 		}
-		shown := storage.Item{
-			Name: name,
-			Kind: item.Kind,
-			State: func() (storage.Stat, error) {
-				st, err := item.State()
-				if err == nil {
-					st.Size = s.measure(path.Join(dir, item.Name), st, nil).size
-				}
-				return st, err
-			},
+		shown := storage.Item{Name: name, Kind: item.Kind}
+		shown.State = func() (storage.Stat, error) {
+			st, err := item.State()
+			if err == nil {
+				file := path.Join(dir, item.Name)
+				st.Size = s.measure(file, st, nil).size
+			}
+			return st, err
 		}
 		return f(shown)
 	})

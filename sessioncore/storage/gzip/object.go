@@ -65,21 +65,32 @@ func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 	case len(p) == 0:
 		return 0, nil
 	case end <= beginning && end < o.known.size:
-		err = o.storage.format.unpack(o.obj, o.known.token, func(in io.Reader) error {
-			_, err := io.CopyN(io.Discard, in, off)
-			if err != nil {
-				return err
-			}
-			_, err = io.ReadFull(in, p)
-			return err
-		})
-		if err != nil {
-			return 0, err
-		}
-		return len(p), nil
+		return o.readBeginning(p, off)
 	case o.known.err != nil:
 		return 0, o.known.err
 	}
+	return o.readWhole(p, off)
+}
+
+// readBeginning is ReadAt for the beginning of the text. It unpacks no more than that, so that no checksum tells of damage, and
+// keeps nothing.
+func (o *object) readBeginning(p []byte, off int64) (n int, err error) {
+	err = o.storage.format.unpack(o.obj, o.known.token, func(in io.Reader) error {
+		_, err := io.CopyN(io.Discard, in, off)
+		if err != nil {
+			return err
+		}
+		_, err = io.ReadFull(in, p)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// readWhole is ReadAt from the whole text, which is unpacked if it is not kept.
+func (o *object) readWhole(p []byte, off int64) (n int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed.Load() { // meanwhile
@@ -100,7 +111,8 @@ func (o *object) ReadAt(p []byte, off int64) (n int, err error) {
 	return o.content.ReadAt(p, off)
 }
 
-// unpack unpacks the file and measures it. Callers must hold o.mu.
+// unpack unpacks the file into o.content and measures it. It waits for its turn, since few files are unpacked at once. After an
+// error there is no content, and the measurement may have the file's damage. Callers must hold o.mu.
 func (o *object) unpack() (measurement, error) {
 	s := o.storage
 	s.turns <- struct{}{}
@@ -142,7 +154,7 @@ func (o *object) dropLocked() {
 	delete(o.storage.unpacked, o)
 }
 
-// evict drops the texts that nobody is reading at the moment.
+// evict drops the texts that nobody reads at the moment. It waits for no reader: the reader may be the one that needs memory.
 func (s *Storage) evict() {
 	s.mu.Lock()
 	unpacked := slices.Collect(maps.Keys(s.unpacked))

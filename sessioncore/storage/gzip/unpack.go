@@ -30,7 +30,10 @@ type format struct {
 // gzipped is the format of the client's archives. A file ends in its unpacked size of four bytes,
 // twice the size of the longest known sessions.
 var gzipped = &format{
-	ending: Ending, magic: member, program: "gzip", maxSize: 1<<32 - 1,
+	ending:  Ending,
+	magic:   member,
+	program: "gzip",
+	maxSize: 1<<32 - 1,
 	sizeOf: func(obj storage.Object, size int64) (int64, bool) {
 		const trailer = 8 // bytes after the data: a checksum and the size
 		var end [trailer]byte
@@ -40,12 +43,17 @@ var gzipped = &format{
 		}
 		return int64(binary.LittleEndian.Uint32(end[trailer-4:])), true
 	},
-	unpackers: &sync.Pool{New: func() any { return &unpacker{in: newReader(), data: &members{}, cat: "zcat"} }},
+	unpackers: &sync.Pool{New: func() any {
+		return &unpacker{in: newReader(), data: &members{}, cat: "zcat"}
+	}},
 }
 
 // zstandard is the format of Codex's rollouts (docs/format-codex.md). The longest have 37 GB.
 var zstandard = &format{
-	ending: ZstdEnding, magic: "\x28\xb5\x2f\xfd", program: "zstd", maxSize: 1 << 36,
+	ending:  ZstdEnding,
+	magic:   "\x28\xb5\x2f\xfd",
+	program: "zstd",
+	maxSize: 1 << 36,
 	sizeOf: func(obj storage.Object, size int64) (int64, bool) {
 		begin := make([]byte, min(size, zstd.HeaderMaxSize))
 		var header zstd.Header
@@ -55,7 +63,9 @@ var zstandard = &format{
 		return int64(header.FrameContentSize), header.HasFCS
 	},
 	unpackers: &sync.Pool{New: func() any {
-		data, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		data, err := zstd.NewReader(nil,
+			zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			panic(err) // not with these options
@@ -74,9 +84,10 @@ const (
 	freeSize = 64 << 20
 )
 
-// limitOf returns the maximum unpacked size of a compressed file.
+// limitOf returns the maximum unpacked size of a compressed file of a size.
 func (f *format) limitOf(packed int64) int64 {
-	return min(f.maxSize, max(freeSize, maxRatio*min(packed, f.maxSize)))
+	byRatio := maxRatio * min(packed, f.maxSize) // the inner bound is against an overflow
+	return min(f.maxSize, max(freeSize, byRatio))
 }
 
 // unpacker reads the unpacked text of a file, in order.
@@ -91,8 +102,9 @@ type unpacker struct {
 
 func newReader() *bufio.Reader { return bufio.NewReaderSize(nil, 64<<10) }
 
-// unpack calls read with a reader of the unpacked text. The error is storage.ErrStale if the file
-// was overwritten since it was in the state of token.
+// unpack calls read with a reader of the unpacked text, which is valid until read returns. The error is the one of read, a
+// brokenError for damage, or storage.ErrStale if the file was overwritten since it was in the state of token, whatever read
+// returned.
 func (f *format) unpack(obj storage.Object, token storage.Token, read func(io.Reader) error) error {
 	u := f.unpackers.Get().(*unpacker)
 	defer f.unpackers.Put(u)
@@ -145,31 +157,50 @@ func (m *members) Reset(in io.Reader) error {
 	return nil
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. It skips empty members.
 func (m *members) Read(p []byte) (n int, err error) {
-	for err = m.end; n == 0 && err == nil; {
-		if !m.within {
-			err := m.gz.Reset(m.in)
-			if err == io.EOF { // at the first byte of a member
-				return 0, io.ErrUnexpectedEOF
-			} else if err != nil {
-				return 0, err
-			}
-			m.gz.Multistream(false)
-			m.within = true
-		}
-		n, err = m.gz.Read(p)
-		if err == io.EOF { // the end of a member
-			m.within = false
-			err = nil
-			magic, _ := m.in.Peek(len(member))
-			if string(magic) != member {
-				m.end = io.EOF
-				err = io.EOF
-			}
-		}
+	for n == 0 && err == nil {
+		n, err = m.readMember(p)
 	}
 	return n, err
+}
+
+// readMember reads from one member, and begins it before. n may be 0 without an error at its end. The error is io.EOF behind
+// the last member.
+func (m *members) readMember(p []byte) (n int, err error) {
+	if m.end != nil {
+		return 0, m.end
+	}
+	if !m.within {
+		err := m.begin()
+		if err != nil {
+			return 0, err
+		}
+	}
+	n, err = m.gz.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	m.within = false
+	magic, _ := m.in.Peek(len(member))
+	if string(magic) != member {
+		m.end = io.EOF
+	}
+	return n, m.end
+}
+
+// begin begins the next member.
+func (m *members) begin() error {
+	err := m.gz.Reset(m.in)
+	if err == io.EOF { // at the first byte of a member
+		return io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return err
+	}
+	m.gz.Multistream(false)
+	m.within = true
+	return nil
 }
 
 // brokenError is an error of a file's content, which lasts as long as the content.
@@ -177,7 +208,7 @@ type brokenError struct{ error }
 
 func (e *brokenError) Unwrap() error { return e.error }
 
-// damage makes an error of the content from an error of the unpacker.
+// damage makes a brokenError of an error of the unpacker. An error of reading the file stays as it is, nil too.
 func (u *unpacker) damage(err error) error {
 	var errno syscall.Errno
 	switch {

@@ -33,42 +33,57 @@ func (c *Conn) Reads(earlier Version) bool {
 	return isSettled && c.version.state == earlier.state
 }
 
-// EachRow calls f for each row of a query until f fails. arguments are the texts for its parameters.
-func (c *Conn) EachRow(query string, arguments []string, f func(row *sqlite3.Stmt) error) (err error) {
-	stmt := c.prepared[query]
-	delete(c.prepared, query)
-	if stmt == nil {
-		stmt, _, err = c.Prepare(query)
-	}
+// EachRow calls f for each row of a query until f fails. arguments are the texts for its parameters. f may run another query, the
+// same one too. What it gets of a row is valid until it returns.
+func (c *Conn) EachRow(query string, arguments []string, f func(row *sqlite3.Stmt) error) error {
+	stmt, err := c.takeStatement(query)
 	if err != nil {
 		return err
 	}
-	isDone := false
+	isReset := false
 	defer func() {
-		if !isDone || len(c.prepared) >= maxPrepared {
+		isFull := len(c.prepared) >= maxPrepared
+		if !isReset || isFull {
 			_ = stmt.Close()
 			return
 		}
 		c.prepared[query] = stmt
 	}()
+	err = runStatement(stmt, arguments, f)
+	isReset = err == nil
+	return err
+}
+
+// takeStatement returns the statement of a query, which is not in use by others then.
+func (c *Conn) takeStatement(query string) (*sqlite3.Stmt, error) {
+	stmt := c.prepared[query]
+	if stmt != nil {
+		delete(c.prepared, query)
+		return stmt, nil
+	}
+	stmt, _, err := c.Prepare(query)
+	return stmt, err
+}
+
+// runStatement calls f for each row of a statement until f fails. Without an error the statement can be used once more.
+func runStatement(stmt *sqlite3.Stmt, arguments []string, f func(row *sqlite3.Stmt) error) error {
 	for i, argument := range arguments {
-		err = stmt.BindText(i+1, argument)
+		err := stmt.BindText(i+1, argument)
 		if err != nil {
 			return err
 		}
 	}
 	for stmt.Step() {
-		err = f(stmt)
+		err := f(stmt)
 		if err != nil {
 			return err
 		}
 	}
-	err = stmt.Reset() // with the error of the last step
-	if err == nil {
-		err = stmt.ClearBindings()
+	err := stmt.Reset() // with the error of the last step
+	if err != nil {
+		return err
 	}
-	isDone = err == nil
-	return err
+	return stmt.ClearBindings()
 }
 
 // IsDamage reports whether an error of EachRow tells that a page of the table is damaged. Other pages of it

@@ -135,7 +135,7 @@ func (d *Database) try(ctx context.Context, read func(*Conn) error) error {
 	case failed != nil:
 		return failed
 	case !isSame:
-		return errChanged
+		return errChanged // err may come of that
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, ErrNoMemory):
@@ -144,7 +144,7 @@ func (d *Database) try(ctx context.Context, read func(*Conn) error) error {
 	return fmt.Errorf("%w: %s: %v", ErrUnreadable, d.Name, err) // an errno of the library could be mistaken for one of ours
 }
 
-// reader returns an idle reader if the state is still its own, else a new one.
+// reader returns an idle reader if the database is still in the reader's state, else a new one. Callers must keep or close it.
 func (d *Database) reader(ctx context.Context) (*reader, error) {
 	for r := d.takeIdle(); r != nil; r = d.takeIdle() {
 		now, err := r.files.state(d.Name)
