@@ -9,6 +9,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
+// TestCached: a value is of a state only if the token is the same and was settled when the value was read.
 func TestCached(t *testing.T) {
 	changed := time.Unix(1_800_000_000, 1).UnixNano()
 	token := storage.Token{Inode: 7, Size: 3, Modified: changed, Changed: changed}

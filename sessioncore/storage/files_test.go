@@ -163,6 +163,7 @@ func TestFilesFollowNoLink(t *testing.T) {
 	})
 }
 
+// TestEndsInNewline: only an empty file, or one with a newline at its end, needs none before an append.
 func TestEndsInNewline(t *testing.T) {
 	for text, want := range map[string]bool{"": true, "\n": true, "x": false, "x\n": true, "x\ny": false} {
 		got, err := storage.EndsInNewline(strings.NewReader(text), int64(len(text)))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSettling: a token may hide a further change for a tick after its time, for two seconds where the file system has whole ones.
 func TestSettling(t *testing.T) {
 	second := time.Unix(1_700_000_000, 0)
 	fine := second.Add(123456789)

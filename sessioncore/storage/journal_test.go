@@ -23,6 +23,7 @@ import (
 
 // The second part of the contract: how session files are written (storage.Journal).
 
+// TestJournalAppend: an append keeps the object, shows in files that are open, and changes nothing if it is empty.
 func TestJournalAppend(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "one\n")
@@ -90,6 +91,7 @@ func TestJournalReplace(t *testing.T) {
 	})
 }
 
+// TestJournalReplaceChangesNothingWhenItFails: after an error or a panic of the writer the file and its directory are as before.
 func TestJournalReplaceChangesNothingWhenItFails(t *testing.T) {
 	failed := errors.New("the writer failed")
 	every.Journals(t, func(t *testing.T, s every.Store) {
@@ -112,6 +114,7 @@ func TestJournalReplaceChangesNothingWhenItFails(t *testing.T) {
 	})
 }
 
+// TestJournalReplaceSeesWhatHappensMeanwhile: a file that others write while the content is made is kept, and the replacement refused.
 func TestJournalReplaceSeesWhatHappensMeanwhile(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "one\n")
@@ -194,6 +197,7 @@ func TestJournalReplaceHead(t *testing.T) {
 	})
 }
 
+// TestJournalLockExcludesGoroutines: no two goroutines hold a lock together, and no append is lost.
 func TestJournalLockExcludesGoroutines(t *testing.T) {
 	const writers, rounds = 8, 50
 	every.Journals(t, func(t *testing.T, s every.Store) {

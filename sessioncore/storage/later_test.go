@@ -58,6 +58,7 @@ type openFiles struct {
 	open    int
 }
 
+// Open implements storage.Files.
 func (f *openFiles) Open(name string) (storage.Object, error) {
 	if name == f.refused {
 		return nil, fs.ErrPermission

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sessionfs/sessioncore/agents"
-	"sessionfs/sessioncore/internal/sessiontest"
 	"sessionfs/sessioncore/storage"
 	"sessionfs/sessioncore/storage/storagetest"
 )
@@ -19,7 +18,7 @@ import (
 // billedHome returns the home of a database, and its sessions as a mount shows them.
 func (d *database) billedHome() (*home, *agents.Files) {
 	t := d.T.(*testing.T)
-	h := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	h := d.home()
 	return h, agents.NewFiles(agents.Shown{Files: h, Format: h}, h, nil, t.TempDir())
 }
 
@@ -56,11 +55,19 @@ func begunAt(t *testing.T, files storage.Files, name string) string {
 // tokens are those of an answer.
 const tokens = `"modelID":"fake-1","cost":0.5,"tokens":{"input":7,"output":2,"reasoning":1,"cache":{"read":3,"write":4}}`
 
-// answer writes an answer with members of its JSON and a part.
+// commandPart is the part of a prompt that a command of the person begins with.
+const commandPart = `{"type":"text","synthetic":true,"text":"` + executed + `"}`
+
+// handedPart returns a part with the entry that its message was in another session.
+func handedPart(id, timestamp string) string {
+	return fmt.Sprintf(`{"type":"text","text":"Two","metadata":{"handedOver":{"id":%q,"timestamp":%q}}}`, id, timestamp)
+}
+
+// answer writes an answer with members of its JSON and a part, created at a time in ms.
 func (d *database) answer(session, id string, at int, members, part string) {
 	info := fmt.Sprintf(`{"role":"assistant","time":{"created":%d},%s}`, at, members)
-	d.insert("message", map[string]any{"id": id, "session_id": session, "time_created": at, "data": info})
-	d.insert("part", map[string]any{"id": "prt_" + id, "message_id": id, "session_id": session, "data": part})
+	d.info(session, id, at, info)
+	d.part(session, id, "prt_"+id, part)
 }
 
 // TestBill: the bill of a session has its answers with their ids, times, models and usages, as its text has them.
@@ -70,10 +77,10 @@ func TestBill(t *testing.T) {
 	d.session("ses_1", "Herons", 9)
 	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
 	d.answer("ses_1", "msg_2", 1002, tokens, `{"type":"tool","tool":"task","callID":"c","state":{"status":"completed","metadata":{"usage":{"input":5}}}}`)
-	d.answer("ses_1", "msg_3", 1003, tokens, `{"type":"text","text":"Two","metadata":{"handedOver":{"id":"aa","timestamp":"2026-01-01T00:00:00.000Z"}}}`)
-	d.answer("ses_1", "msg_4", 1004, `"modelID":"fake-1"`, `{"type":"text","text":"Two","metadata":{"handedOver":{"id":"bb","timestamp":"2026-01-01T00:00:00.000Z"}}}`)
+	d.answer("ses_1", "msg_3", 1003, tokens, handedPart("aa", "2026-01-01T00:00:00.000Z"))
+	d.answer("ses_1", "msg_4", 1004, `"modelID":"fake-1"`, handedPart("bb", "2026-01-01T00:00:00.000Z"))
 	d.message("ses_1", "msg_5", 1005, "user", "x")
-	d.insert("part", map[string]any{"id": "prt_msg_5", "message_id": "msg_5", "session_id": "ses_1", "data": `{"type":"text","synthetic":true,"text":"` + executed + `"}`})
+	d.part("ses_1", "msg_5", "prt_msg_5", commandPart)
 	d.answer("ses_1", "msg_6", 1006, `"modelID":"fake-1"`, `{"type":"tool","tool":"bash","state":{"status":"completed","input":{"command":"ls"}}}`)
 	d.answer("ses_1", "msg_7", 1007, tokens, `{"type":"tool","tool":"bash","state":{"status":"completed","input":{"command":"ls"}}}`)
 	_, files := d.billedHome()
@@ -90,7 +97,7 @@ func TestBill(t *testing.T) {
 	got := answersIn(t, files, name, "")
 	require.Len(t, got, len(want))
 	for i, id := range want {
-		require.True(t, strings.HasPrefix(got[i], id+"1970") || strings.HasPrefix(got[i], id+"2026"), got[i])
+		require.Regexp(t, "^"+id+"(1970|2026)", got[i], "its time follows")
 	}
 	require.NotContains(t, storagetest.Read(t, files, name), `"usage":{"input":5}`, "no client reports a bill in a result")
 }
@@ -102,7 +109,7 @@ func TestCopies(t *testing.T) {
 	d.answer("ses_1", "msg_1", 900, tokens, `{"type":"text","text":"Two herons"}`)
 	d.answer("ses_1", "msg_2", 901, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
 	d.answer("ses_1", "msg_3", 1002, tokens, `{"type":"text","text":"Three herons"}`)
-	d.answer("ses_1", "msg_4", 902, `"modelID":"fake-1"`, `{"type":"text","text":"Two","metadata":{"handedOver":{"id":"aa","timestamp":"1970-01-01T00:00:00.500Z"}}}`)
+	d.answer("ses_1", "msg_4", 902, `"modelID":"fake-1"`, handedPart("aa", "1970-01-01T00:00:00.500Z"))
 	_, files := d.billedHome()
 	name := "-srv-pond/ses_1.jsonl"
 	require.Len(t, answersIn(t, files, name, ""), 3)
@@ -121,6 +128,14 @@ func (l *ledger) Charge(of *agents.Charge) {
 	*l = append(*l, fmt.Sprint(of.ID, " ", of.Usage.Total, " ", string(of.Cost)))
 }
 
+// chargesOf returns the charges of a session, and whether the files know all of them.
+func chargesOf(t *testing.T, files storage.Files, name string) (charges ledger, isWhole bool) {
+	obj := storagetest.Open(t, files, name)
+	isWhole, err := obj.(agents.Charging).Charge(t.Context(), &charges)
+	require.NoError(t, err)
+	return charges, isWhole
+}
+
 // TestCharge: the rows alone tell the charges of a session, with the tokens of summaries.
 func TestCharge(t *testing.T) {
 	d := newDatabase(t, tables)
@@ -130,14 +145,7 @@ func TestCharge(t *testing.T) {
 	d.answer("ses_1", "msg_3", 1003, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
 	h, files := d.billedHome()
 	name := "-srv-pond/ses_1.jsonl"
-	charge := func(files storage.Files) (got ledger, isWhole bool) {
-		obj, err := files.Open(name)
-		require.NoError(t, err)
-		defer obj.Close()
-		isWhole, err = obj.(agents.Charging).Charge(t.Context(), &got)
-		require.NoError(t, err)
-		return got, isWhole
-	}
+	charge := func(files storage.Files) (ledger, bool) { return chargesOf(t, files, name) }
 	want := ledger{`msg_2 51 "cost":{"total":0.5}`}
 	got, isWhole := charge(h.Bill())
 	require.True(t, isWhole)
@@ -172,15 +180,15 @@ func TestRowsAsText(t *testing.T) {
 	d.answer("ses_copy", "msg_c4", 902, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
 	d.answer("ses_copy", "msg_c3", 1001, tokens, `{"type":"text","text":"Three herons"}`)
 	d.message("ses_command", "msg_d1", 1001, "user", "x")
-	d.insert("part", map[string]any{"id": "prt_msg_d1", "message_id": "msg_d1", "session_id": "ses_command", "data": `{"type":"text","synthetic":true,"text":"` + executed + `"}`})
+	d.part("ses_command", "msg_d1", "prt_msg_d1", commandPart)
 	d.answer("ses_command", "msg_d2", 1002, `"modelID":"fake-1"`, `{"type":"tool","state":{"status":"completed","input":{"command":"ls"}}}`)
-	d.answer("ses_handed", "msg_h1", 1001, `"modelID":"fake-1"`, `{"type":"text","text":"Two","metadata":{"handedOver":{"id":"aa","timestamp":"2026-01-01T00:00:00.000Z"}}}`)
+	d.answer("ses_handed", "msg_h1", 1001, `"modelID":"fake-1"`, handedPart("aa", "2026-01-01T00:00:00.000Z"))
 	d.answer("ses_old", "msg_o1", 1001, tokens[:len(tokens)-1]+`}`, `{"type":"text"}`)
-	d.insert("message", map[string]any{"id": "msg_o2", "session_id": "ses_old", "time_created": 1002, "data": `{"role":"assistant"`})
+	d.info("ses_old", "msg_o2", 1002, `{"role":"assistant"`)
 	removed := func(session, members string) {
 		info := fmt.Sprintf(`{"info":{"id":"msg_%s","role":"assistant","time":{"created":1003},%s}}`, session, members)
-		d.insert("event", map[string]any{"aggregate_id": session, "seq": 1, "type": "message.updated.1", "data": info})
-		d.insert("event", map[string]any{"aggregate_id": session, "seq": 2, "type": "message.removed.1", "data": `{"messageID":"msg_` + session + `"}`})
+		d.event(session, 1, "message.updated.1", info)
+		d.event(session, 2, "message.removed.1", `{"messageID":"msg_`+session+`"}`)
 	}
 	d.answer("ses_undone", "msg_u1", 1002, tokens, `{"type":"text","text":"Two herons"}`)
 	removed("ses_undone", tokens)
@@ -189,14 +197,6 @@ func TestRowsAsText(t *testing.T) {
 	for _, id := range []string{"ses_1", "ses_copy", "ses_command", "ses_handed", "ses_old", "ses_undone", "ses_unused"} {
 		d.session(id, "Herons", 9)
 	}
-	charge := func(files storage.Files, name string) (got ledger, isWhole bool) {
-		obj, err := files.Open(name)
-		require.NoError(t, err)
-		defer obj.Close()
-		isWhole, err = obj.(agents.Charging).Charge(t.Context(), &got)
-		require.NoError(t, err)
-		return got, isWhole
-	}
 	h, rows := d.billedHome()
 	texts := agents.NewFiles(unlisted{h}, h, nil, t.TempDir()).Facts()
 	facts := rows.Facts()
@@ -204,17 +204,25 @@ func TestRowsAsText(t *testing.T) {
 	partial := map[string]bool{}
 	for range 2 {
 		for _, name := range names {
-			want, isWhole := charge(texts, name)
+			want, isWhole := chargesOf(t, texts, name)
 			require.True(t, isWhole, name)
-			got, isWhole := charge(facts, name)
+			got, isWhole := chargesOf(t, facts, name)
 			require.True(t, isWhole, name)
 			require.Equal(t, want, got, name)
-			_, isOfRows := charge(h.Bill(), name)
+			_, isOfRows := chargesOf(t, h.Bill(), name)
 			partial[path.Base(name)] = !isOfRows
 		}
 		facts.ReadAhead(append(slices.Clone(names), "-srv-pond/ses_none.jsonl"))
 	}
-	for id, isPartial := range map[string]bool{"1": false, "copy": false, "command": true, "handed": true, "old": false, "undone": false, "unused": true} {
+	for id, isPartial := range map[string]bool{
+		"1":       false,
+		"copy":    false,
+		"command": true,
+		"handed":  true,
+		"old":     false,
+		"undone":  false,
+		"unused":  true,
+	} {
 		require.Equal(t, isPartial, partial["ses_"+id+ending], id)
 	}
 }
@@ -232,12 +240,7 @@ func TestReadAhead(t *testing.T) {
 	b.ReadAhead([]string{name, "-srv-pond/ses_none.jsonl"})
 	require.Len(t, b.ahead, 1)
 	answers := func() int {
-		obj, err := b.Open(name)
-		require.NoError(t, err)
-		defer obj.Close()
-		var got ledger
-		isWhole, err := obj.(agents.Charging).Charge(t.Context(), &got)
-		require.NoError(t, err)
+		got, isWhole := chargesOf(t, b, name)
 		require.True(t, isWhole)
 		return len(got)
 	}

@@ -97,6 +97,7 @@ type list struct {
 	changes map[string]int64 // see changeOf; by directory
 }
 
+// newList returns a list without sessions.
 func newList() *list {
 	l := &list{
 		sessions: map[string]*session{},

@@ -67,15 +67,48 @@ func (d *database) session(id, title string, updated int) {
 	d.insert("session", map[string]any{"id": id, "directory": "/srv/pond", "title": title, "time_created": 1000, "time_updated": updated})
 }
 
-// message writes a message with one part.
-func (d *database) message(session, id string, at int, role, text string) {
-	info := fmt.Sprintf(`{"role":%q,"time":{"created":%d}}`, role, at)
-	d.insert("message", map[string]any{"id": id, "session_id": session, "time_created": at, "data": info})
-	part := fmt.Sprintf(`{"type":"text","text":%q}`, text)
-	d.insert("part", map[string]any{"id": "prt_" + id, "message_id": id, "session_id": session, "data": part})
+// subagent writes the row of a session that another one called.
+func (d *database) subagent(id, caller, title string) {
+	d.insert("session", map[string]any{
+		"id":           id,
+		"parent_id":    caller,
+		"directory":    "/srv/pond",
+		"title":        title,
+		"time_created": 1,
+		"time_updated": 1,
+	})
 }
 
-// samples is the sample of rows of a client.
+// home returns the home of the database.
+func (d *database) home() *home {
+	files := sessiontest.OpenDir(d.T.(*testing.T), d.Dir)
+	return newHome(agents.Source{Files: files}, "opencode", "opencode")
+}
+
+// info writes the row of a message, created at a time in ms, without parts.
+func (d *database) info(session, id string, created int, data string) {
+	d.insert("message", map[string]any{"id": id, "session_id": session, "time_created": created, "data": data})
+}
+
+// part writes the row of a part of a message.
+func (d *database) part(session, message, id, data string) {
+	d.insert("part", map[string]any{"id": id, "message_id": message, "session_id": session, "data": data})
+}
+
+// event writes an event of a session's log.
+func (d *database) event(session string, seq int, eventType, data string) {
+	d.insert("event", map[string]any{"aggregate_id": session, "seq": seq, "type": eventType, "data": data})
+}
+
+// message writes a message of a text, created at a time in ms.
+func (d *database) message(session, id string, created int, role, text string) {
+	info := fmt.Sprintf(`{"role":%q,"time":{"created":%d}}`, role, created)
+	d.info(session, id, created, info)
+	part := fmt.Sprintf(`{"type":"text","text":%q}`, text)
+	d.part(session, id, "prt_"+id, part)
+}
+
+// samples returns the path of the sample of a client's rows.
 func samples(t *testing.T) string {
 	return filepath.Join(sessiontest.TestData(t), "agents", "opencode", "rows.jsonl")
 }
@@ -133,7 +166,7 @@ func TestLive(t *testing.T) {
 	defer obj.Close()
 	before, err := d.Stat(name)
 	require.NoError(t, err)
-	raw := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	raw := d.home()
 	st, err := raw.Stat(name)
 	require.NoError(t, err)
 	require.Len(t, storagetest.Read(t, raw, name), int(st.Size))
@@ -285,7 +318,7 @@ func TestFirstUse(t *testing.T) {
 	d := newDatabase(t, tables)
 	d.session("ses_1", "Herons", 1)
 	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
-	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	home := d.home()
 	open := func() storage.Object {
 		obj, err := home.Open("-srv-pond/ses_1.jsonl")
 		require.NoError(t, err)
@@ -323,7 +356,7 @@ func TestSettled(t *testing.T) {
 	d := newDatabase(t, tables)
 	d.session("ses_1", "Herons", 1_795_000_000_000)
 	d.insert("event_sequence", map[string]any{"aggregate_id": "ses_1", "seq": 1 << 30})
-	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	home := d.home()
 	for _, name := range []string{"", "-srv-pond", "-srv-pond/ses_1.jsonl"} {
 		st, err := home.Stat(name)
 		require.NoError(t, err)
@@ -334,7 +367,7 @@ func TestSettled(t *testing.T) {
 // TestNamesChange: the state of a directory changes with the names in it, whichever they are, and with nothing else.
 func TestNamesChange(t *testing.T) {
 	d := newDatabase(t, tables)
-	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	home := d.home()
 	states := func() (all []int64) {
 		for _, dir := range []string{"", "-srv-pond"} {
 			st, err := home.Stat(dir)
@@ -372,7 +405,7 @@ func TestNamesChange(t *testing.T) {
 	d.session("ses_00", "Herons", 1)
 	grown := states()
 	require.NotEqual(t, swapped[1], grown[1])
-	d.insert("session", map[string]any{"id": "ses_sub", "directory": "/srv/pond", "parent_id": "ses_00", "title": "t", "time_created": 1000, "time_updated": 1})
+	d.subagent("ses_sub", "ses_00", "t")
 	require.NotEqual(t, grown[1], states()[1], "a subagent makes a directory")
 	remove("ses_sub")
 	require.Equal(t, grown, states())
@@ -411,7 +444,7 @@ CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT)
 CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT)`)
 	d.session("ses_1", "Herons", 1)
 	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
-	d.insert("message", map[string]any{"id": "msg_2", "session_id": "ses_1", "time_created": 1002, "data": "damaged"})
+	d.info("ses_1", "msg_2", 1002, "damaged")
 	d.session("other", "no session", 1)
 	d.session("ses_../up", "no name", 1)
 	require.Equal(t, []string{"-srv-pond/ses_1.jsonl"}, d.Sessions(""))
@@ -446,7 +479,7 @@ func TestRemovedTwice(t *testing.T) {
 	seq := 0
 	event := func(kind, data string) {
 		seq++
-		d.insert("event", map[string]any{"aggregate_id": "ses_1", "seq": seq, "type": kind, "data": data})
+		d.event("ses_1", seq, kind, data)
 	}
 	came := func(id string, at int) {
 		event("message.updated.1", fmt.Sprintf(`{"info":{"id":%q,"role":"user","time":{"created":%d}}}`, id, at))
@@ -475,11 +508,20 @@ func TestRemovedTwice(t *testing.T) {
 	removed("msg_f")
 	text := d.Read("-srv-pond/ses_1.jsonl")
 	var parents []string
-	for _, entry := range agentstest.Outline(t, text)[1:] {
+	for _, entry := range agentstest.Outline(t, text)[1:] { // behind the header
 		ids, _, _ := strings.Cut(entry, " message")
 		parents = append(parents, ids)
 	}
-	require.Equal(t, []string{"msg_a < ", "msg_b < msg_a", "msg_c < msg_b", "msg_d < msg_b", "msg_e < msg_a", "msg_f < msg_e", "msg_g < msg_e"}, parents)
+	want := []string{
+		"msg_a < ",
+		"msg_b < msg_a",
+		"msg_c < msg_b",
+		"msg_d < msg_b",
+		"msg_e < msg_a",
+		"msg_f < msg_e",
+		"msg_g < msg_e",
+	}
+	require.Equal(t, want, parents)
 	require.Contains(t, text, "msg_ca")
 	require.NotContains(t, text, "msg_cb")
 }
@@ -495,7 +537,7 @@ func TestLater(t *testing.T) {
 	require.Contains(t, d.Read(name), `"1 messages in the table session_message, of a newer client, are not read"`)
 	require.NotContains(t, d.Read("-srv-pond/ses_2.jsonl"), "not read")
 	require.NoError(t, d.conn.Exec("ALTER TABLE session RENAME TO session_v2"))
-	_, err := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode").Stat("")
+	_, err := d.home().Stat("")
 	require.ErrorContains(t, err, "session_v2")
 }
 
@@ -554,7 +596,7 @@ func TestDamagedPages(t *testing.T) {
 		require.NotContains(t, d.Read("-srv-pond/ses_100.jsonl"), problem)
 		d.breakPage("Pond 100")
 		d.breakPage("words 2 of 050")
-		home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+		home := d.home()
 		l, err := home.sessions()
 		require.NoError(t, err)
 		require.Len(t, l.sessions, sessions)
@@ -575,16 +617,14 @@ func TestDamagedPages(t *testing.T) {
 // TestCircle: sessions whose callers form a circle, or are very many, are shown.
 func TestCircle(t *testing.T) {
 	d := newDatabase(t, tables)
-	call := func(id, caller string) {
-		d.insert("session", map[string]any{"id": id, "parent_id": caller, "directory": "/srv/pond", "title": "t", "time_created": 1, "time_updated": 1})
-	}
+	call := func(id, caller string) { d.subagent(id, caller, "t") }
 	call("ses_1", "ses_2")
 	call("ses_2", "ses_1")
 	call("ses_3", "ses_3")
 	for i := range 100 {
 		call(fmt.Sprintf("ses_4%03d", i), fmt.Sprintf("ses_4%03d", i-1))
 	}
-	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	home := d.home()
 	l, err := home.sessions()
 	require.NoError(t, err)
 	shown := map[string]bool{}
@@ -602,7 +642,7 @@ func TestCircle(t *testing.T) {
 func TestOrphan(t *testing.T) {
 	d := newDatabase(t, tables)
 	call := func(id, caller string) {
-		d.insert("session", map[string]any{"id": id, "parent_id": caller, "directory": "/srv/pond", "title": "Count herons (@explore subagent)", "time_created": 1, "time_updated": 1})
+		d.subagent(id, caller, "Count herons (@explore subagent)")
 		d.message(id, "msg_"+id, 1001, "user", "Count the herons")
 	}
 	d.session("ses_caller", "Herons", 1)
@@ -610,7 +650,7 @@ func TestOrphan(t *testing.T) {
 	call("ses_orphan", "ses_gone")
 	call("ses_1", "ses_2")
 	call("ses_2", "ses_1")
-	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	home := d.home()
 	for name, parent := range map[string]string{
 		"ses_caller/subagents/ses_called.jsonl": "ses_caller",
 		"ses_orphan.jsonl":                      "",
@@ -634,7 +674,7 @@ func (f ownedFiles) Stat(name string) (storage.Stat, error) {
 	return st, err
 }
 
-// TestOwner: whose the agent's directory is, his are the sessions, as a mount lets only him in.
+// TestOwner: sessions have the owner of the agent's directory, as a mount lets only that user in.
 func TestOwner(t *testing.T) {
 	d := newDatabase(t, tables)
 	d.insert("session", map[string]any{"id": "ses_1", "directory": "/srv/pond", "title": "t", "time_created": 1, "time_updated": 1})
@@ -673,12 +713,19 @@ func FuzzText(f *testing.F) {
 		`{"id":"ID","info":{"role":"assistant","summary":true},"parts":[{"data":{"type":"text","text":"TEXT"}}]}`,
 		`{"revert":"ID"}`,
 	}
+	const (
+		most     = 30 // lines
+		messages = 6  // so few that lines name the same ones
+		texts    = 3
+	)
 	f.Add([]byte("\x00\x01\x05\x02\x07\x01\x03\x06\x04\x06\x08\x01\x09"))
 	f.Fuzz(func(t *testing.T, plan []byte) {
 		var text strings.Builder
-		for i, n := range plan[:min(len(plan), 30)] {
-			id := fmt.Sprint("m", int(n)/len(kinds)%6)
-			line := strings.NewReplacer("ID", id, "TEXT", fmt.Sprint("t", i%3)).Replace(kinds[int(n)%len(kinds)])
+		for i, b := range plan[:min(len(plan), most)] {
+			n := int(b)
+			id := fmt.Sprint("m", n/len(kinds)%messages)
+			words := fmt.Sprint("t", i%texts)
+			line := strings.NewReplacer("ID", id, "TEXT", words).Replace(kinds[n%len(kinds)])
 			text.WriteString(line + "\n")
 		}
 		converter := func() *agents.Builder { return (&home{}).Converter(agents.About{ID: "s"}, nil) }
@@ -694,7 +741,7 @@ func TestKeptHandover(t *testing.T) {
 	origin := `{"handedOverFrom":{"session":"ses_1","sourceId":"abc"},"note":"of another program"}`
 	require.NoError(t, d.conn.Exec(`UPDATE session SET metadata = '`+origin+`'`))
 	name := "-srv-pond/ses_1.jsonl"
-	home := newHome(agents.Source{Files: sessiontest.OpenDir(t, d.Dir)}, "opencode", "opencode")
+	home := d.home()
 	text := storagetest.Read(t, home, name)
 	require.NotContains(t, text, "another program")
 	about, err := home.About(name, nil, 0, false)
@@ -715,12 +762,12 @@ func TestKeptHandover(t *testing.T) {
 // loses a message meanwhile.
 func TestManyRemovals(t *testing.T) {
 	d := newDatabase(t, tables+"CREATE INDEX event_types ON event (aggregate_id, type, seq)")
-	remove := func(id string) {
+	remove := func(id string) { // a message of the session, as its log alone has it
 		gone := fmt.Sprintf(`{"info":{"id":"msg_%s","role":"user","time":{"created":1001}}}`, id)
-		d.insert("event", map[string]any{"aggregate_id": id, "seq": 1, "type": "message.updated.1", "data": gone})
+		d.event(id, 1, "message.updated.1", gone)
 		part := fmt.Sprintf(`{"part":{"id":"prt_%s","messageID":"msg_%[1]s","type":"text","text":"the lost words"}}`, id)
-		d.insert("event", map[string]any{"aggregate_id": id, "seq": 2, "type": "message.part.updated.1", "data": part})
-		d.insert("event", map[string]any{"aggregate_id": id, "seq": 3, "type": "message.removed.1", "data": fmt.Sprintf(`{"messageID":"msg_%s"}`, id)})
+		d.event(id, 2, "message.part.updated.1", part)
+		d.event(id, 3, "message.removed.1", fmt.Sprintf(`{"messageID":"msg_%s"}`, id))
 	}
 	var ids []string
 	for i := range manyReads + 100 {

@@ -52,12 +52,12 @@ func TestLacking(t *testing.T) {
 	d.session("ses_said", "Herons", 9)
 	d.message("ses_said", "msg_said", 1001, "user", "A bittern \"booms\"")
 	d.session("ses_info", "Herons", 9)
-	d.insert("message", map[string]any{"id": "msg_info", "session_id": "ses_info", "time_created": 1, "data": `{"role":"user","agent":"spoonbill"}`})
+	d.info("ses_info", "msg_info", 1, `{"role":"user","agent":"spoonbill"}`)
 	d.session("ses_lines", "Herons", 9)
-	d.insert("message", map[string]any{"id": "msg_lines", "session_id": "ses_lines", "time_created": 1, "data": "{\"role\":\n\"user\"}"})
+	d.info("ses_lines", "msg_lines", 1, "{\"role\":\n\"user\"}")
 	d.session("ses_undone", "Herons", 9)
-	d.insert("event", map[string]any{"aggregate_id": "ses_undone", "seq": 1, "type": "message.updated.1", "data": `{"info":{"id":"msg_u","role":"user","agent":"stork","time":{"created":1}}}`})
-	d.insert("event", map[string]any{"aggregate_id": "ses_undone", "seq": 2, "type": "message.removed.1", "data": `{"messageID":"msg_u"}`})
+	d.event("ses_undone", 1, "message.updated.1", `{"info":{"id":"msg_u","role":"user","agent":"stork","time":{"created":1}}}`)
+	d.event("ses_undone", 2, "message.removed.1", `{"messageID":"msg_u"}`)
 	h, _ := d.billedHome()
 	names := d.Sessions("")
 	texts := map[string]string{}
@@ -154,9 +154,9 @@ func TestSearchRows(t *testing.T) {
 	}
 	d.message("ses_530", "msg_530", 1002, "user", "One \u00f6gret \"here\"")
 	d.session("ses_531", "Bitterns", 1)
-	d.insert("event", map[string]any{"aggregate_id": "ses_532", "seq": 1, "type": "message.updated.1", "data": `{"info":{"id":"msg_u","role":"user","time":{"created":1}}}`})
-	d.insert("event", map[string]any{"aggregate_id": "ses_532", "seq": 2, "type": "message.part.updated.1", "data": `{"part":{"id":"prt_u","messageID":"msg_u","type":"text","text":"a stork"}}`})
-	d.insert("event", map[string]any{"aggregate_id": "ses_532", "seq": 3, "type": "message.removed.1", "data": `{"messageID":"msg_u"}`})
+	d.event("ses_532", 1, "message.updated.1", `{"info":{"id":"msg_u","role":"user","time":{"created":1}}}`)
+	d.event("ses_532", 2, "message.part.updated.1", `{"part":{"id":"prt_u","messageID":"msg_u","type":"text","text":"a stork"}}`)
+	d.event("ses_532", 3, "message.removed.1", `{"messageID":"msg_u"}`)
 	require.NoError(t, d.conn.Exec("COMMIT"))
 	for word, want := range map[string][]string{
 		"absentword": nil,

@@ -119,6 +119,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestAppendIsOneWrite: an append of any size is one system call, and syncs nothing.
 func TestAppendIsOneWrite(t *testing.T) {
 	s := openTemp(t, "x.jsonl")
 	writes := 0
@@ -150,6 +151,7 @@ func TestAppendSeesAReplacementMeanwhile(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoFileIsNotOpened: no operation follows a link or opens a pipe or a socket, and each tells the kind by its error.
 func TestWhatIsNoFileIsNotOpened(t *testing.T) {
 	s := openTemp(t, "secret", "real.jsonl", "real/x.jsonl", "dir -> real", "link.jsonl -> real.jsonl", "dangling.jsonl -> nothing")
 	require.NoError(t, os.Symlink(pathOf(s, "secret"), pathOf(s, "absolute.jsonl")))
@@ -207,6 +209,7 @@ func TestNoDescriptorStaysOpen(t *testing.T) {
 	assert.LessOrEqual(t, descriptors(t), before)
 }
 
+// descriptors returns the number of open descriptors of this process.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")

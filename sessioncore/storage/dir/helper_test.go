@@ -49,6 +49,7 @@ func writeDisk(t *testing.T, s *Storage, name, data string) {
 	require.NoError(t, os.WriteFile(pathOf(s, name), []byte(data), 0o600))
 }
 
+// readDisk returns the content of a file on disk, bypassing the storage.
 func readDisk(t *testing.T, s *Storage, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(pathOf(s, name))
@@ -56,6 +57,7 @@ func readDisk(t *testing.T, s *Storage, name string) string {
 	return string(data)
 }
 
+// needRoot skips a test that only root can run.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -200,6 +200,7 @@ func TestLockOfAnotherNamespace(t *testing.T) {
 	require.NoError(t, storagetest.Lock(t, s, "x.jsonl")())
 }
 
+// TestLockOfALivingProcessIsRespected: a lock of a living process stays however old it is; the error names the process and the file.
 func TestLockOfALivingProcessIsRespected(t *testing.T) {
 	s := openTemp(t)
 	pid, end := childtest.Start(t, "lockfile", s.Path(), "x.jsonl")
@@ -239,6 +240,7 @@ func TestStrangeLock(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
+// TestUnlockLeavesAnothersLock: an unlock tells that the lock was broken meanwhile, and does not remove another process's lock.
 func TestUnlockLeavesAnothersLock(t *testing.T) {
 	s := openTemp(t)
 	path := pathOf(s, ".x.jsonl.lock")
@@ -253,6 +255,7 @@ func TestUnlockLeavesAnothersLock(t *testing.T) {
 	assert.Equal(t, "1:1\n", readDisk(t, s, ".x.jsonl.lock"))
 }
 
+// TestGateKeepsTheOrder: waiters for a FIFO mutex get it in the order of their calls, and none waits longer than its limit.
 func TestGateKeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g storage.FIFOMutexes
@@ -476,6 +479,8 @@ func requireWriters(t *testing.T, want storage.WriterState, s *Storage, name str
 	require.Equal(t, want, state)
 }
 
+// TestWriters: a program with the file open for writing is found, be it of this process or another, and no reader is; our own writes
+// leave none.
 func TestWriters(t *testing.T) {
 	s := openTemp(t, "x.jsonl")
 	requireWriters(t, storage.WritersNone, s, "x.jsonl")

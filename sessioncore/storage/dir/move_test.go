@@ -38,6 +38,7 @@ func (s *Storage) tree(t *testing.T) (files []string) {
 	return files
 }
 
+// TestMove: a file moves with the directory beside it, or nothing changes and the error tells the reason.
 func TestMove(t *testing.T) {
 	beside := []string{"a/x.jsonl", "a/x/", "a/x/1.log"}
 	for name, test := range map[string]struct {

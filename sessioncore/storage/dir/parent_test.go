@@ -33,6 +33,7 @@ func newReplaced(t *testing.T) (s *Storage, folder string) {
 	return s, s.Path()
 }
 
+// makeDir makes a directory with replacedNames of one text.
 func makeDir(t *testing.T, folder, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, "scope/x"), 0o700))
@@ -194,47 +195,63 @@ func TestNoWriteToReplacedDirectory(t *testing.T) {
 	for kind, write := range writes {
 		for _, name := range replacedNames {
 			for _, what := range []string{".", "scope", "scope/x"} {
-				if rel, err := filepath.Rel(what, filepath.Dir(name)); err != nil || strings.HasPrefix(rel, "..") {
-					continue
+				rel, err := filepath.Rel(what, filepath.Dir(name))
+				if err != nil || strings.HasPrefix(rel, "..") {
+					continue // the write does not pass it
 				}
-				for at := range 5 {
-					t.Run(fmt.Sprintf("%s of %s, %s replaced at %d", kind, name, what, at), func(t *testing.T) {
-						s, folder := newReplaced(t)
-						storagetest.Stat(t, s, name)
-						target := filepath.Join(folder, what)
-						calls, old := 0, ""
-						s.sys = hooked(func() {
-							if calls++; calls == at+1 {
-								old = replaceDir(t, target, "replaced\n")
-							}
-						})
-						err := write(s, name)
-						s.sys = kernel
-						if old == "" {
-							require.NoError(t, err, "it has fewer calls")
-							return
-						}
-						if kind != "append" && err == nil {
-							return // it was done when the directory was replaced: its fsync is after it
-						}
-						require.ErrorIs(t, err, storage.ErrStale)
-						for folder, want := range map[string]string{old: "one\n", target: "replaced\n"} {
-							require.NoError(t, filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
-								if err != nil || e.IsDir() {
-									return err
-								}
-								assert.Equal(t, "x.jsonl", e.Name())
-								text, err := os.ReadFile(path)
-								assert.Equal(t, want, string(text), path)
-								return err
-							}))
-						}
-						require.NoError(t, write(s, name), "it goes on in what is there now")
+				const mostCalls = 5 // of the system, in a write
+				for n := range mostCalls {
+					t.Run(fmt.Sprintf("%s of %s, %s replaced at %d", kind, name, what, n), func(t *testing.T) {
+						mayBeDone := kind != "append" // when the directory is replaced: its fsync is after it
+						writeWhileReplaced(t, name, what, n, mayBeDone, write)
 					})
 				}
 			}
 		}
 	}
+}
+
+// writeWhileReplaced requires that a write changes nothing, and says so, whose directory what is replaced before its system call of
+// number n, the first one being 0.
+func writeWhileReplaced(t *testing.T, name, what string, n int, mayBeDone bool, write func(s *Storage, name string) error) {
+	s, folder := newReplaced(t)
+	storagetest.Stat(t, s, name)
+	target := filepath.Join(folder, what)
+	calls := 0
+	old := ""
+	s.sys = hooked(func() {
+		if calls == n {
+			old = replaceDir(t, target, "replaced\n")
+		}
+		calls++
+	})
+	err := write(s, name)
+	s.sys = kernel
+	if old == "" {
+		require.NoError(t, err, "it has fewer calls")
+		return
+	}
+	if mayBeDone && err == nil {
+		return
+	}
+	require.ErrorIs(t, err, storage.ErrStale)
+	requireOnly(t, old, "one\n")
+	requireOnly(t, target, "replaced\n")
+	require.NoError(t, write(s, name), "it goes on in what is there now")
+}
+
+// requireOnly requires that all files below a directory are x.jsonl with a text.
+func requireOnly(t *testing.T, folder, want string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		assert.Equal(t, "x.jsonl", e.Name())
+		text, err := os.ReadFile(path)
+		assert.Equal(t, want, string(text), path)
+		return err
+	}))
 }
 
 // hooked returns the real calls, each preceded by a call of a hook.

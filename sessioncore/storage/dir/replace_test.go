@@ -22,6 +22,8 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
+// TestReplaceIsDurable: the content is durable before the rename, and the name after it; Sync does the same for an append, and tells
+// of each failure.
 func TestReplaceIsDurable(t *testing.T) {
 	s := openTemp(t, "x.jsonl")
 	var order []string
@@ -117,6 +119,7 @@ func TestReplaceFindsAnother(t *testing.T) {
 	}
 }
 
+// TestReplaceKeepsModeAndOwner: a new version has the mode and the owner of the old one, whatever the umask.
 func TestReplaceKeepsModeAndOwner(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o077))
 	for _, mode := range []os.FileMode{0o600, 0o640, 0o664, 0o444} {
@@ -154,6 +157,7 @@ func acl() []byte {
 	return list
 }
 
+// TestReplaceKeepsTheAccessControlList: a new version has the list of the old one, and none from its directory if that had none.
 func TestReplaceKeepsTheAccessControlList(t *testing.T) {
 	s := openTemp(t, "list.jsonl", "none.jsonl")
 	if err := unix.Setxattr(pathOf(s, "list.jsonl"), aclName, acl(), 0); err != nil {
@@ -176,6 +180,7 @@ func TestReplaceKeepsTheAccessControlList(t *testing.T) {
 	}
 }
 
+// TestWhatRootMakesBelongsToTheDirectorysOwner: directories, sessions and locks that root makes have the owner of the directory above.
 func TestWhatRootMakesBelongsToTheDirectorysOwner(t *testing.T) {
 	needRoot(t)
 	s := openTemp(t, "user/")

@@ -18,6 +18,7 @@ import (
 	"sessionfs/sessioncore/storage/storagetest"
 )
 
+// TestSharedIsDetected: a directory counts as shared by its file system, or as it was set, also below it; a missing one does not.
 func TestSharedIsDetected(t *testing.T) {
 	shared := func(s *Storage, how Sharing) [2]bool {
 		s.SetSharing(how)

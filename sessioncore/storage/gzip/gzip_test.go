@@ -39,9 +39,10 @@ const (
 	large = 2 * step
 )
 
+// newArchive returns an empty archive. The end of the test requires that it gave back all memory and files.
 func newArchive(t *testing.T, limit *budget.Budget) *archive {
 	files := sessiontest.OpenDir(t, t.TempDir())
-	a := &archive{New(files, limit, t.TempDir()), files.Path()}
+	a := &archive{Storage: New(files, limit, t.TempDir()), dir: files.Path()}
 	a.texts.Most = large
 	t.Cleanup(func() {
 		require.Zero(t, a.texts.Limit.Held(), "all is given back")
@@ -84,22 +85,25 @@ func lines(n int) string {
 	return b.String()
 }
 
-// read opens a file until what it says of its size is true, as its readers do.
+// read returns the text of a file, and opens it once more if its size turned out to be another, as its readers do.
 func read(s storage.Files, name string) (text string, err error) {
-	for range 2 {
-		var obj storage.Object
-		if obj, err = s.Open(name); err != nil {
-			return "", err
-		}
-		st, statErr := obj.Stat()
-		b := make([]byte, st.Size)
-		err = errors.Join(statErr, storage.ReadFull(obj, b, 0), obj.Close())
-		text = string(b)
-		if !errors.Is(err, storage.ErrStale) {
-			break
-		}
+	text, err = readOnce(s, name)
+	if errors.Is(err, storage.ErrStale) {
+		return readOnce(s, name)
 	}
 	return text, err
+}
+
+// readOnce returns the text of a file, of the size that it states.
+func readOnce(s storage.Files, name string) (text string, err error) {
+	obj, err := s.Open(name)
+	if err != nil {
+		return "", err
+	}
+	st, statErr := obj.Stat()
+	b := make([]byte, st.Size)
+	readErr := storage.ReadFull(obj, b, 0)
+	return string(b), errors.Join(statErr, readErr, obj.Close())
 }
 
 // TestReads reads files of many sizes, in memory and in temporary files, by parts in any order.
@@ -183,12 +187,13 @@ type packed struct {
 	err  error
 }
 
-// check: each file is unpacked or refused, each time that it is read.
+// check requires that each file of a format is unpacked or refused, each time that it is read. limit bounds the unpacked size.
 func check(t *testing.T, f *format, limit int64, files map[string]packed) {
 	for name, c := range files {
 		t.Run(name, func(t *testing.T) {
 			a := newArchive(t, nil)
-			a.format, a.limitOf = f, func(int64) int64 { return limit }
+			a.format = f
+			a.limitOf = func(int64) int64 { return limit }
 			a.write(t, "x.jsonl"+f.ending, c.data)
 			for range 3 {
 				got, err := read(a, "x.jsonl")
@@ -249,6 +254,7 @@ func packZstd(t *testing.T, text string, sized bool, options ...zstd.EOption) []
 	return out.Bytes()
 }
 
+// TestZstd reads whole, damaged and deceptive files of zstd.
 func TestZstd(t *testing.T) {
 	text := lines(3 * step)
 	good, told := packZstd(t, text, false), packZstd(t, text, true)
@@ -278,7 +284,8 @@ func TestZstd(t *testing.T) {
 // TestZstdMemory: to unpack a large file takes no more memory than a small one.
 func TestZstdMemory(t *testing.T) {
 	a := newArchive(t, nil)
-	a.format, a.limitOf = zstandard, func(int64) int64 { return 1 << 30 }
+	a.format = zstandard
+	a.limitOf = func(int64) int64 { return 1 << 30 }
 	data := packZstd(t, strings.Repeat(lines(1<<20), 100), false)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -396,9 +403,12 @@ func TestManyReaders(t *testing.T) {
 		readers.Go(func() {
 			rng := rand.New(rand.NewPCG(9, uint64(r)))
 			for range 25 {
-				off, p := rng.IntN(len(text)), make([]byte, 1000)
+				off := rng.IntN(len(text))
+				p := make([]byte, 1000)
 				n, err := obj.ReadAt(p, int64(off))
-				if err != nil && err != io.EOF || string(p[:n]) != text[off:min(off+len(p), len(text))] {
+				want := text[off:min(off+len(p), len(text))]
+				hasFailed := err != nil && err != io.EOF
+				if hasFailed || string(p[:n]) != want {
 					t.Error(off, n, err)
 				}
 				obj.drop()
@@ -434,29 +444,38 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// unpackOther unpacks with the standard library.
-func unpackOther(data []byte) ([]byte, error) {
+// unpackOther unpacks all members with the standard library, up to other trailing bytes.
+func unpackOther(data []byte) (text []byte, err error) {
 	in := bytes.NewReader(data)
-	var out []byte
-	for first := true; first || in.Len() >= len(member) && string(data[len(data)-in.Len():][:len(member)]) == member; first = false {
-		if first && (len(data) < len(member) || string(data[:len(member)]) != member) {
-			return nil, gzip.ErrHeader
-		}
-		if at := data[len(data)-in.Len():]; len(at) > 3 && at[3]&0xe0 != 0 {
-			return nil, gzip.ErrHeader // flags that RFC 1952 reserves, which the standard library does not look at
-		}
-		r, err := gzip.NewReader(in)
+	hasMember := true // the first one must be there
+	for hasMember {
+		rest := data[len(data)-in.Len():]
+		more, err := unpackMember(in, rest)
 		if err != nil {
 			return nil, err
 		}
-		r.Multistream(false)
-		b, err := io.ReadAll(io.LimitReader(r, freeSize+1))
-		if err != nil {
-			return nil, err
-		}
-		if out = append(out, b...); int64(len(out)) > gzipped.limitOf(int64(len(data))) {
+		text = append(text, more...)
+		if int64(len(text)) > gzipped.limitOf(int64(len(data))) {
 			return nil, syscall.EFBIG
 		}
+		hasMember = bytes.HasPrefix(data[len(data)-in.Len():], []byte(member))
 	}
-	return out, nil
+	return text, nil
+}
+
+// unpackMember unpacks a member of a reader with the bytes rest.
+func unpackMember(in *bytes.Reader, rest []byte) ([]byte, error) {
+	if !bytes.HasPrefix(rest, []byte(member)) {
+		return nil, gzip.ErrHeader
+	}
+	const reserved = 0xe0 // flags of RFC 1952 that the standard library does not check
+	if len(rest) > len(member) && rest[len(member)]&reserved != 0 {
+		return nil, gzip.ErrHeader
+	}
+	r, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	r.Multistream(false)
+	return io.ReadAll(io.LimitReader(r, freeSize+1))
 }

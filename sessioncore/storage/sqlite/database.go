@@ -61,6 +61,7 @@ type reader struct {
 	at    int64 // when it was in this state, in ns
 }
 
+// close closes the connection and the files. It must not be used further.
 func (r *reader) close() {
 	var ignored error
 	func() {

@@ -45,6 +45,7 @@ func sum(t *testing.T, files storage.Files) (rows, total int) {
 	return rows, total
 }
 
+// names returns the names in a directory, each with its size and time.
 func names(t *testing.T, dir string) (all []string) {
 	items, err := os.ReadDir(dir)
 	require.NoError(t, err)

@@ -43,6 +43,7 @@ func noSize() (int64, error) { return 0, nil }
 // staleAsEnd reads a file that may become shorter. The check behind the transaction tells that it did.
 type staleAsEnd struct{ storage.Object }
 
+// ReadAt implements io.ReaderAt.
 func (s staleAsEnd) ReadAt(p []byte, off int64) (int, error) {
 	n, err := s.Object.ReadAt(p, off)
 	if errors.Is(err, storage.ErrStale) {

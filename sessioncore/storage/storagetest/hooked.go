@@ -67,6 +67,7 @@ func (h *Hooked) Append(name string, data []byte) (storage.Stat, error) {
 	})
 }
 
+// Replace implements storage.Journal. The hooks see one of a beginning as Overwrite.
 func (h *Hooked) Replace(name string, r storage.Replacement) (storage.Stat, error) {
 	op := "Replace"
 	if r.Write == nil {
@@ -83,6 +84,7 @@ func (h *Hooked) Sync(name string) error {
 	})
 }
 
+// Lock implements storage.Journal. The hooks see the unlock too.
 func (h *Hooked) Lock(ctx context.Context, name string) (func() error, error) {
 	var unlock func() error
 	err := h.call(Call{Op: "Lock", Name: name}, func(*Call) (err error) {
@@ -99,6 +101,7 @@ func (h *Hooked) Lock(ctx context.Context, name string) (func() error, error) {
 	}, nil
 }
 
+// Open implements storage.Files. The hooks see the calls of the open file too.
 func (h *Hooked) Open(name string) (storage.Object, error) {
 	var obj storage.Object
 	err := h.call(Call{Op: "Open", Name: name}, func(*Call) (err error) {
@@ -121,6 +124,7 @@ type hookedObject struct {
 	name string
 }
 
+// ReadAt implements storage.Object. After sees the number of bytes that were read.
 func (o *hookedObject) ReadAt(p []byte, off int64) (n int, err error) {
 	err = o.of.call(Call{
 		Op:   "ReadAt",

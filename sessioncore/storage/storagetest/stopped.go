@@ -43,6 +43,7 @@ func (s *Stopped) Stat(name string) (storage.Stat, error) {
 	return s.stat(name, st, err)
 }
 
+// List implements storage.Files.
 func (s *Stopped) List(dir string, only []string, f func(storage.Item) bool) error {
 	return s.Storage.List(dir, only, func(item storage.Item) bool {
 		state := item.State
@@ -54,6 +55,7 @@ func (s *Stopped) List(dir string, only []string, f func(storage.Item) bool) err
 	})
 }
 
+// Open implements storage.Files.
 func (s *Stopped) Open(name string) (storage.Object, error) {
 	obj, err := s.Storage.Open(name)
 	if err != nil {

@@ -151,6 +151,7 @@ type object struct {
 	*node
 }
 
+// ReadAt implements storage.Object. It holds the lock only to get the content, which no writer changes.
 func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	o.storage.mu.Lock()
 	data := o.data
