@@ -91,14 +91,16 @@ func TestFailures(t *testing.T) {
 		"others, more than we meant": {appends, meanwhile(others(many)), enospc, "one\n" + many},
 		"others made it shorter":     {appends, meanwhile(func(fd int) { _ = unix.Ftruncate(fd, 2) }), enospc, "on"},
 		"nobody, but it cannot be undone": {appends, func(c *calls) {
-			c.write, c.ftruncate = takes(enospc, 5), func(int, int64) error { return eio }
+			c.write = takes(enospc, 5)
+			c.ftruncate = func(int, int64) error { return eio }
 		}, enospc, "one\ntwo i"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openTemp(t, "x.jsonl")
 			interrupted := false
 			s.sys.ftruncate = func(fd int, size int64) error {
-				if interrupted = !interrupted; interrupted {
+				interrupted = !interrupted // each second call
+				if interrupted {
 					return unix.EINTR
 				}
 				return unix.Ftruncate(fd, size)
@@ -123,8 +125,14 @@ func TestFailures(t *testing.T) {
 func TestAppendIsOneWrite(t *testing.T) {
 	s := openTemp(t, "x.jsonl")
 	writes := 0
-	s.sys.write = func(fd int, p []byte) (int, error) { writes++; return unix.Write(fd, p) }
-	s.sys.fsync = func(int) error { t.Error("an append does not sync"); return nil }
+	s.sys.write = func(fd int, p []byte) (int, error) {
+		writes++
+		return unix.Write(fd, p)
+	}
+	s.sys.fsync = func(int) error {
+		t.Error("an append does not sync")
+		return nil
+	}
 	_, err := s.Append("x.jsonl", bytes.Repeat([]byte("line\n"), 1<<20))
 	require.NoError(t, err)
 	assert.Equal(t, 1, writes)
@@ -234,14 +242,16 @@ func TestTwoProcessesAppend(t *testing.T) {
 	for line := range strings.Lines(readDisk(t, s, "x.jsonl")) {
 		m := whole.FindStringSubmatch(line)
 		require.NotNil(t, m, "a line is not whole: %q", line)
-		who := m[1] + m[2]
-		require.Equal(t, fmt.Sprint(next[who]), m[3], "a line is lost or out of order")
-		require.Equal(t, strings.Repeat(m[1], next[who]%400), m[4])
-		next[who]++
+		process := m[1]
+		writer := process + m[2]
+		number := next[writer]
+		require.Equal(t, fmt.Sprint(number), m[3], "a line is lost or out of order")
+		require.Equal(t, strings.Repeat(process, number%longestLine), m[4])
+		next[writer]++
 	}
 	assert.Len(t, next, 2*appendWriters)
-	for who, n := range next {
-		assert.Equal(t, appendedLines, n, who)
+	for writer, n := range next {
+		assert.Equal(t, appendedLines, n, writer)
 	}
 	assert.Empty(t, storagetest.Leftovers(t, s.Path()))
 }

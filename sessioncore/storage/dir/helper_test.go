@@ -93,7 +93,10 @@ func asNobody(t *testing.T, do func(), owned ...string) {
 	for _, path := range owned {
 		require.NoError(t, os.Chown(path, nobody, nobody))
 	}
-	require.NoError(t, storagetest.As(nobody, func() error { do(); return nil }))
+	require.NoError(t, storagetest.As(nobody, func() error {
+		do()
+		return nil
+	}))
 }
 
 // childTasks are the tasks of a child process. Each prints a line when it is ready, if its parent waits for that.
@@ -116,28 +119,38 @@ func childAppend(args []string) error {
 	return appendLines(s, args[1])
 }
 
-const appendWriters, appendedLines = 4, 500
+const (
+	appendWriters = 4 // goroutines of each process
+	appendedLines = 500
+	longestLine   = 400 // characters of text
+)
 
-// appendLines is what childAppend and its parent run concurrently. Lines are long and of different lengths, so that a
-// torn or mixed line is noticed.
-func appendLines(s storage.Storage, who string) error {
+// appendLines appends lines with the name of a process, concurrently to another process. Lines are long and of different lengths,
+// so that a torn or mixed line is noticed.
+func appendLines(s storage.Storage, process string) error {
 	failed := make([]error, appendWriters)
 	var all sync.WaitGroup
-	for w := range appendWriters {
+	for writer := range appendWriters {
 		all.Go(func() {
-			for i := 0; i < appendedLines && failed[w] == nil; i++ {
-				line := fmt.Sprintf("%s %d %d %s.\n", who, w, i, strings.Repeat(who, i%400))
-				unlock, err := storagetest.LockPatiently(s, "x.jsonl")
-				if err == nil {
-					_, err = s.Append("x.jsonl", []byte(line))
-					err = errors.Join(err, unlock())
-				}
-				failed[w] = err
+			for i := 0; i < appendedLines && failed[writer] == nil; i++ {
+				text := strings.Repeat(process, i%longestLine)
+				line := fmt.Sprintf("%s %d %d %s.\n", process, writer, i, text)
+				failed[writer] = appendLocked(s, line)
 			}
 		})
 	}
 	all.Wait()
 	return errors.Join(failed...)
+}
+
+// appendLocked appends a line to x.jsonl under its lock.
+func appendLocked(s storage.Storage, line string) error {
+	unlock, err := storagetest.LockPatiently(s, "x.jsonl")
+	if err != nil {
+		return err
+	}
+	_, err = s.Append("x.jsonl", []byte(line))
+	return errors.Join(err, unlock())
 }
 
 // childHold PATH: holds the file open for writing, as a live client does.
@@ -162,7 +175,9 @@ func childGate(args []string) error {
 // childLockFile DIR NAME: holds the lock file alone, as clients without the outer lock did.
 func childLockFile(args []string) error {
 	file := filepath.Join(args[0], "."+args[1]+".lock")
-	if err := os.WriteFile(file, fmt.Appendf(nil, "%d:%d\n", os.Getpid(), time.Now().UnixMilli()), 0o600); err != nil {
+	text := fmt.Appendf(nil, "%d:%d\n", os.Getpid(), time.Now().UnixMilli())
+	err := os.WriteFile(file, text, 0o600)
+	if err != nil {
 		return err
 	}
 	defer os.Remove(file)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -86,35 +87,41 @@ func TestMoveIsWholeAtEachStep(t *testing.T) {
 		for fails := range 3 { // which rename; 0 is none
 			for _, why := range []error{unix.EIO, unix.EXDEV, unix.EINVAL} {
 				s := openTemp(t, before...)
-				was, steps, calls := s.tree(t), 0, []string(nil)
-				whole := func() {
+				was := s.tree(t)
+				renames := 0
+				var calls []string
+				requireWhole := func() {
 					tree := strings.Join(s.tree(t), " ")
 					require.Equal(t, 1, strings.Count(tree, "/x.jsonl"), tree)
 					require.Equal(t, 1, strings.Count(tree, "/x/1.log"), tree)
 					require.False(t, strings.Contains(tree, "b/x.jsonl") && strings.Contains(tree, "a/x/1.log"), tree)
 				}
 				s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
-					whole()
+					requireWhole()
 					calls = append(calls, "rename "+to)
-					if steps++; steps == fails {
+					renames++
+					if renames == fails {
 						return why
 					}
 					err := renameat2(fromDir, from, toDir, to, flags)
-					whole()
+					requireWhole()
 					return err
 				}
 				s.sys.fsync = func(fd int) error {
-					whole()
-					at, err := os.Readlink(fmt.Sprint("/proc/self/fd/", fd))
-					calls = append(calls, "fsync "+filepath.Base(at))
+					requireWhole()
+					dir, err := os.Readlink(fmt.Sprint("/proc/self/fd/", fd))
+					calls = append(calls, "fsync "+filepath.Base(dir))
 					return errors.Join(err, unix.Fsync(fd))
 				}
 				err := s.Move("a/x.jsonl", "b/x.jsonl", ".jsonl")
 				if fails == 0 {
 					moves := []string{"rename x", "fsync b", "fsync a", "rename x.jsonl", "fsync b", "fsync a"}
-					require.Equal(t, moves[len(moves)-3*steps:], calls)
+					const callsOfMove = 3
+					require.Equal(t, moves[len(moves)-callsOfMove*renames:], calls)
 				}
-				if fails == 0 || fails > steps || why == unix.EINVAL { // without RENAME_NOREPLACE
+				hasFailed := fails != 0 && fails <= renames
+				lacksFlag := why == unix.EINVAL // RENAME_NOREPLACE, without which it works too
+				if !hasFailed || lacksFlag {
 					require.NoError(t, err)
 					require.Equal(t, []string{"b/x/", "b/x/1.log", "b/x.jsonl"}, s.tree(t))
 				} else {
@@ -130,20 +137,21 @@ func TestMoveIsWholeAtEachStep(t *testing.T) {
 func TestMoveFromReplacedDirectory(t *testing.T) {
 	for _, dir := range []string{"a", "b"} {
 		s := openTemp(t, "a/x.jsonl", "a/x/1.log", "b/")
+		replaceOnce := sync.OnceFunc(func() {
+			require.NoError(t, os.Rename(pathOf(s, dir), pathOf(s, "away")))
+			require.NoError(t, os.Mkdir(pathOf(s, dir), 0o700))
+		})
 		s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
 			if from == "x.jsonl" && fromDir != toDir {
-				if _, err := os.Stat(pathOf(s, "away")); err != nil {
-					require.NoError(t, os.Rename(pathOf(s, dir), pathOf(s, "away")))
-					require.NoError(t, os.Mkdir(pathOf(s, dir), 0o700))
-				}
+				replaceOnce()
 			}
 			return renameat2(fromDir, from, toDir, to, flags)
 		}
 		require.ErrorIs(t, s.Move("a/x.jsonl", "b/x.jsonl", ".jsonl"), storage.ErrStale)
-		at := "a"
+		origin := "a"
 		if dir == "a" {
-			at = "away"
+			origin = "away"
 		}
-		require.Equal(t, []string{at + "/x/", at + "/x/1.log", at + "/x.jsonl"}, s.tree(t))
+		require.Equal(t, []string{origin + "/x/", origin + "/x/1.log", origin + "/x.jsonl"}, s.tree(t))
 	}
 }

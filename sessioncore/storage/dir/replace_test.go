@@ -3,6 +3,7 @@
 package dir
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,12 @@ func TestReplaceIsDurable(t *testing.T) {
 	s.sys.fsync = func(fd int) error {
 		st, err := fstat(fd)
 		require.NoError(t, err)
-		order = append(order, map[storage.Kind]string{storage.KindFile: "fsync file", storage.KindDir: "fsync dir"}[st.Kind])
+		switch st.Kind {
+		case storage.KindFile:
+			order = append(order, "fsync file")
+		case storage.KindDir:
+			order = append(order, "fsync dir")
+		}
 		return nil
 	}
 	s.sys.renameat2 = func(fromDir int, from string, toDir int, to string, flags uint) error {
@@ -51,7 +57,8 @@ func TestReplaceIsDurable(t *testing.T) {
 	assert.Equal(t, []string{"fsync file", "fsync dir"}, order)
 	for _, failing := range []storage.Kind{storage.KindFile, storage.KindDir} {
 		s.sys.fsync = func(fd int) error {
-			if st, err := fstat(fd); err != nil || st.Kind == failing {
+			st, err := fstat(fd)
+			if err != nil || st.Kind == failing {
 				return errors.Join(err, unix.ENOSPC)
 			}
 			return nil
@@ -67,10 +74,12 @@ func TestDirectoryCannotBeSynced(t *testing.T) {
 	for errno, want := range map[unix.Errno]error{unix.EIO: syscall.EIO, unix.EINVAL: nil, unix.ENOTSUP: nil} {
 		interrupted := false
 		s.sys.fsync = func(fd int) error {
-			if st, err := fstat(fd); err != nil || st.Kind != storage.KindDir {
+			st, err := fstat(fd)
+			if err != nil || st.Kind != storage.KindDir {
 				return err
 			}
-			if interrupted = !interrupted; interrupted {
+			interrupted = !interrupted // each second call
+			if interrupted {
 				return unix.EINTR
 			}
 			return errno
@@ -87,13 +96,17 @@ func TestDirectoryCannotBeSynced(t *testing.T) {
 // systems without RENAME_NOREPLACE.
 func TestReplaceFindsAnother(t *testing.T) {
 	for _, test := range []struct {
-		name   string
-		lacks  uint // a flag
-		theirs bool
-	}{{"x.jsonl", 0, true}, {"new.jsonl", unix.RENAME_NOREPLACE, true}, {"new.jsonl", unix.RENAME_NOREPLACE, false}} {
+		name      string
+		lacks     uint // a flag that the file system does not know
+		hasTheirs bool
+	}{
+		{name: "x.jsonl", hasTheirs: true},
+		{name: "new.jsonl", lacks: unix.RENAME_NOREPLACE, hasTheirs: true},
+		{name: "new.jsonl", lacks: unix.RENAME_NOREPLACE},
+	} {
 		s := openTemp(t, "x.jsonl")
 		race := sync.OnceFunc(func() {
-			if test.theirs {
+			if test.hasTheirs {
 				writeDisk(t, s, "theirs", "theirs\n")
 				require.NoError(t, os.Rename(pathOf(s, "theirs"), pathOf(s, test.name)))
 			}
@@ -106,7 +119,7 @@ func TestReplaceFindsAnother(t *testing.T) {
 			return unix.Renameat2(fromDir, from, toDir, to, flags)
 		}
 		st, err := storagetest.Replace(s, test.name, "ours\n")
-		if test.theirs {
+		if test.hasTheirs {
 			require.ErrorIs(t, err, storage.ErrStale)
 			assert.Equal(t, test.name == "new.jsonl", errors.Is(err, fs.ErrExist))
 			assert.Equal(t, "theirs\n", readDisk(t, s, test.name))
@@ -150,9 +163,20 @@ func TestReplaceRefusesWhatItCannotKeep(t *testing.T) {
 // acl is an access control list that permits user 1234 to read and write.
 func acl() []byte {
 	list := []byte{2, 0, 0, 0} // version
-	for _, entry := range [][3]uint32{{1, 6, ^uint32(0)}, {2, 6, 1234}, {4, 0, ^uint32(0)}, {16, 6, ^uint32(0)}, {32, 0, ^uint32(0)}} {
-		list = append(list, byte(entry[0]), 0, byte(entry[1]), 0,
-			byte(entry[2]), byte(entry[2]>>8), byte(entry[2]>>16), byte(entry[2]>>24))
+	const nobody = ^uint32(0)  // for an entry that names no user
+	for _, entry := range []struct {
+		tag, permissions uint16
+		id               uint32
+	}{
+		{1, 6, nobody},  // the owner
+		{2, 6, 1234},    // a user
+		{4, 0, nobody},  // the group
+		{16, 6, nobody}, // the mask
+		{32, 0, nobody}, // others
+	} {
+		list = binary.LittleEndian.AppendUint16(list, entry.tag)
+		list = binary.LittleEndian.AppendUint16(list, entry.permissions)
+		list = binary.LittleEndian.AppendUint32(list, entry.id)
 	}
 	return list
 }
@@ -219,7 +243,8 @@ func TestSweep(t *testing.T) {
 	lock := leaveFile(t, s, storage.TemporaryName(".x.jsonl.lock"), "", 0)
 	client := leaveFile(t, s, ".x.jsonl.0123456789abcdef.tmp", "", 2*sweepAge)
 	replaced := leaveFile(t, s, storage.AsideName("x.jsonl"), "", 2*sweepAge)
-	link, pipe := pathOf(s, storage.TemporaryName("link")), pathOf(s, storage.TemporaryName("pipe"))
+	link := pathOf(s, storage.TemporaryName("link"))
+	pipe := pathOf(s, storage.TemporaryName("pipe"))
 	require.NoError(t, os.Symlink(pathOf(s, "x.jsonl"), link))
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
 
@@ -249,51 +274,53 @@ func TestSweepShared(t *testing.T) {
 // unless another program's lines may be in it alone.
 func TestSweepReplaced(t *testing.T) {
 	const old, successor = "old header\nline\n", "the new header\nline\n"
-	for name, c := range map[string]struct {
-		leave func(t *testing.T, s *Storage, aside string)
-		stays bool
+	rename := func(t *testing.T, s *Storage, name, to string) {
+		require.NoError(t, os.Rename(pathOf(s, name), pathOf(s, to)))
+	}
+	for name, test := range map[string]struct {
+		leave     func(t *testing.T, s *Storage, aside string)
+		isForeign bool // the name is made of another file
+		stays     bool
 	}{
-		"before the exchange": {func(t *testing.T, s *Storage, aside string) {
+		"before the exchange": {leave: func(t *testing.T, s *Storage, aside string) {
 			leaveFile(t, s, aside, successor, 0)
-		}, false},
-		"before it, and the file grew": {func(t *testing.T, s *Storage, aside string) {
+		}},
+		"before it, and the file grew": {leave: func(t *testing.T, s *Storage, aside string) {
 			leaveFile(t, s, aside, successor, 0)
-			require.NoError(t, os.WriteFile(pathOf(s, "x.jsonl"), []byte(old+"more\n"), 0o600))
-		}, false},
-		"behind the exchange": {func(t *testing.T, s *Storage, aside string) {
-			require.NoError(t, os.Rename(pathOf(s, "x.jsonl"), pathOf(s, aside)))
+			writeDisk(t, s, "x.jsonl", old+"more\n")
+		}},
+		"behind the exchange": {leave: func(t *testing.T, s *Storage, aside string) {
+			rename(t, s, "x.jsonl", aside)
 			leaveFile(t, s, "x.jsonl", successor, 0)
-		}, false},
-		"with another program's line": {func(t *testing.T, s *Storage, aside string) {
-			require.NoError(t, os.Rename(pathOf(s, "x.jsonl"), pathOf(s, aside)))
-			require.NoError(t, os.WriteFile(pathOf(s, aside), []byte(old+"more\n"), 0o600))
+		}},
+		"with another program's line": {stays: true, leave: func(t *testing.T, s *Storage, aside string) {
+			rename(t, s, "x.jsonl", aside)
+			writeDisk(t, s, aside, old+"more\n")
 			leaveFile(t, s, "x.jsonl", successor, 0)
-		}, true},
-		"of a file that is gone": {func(t *testing.T, s *Storage, aside string) {
-			require.NoError(t, os.Rename(pathOf(s, "x.jsonl"), pathOf(s, aside)))
-		}, true},
-		"of other files": {func(t *testing.T, s *Storage, aside string) {
-			require.NoError(t, os.Rename(pathOf(s, "x.jsonl"), pathOf(s, "y")))
+		}},
+		"of a file that is gone": {stays: true, leave: func(t *testing.T, s *Storage, aside string) {
+			rename(t, s, "x.jsonl", aside)
+		}},
+		"of other files": {isForeign: true, stays: true, leave: func(t *testing.T, s *Storage, aside string) {
+			rename(t, s, "x.jsonl", "y")
 			leaveFile(t, s, aside, old, 0)
 			leaveFile(t, s, "x.jsonl", old, 0)
-		}, true},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openTemp(t, "x.jsonl", "other.jsonl")
 			require.NoError(t, s.MkdirAll("to"))
-			require.NoError(t, os.WriteFile(pathOf(s, "x.jsonl"), []byte(old), 0o600))
-			was := storagetest.Stat(t, s, "x.jsonl").Token
-			aside, ok := storage.ReplacedName("x.jsonl", was)
-			require.True(t, ok)
-			was.Inode ^= 1 // of another file
-			foreign, _ := storage.ReplacedName("x.jsonl", was)
-			if name == "of other files" {
-				aside = foreign
-				was.Inode ^= 2
+			writeDisk(t, s, "x.jsonl", old)
+			replaced := storagetest.Stat(t, s, "x.jsonl").Token
+			if test.isForeign {
+				replaced.Inode ^= 1
 			}
-			c.leave(t, s, aside)
+			aside, ok := storage.ReplacedName("x.jsonl", replaced)
+			require.True(t, ok)
+			test.leave(t, s, aside)
 			require.NoError(t, s.Move("other.jsonl", "to/other.jsonl", ".jsonl"))
-			require.Equal(t, c.stays, slices.Contains(storagetest.Leftovers(t, s.Path()), pathOf(s, aside)))
+			left := storagetest.Leftovers(t, s.Path())
+			require.Equal(t, test.stays, slices.Contains(left, pathOf(s, aside)))
 		})
 	}
 }
@@ -350,6 +377,17 @@ func TestTemporaryIsLocked(t *testing.T) {
 	require.NoFileExists(t, pathOf(s, tmp.temp.base))
 }
 
+// replaceReady replaces x.jsonl with a Ready that returns an error.
+func replaceReady(t *testing.T, s *Storage, text string, failure error) (storage.Stat, error) {
+	t.Helper()
+	token := storagetest.Stat(t, s, "x.jsonl").Token
+	return s.Replace("x.jsonl", storage.Replacement{
+		Expect: token,
+		Write:  storagetest.Content(text),
+		Ready:  func(io.Writer) (storage.Token, error) { return token, failure },
+	})
+}
+
 // TestReplaceCarriesOver: the new file has the lines appended to the old one right before and after it lost its name,
 // also through a descriptor opened before.
 func TestReplaceCarriesOver(t *testing.T) {
@@ -362,23 +400,17 @@ func TestReplaceCarriesOver(t *testing.T) {
 		require.NoError(t, err)
 		go func() {
 			time.Sleep(carryLimit / 10)
-			_, err := stray.WriteString("after\nin two")
+			_, firstErr := stray.WriteString("after\nin two")
 			time.Sleep(carryLimit / 10)
-			_, err2 := stray.WriteString(" writes\ntorn")
-			done <- errors.Join(err, err2, stray.Close())
+			_, secondErr := stray.WriteString(" writes\ntorn")
+			done <- errors.Join(firstErr, secondErr, stray.Close())
 		}()
 		return unix.Renameat2(fromDir, from, toDir, to, flags)
 	}
-	replace := func(text string, reason error) (storage.Stat, error) {
-		token := storagetest.Stat(t, s, "x.jsonl").Token
-		return s.Replace("x.jsonl", storage.Replacement{
-			Expect: token, Write: storagetest.Content(text), Ready: func(io.Writer) (storage.Token, error) { return token, reason },
-		})
-	}
-	st, err := replace("new\n", nil)
+	st, err := replaceReady(t, s, "new\n", nil)
 	require.NoError(t, err)
 	require.NoError(t, <-done)
-	_, err = replace("no\n", errors.ErrUnsupported)
+	_, err = replaceReady(t, s, "no\n", errors.ErrUnsupported)
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Equal(t, "new\nbefore\nafter\nin two writes\ntorn", readDisk(t, s, "x.jsonl"))
 	require.Equal(t, storagetest.Stat(t, s, "x.jsonl"), st, "of the file with all of that")
@@ -415,10 +447,7 @@ func TestReplaceWaitsForOpens(t *testing.T) {
 		done = write("late\n")
 		return err
 	}
-	token := storagetest.Stat(t, s, "x.jsonl").Token
-	_, err := s.Replace("x.jsonl", storage.Replacement{
-		Expect: token, Write: storagetest.Content("new\n"), Ready: func(io.Writer) (storage.Token, error) { return token, nil },
-	})
+	_, err := replaceReady(t, s, "new\n", nil)
 	require.NoError(t, err)
 	require.NoError(t, <-done)
 	require.Equal(t, "new\nlate\n", readDisk(t, s, "x.jsonl"))
@@ -446,10 +475,7 @@ func TestReplaceBesideOpenFile(t *testing.T) {
 		require.NoError(t, errors.Join(openErr, second.Close()))
 		return err
 	}
-	token := storagetest.Stat(t, s, "x.jsonl").Token
-	_, err := s.Replace("x.jsonl", storage.Replacement{
-		Expect: token, Write: storagetest.Content("new\n"), Ready: func(io.Writer) (storage.Token, error) { return token, nil },
-	})
+	_, err := replaceReady(t, s, "new\n", nil)
 	require.ErrorIs(t, err, storage.ErrLocked)
 	require.NoError(t, <-done)
 	_, err = stray.WriteString("late\n")

@@ -3,7 +3,6 @@
 package dir
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -67,25 +66,54 @@ func TestSharedAppend(t *testing.T) {
 		text string
 		at   int64
 	}
+	const end = int64(len(one)) // as we see it
+	const lineSize = int64(len("{ours a}\n"))
+	blank := strings.Repeat(" ", int(lineSize)-1) + "\n"
 	for name, test := range map[string]struct {
 		writes  []write // ours as well
 		cut     int64   // the file's size in the end, 0 for all
-		sharing Sharing
+		isLocal bool
 		want    string
-		stale   bool
+		isStale bool
 	}{
-		"nobody": {[]write{{data, 4}}, 0, SharingAlways, one + data, false},
-		"before us, where the server knows the end": {[]write{{short, 4}, {data, 4 + int64(len(short))}}, 0, SharingAlways, one + short + data, false},
-		"under us, and longer":                      {[]write{{long, 4}, {data, 4}}, 0, SharingAlways, one + data + long[len(data):], false},
-		"over our first line": {[]write{{data, 4}, {"{theirs 2}\n", 4}}, 0, SharingAlways,
-			one + "{theirs 2}\n" + "urs b}\n" + strings.Repeat(" ", 8) + "\n", true},
-		"over our second line": {[]write{{data, 4}, {short, 4 + 9}}, 0, SharingAlways,
-			one + "{ours a}\n" + short + strings.Repeat(" ", 8) + "\n", true},
-		"and cut the file":                   {[]write{{data, 4}}, 4 + 12, SharingAlways, one, true},
-		"a local directory is not read back": {[]write{{data, 4}, {long, 4}}, 0, SharingDetected, one + long, false},
+		"nobody": {
+			writes: []write{{data, end}},
+			want:   one + data,
+		},
+		"before us, where the server knows the end": {
+			writes: []write{{short, end}, {data, end + int64(len(short))}},
+			want:   one + short + data,
+		},
+		"under us, and longer": {
+			writes: []write{{long, end}, {data, end}},
+			want:   one + data + long[len(data):],
+		},
+		"over our first line": {
+			writes:  []write{{data, end}, {"{theirs 2}\n", end}},
+			want:    one + "{theirs 2}\n" + "urs b}\n" + blank,
+			isStale: true,
+		},
+		"over our second line": {
+			writes:  []write{{data, end}, {short, end + lineSize}},
+			want:    one + "{ours a}\n" + short + blank,
+			isStale: true,
+		},
+		"and cut the file": {
+			writes:  []write{{data, end}},
+			cut:     end + lineSize + 3,
+			want:    one,
+			isStale: true,
+		},
+		"a local directory is not read back": {
+			writes:  []write{{data, end}, {long, end}},
+			isLocal: true,
+			want:    one + long,
+		},
 	} {
 		s := openTemp(t, "x.jsonl")
-		s.SetSharing(test.sharing)
+		if !test.isLocal {
+			s.SetSharing(SharingAlways)
+		}
 		s.sys.write = func(_ int, p []byte) (int, error) {
 			for _, w := range test.writes {
 				over(t, s, w.text, w.at)
@@ -97,8 +125,11 @@ func TestSharedAppend(t *testing.T) {
 		}
 		before := descriptors(t)
 		_, err := s.Append("x.jsonl", []byte(data))
-		require.Equal(t, test.stale, errors.Is(err, storage.ErrStale), "%s: %v", name, err)
-		require.True(t, test.stale || err == nil, "%s: %v", name, err)
+		if test.isStale {
+			require.ErrorIs(t, err, storage.ErrStale, name)
+		} else {
+			require.NoError(t, err, name)
+		}
 		require.Equal(t, test.want, readDisk(t, s, "x.jsonl"), name)
 		require.LessOrEqual(t, descriptors(t), before)
 	}

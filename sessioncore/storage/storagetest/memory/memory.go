@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -35,6 +34,11 @@ type node struct {
 	data []byte // append-only, so readers may keep a slice of it
 }
 
+// newFile returns a file with a content, without a token.
+func newFile(data []byte) *node {
+	return &node{Stat: storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}, data: data}
+}
+
 // New returns an empty storage.
 func New() *Storage {
 	m := &Storage{nodes: map[string]*node{}}
@@ -54,7 +58,8 @@ func (m *Storage) touch(n *node) *node {
 	return n
 }
 
-// get returns what a name stands for, which must be of a kind; KindOther stands for any. Callers must hold m.mu.
+// get returns the node of a name, which must be of a kind; KindOther stands for any. The error wraps fs.ErrNotExist for no node, and
+// for a file in the place of a directory. Callers must hold m.mu.
 func (m *Storage) get(name string, kind storage.Kind) (*node, error) {
 	if name != "" || kind == storage.KindFile {
 		err := storage.CheckName(name)
@@ -101,12 +106,16 @@ func (m *Storage) List(dir string, only []string, f func(storage.Item) bool) err
 		return err
 	}
 	for name, n := range m.nodes {
-		state := func() (storage.Stat, error) { return n.Stat, nil }
-		if name != "" && storage.Dir(name) == dir && !f(storage.Item{
+		isIn := name != "" && storage.Dir(name) == dir
+		if !isIn {
+			continue
+		}
+		item := storage.Item{
 			Name:  path.Base(name),
 			Kind:  n.Kind,
-			State: state,
-		}) {
+			State: func() (storage.Stat, error) { return n.Stat, nil },
+		}
+		if !f(item) {
 			break
 		}
 	}
@@ -220,11 +229,13 @@ func (m *Storage) Replace(name string, r storage.Replacement) (storage.Stat, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	err = cmp.Or(err, m.expectLocked(name, r.Expect))
+	if err == nil {
+		err = m.expectLocked(name, r.Expect)
+	}
 	if err != nil {
 		return storage.Stat{}, err
 	}
-	n, err := m.put(name, &node{storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}, slices.Clip(content.Bytes())})
+	n, err := m.put(name, newFile(slices.Clip(content.Bytes()))) // an append must not write into the buffer
 	if err != nil {
 		return storage.Stat{}, err
 	}
@@ -250,7 +261,7 @@ func (m *Storage) overwrite(name string, r storage.Replacement) (storage.Stat, e
 	return m.touch(n).Stat, nil
 }
 
-// expect returns an error unless token is that of the file name, or zero if there is no such file.
+// expect returns an error unless a file has a token, or there is no such file and the token is zero.
 func (m *Storage) expect(name string, token storage.Token) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -263,17 +274,18 @@ func (m *Storage) expectLocked(name string, token storage.Token) error {
 	if err != nil {
 		return err
 	}
-	var is storage.Token
 	n := m.nodes[name]
-	if n != nil {
-		is = n.Token
-	}
+	isNew := token == storage.Token{}
 	switch {
-	case n != nil && token == storage.Token{}:
+	case n == nil && isNew:
+		return nil
+	case n == nil:
+		return fmt.Errorf("%w: %s", storage.ErrStale, name)
+	case isNew:
 		return fmt.Errorf("%w: %s: %w", storage.ErrStale, name, fs.ErrExist)
-	case n != nil && n.Kind != storage.KindFile:
+	case n.Kind != storage.KindFile:
 		return fmt.Errorf("%w: %s", storage.ErrNotRegular, name)
-	case is != token:
+	case n.Token != token:
 		return fmt.Errorf("%w: %s", storage.ErrStale, name)
 	}
 	return nil
@@ -285,7 +297,7 @@ func (m *Storage) expectLocked(name string, token storage.Token) error {
 func (m *Storage) WriteFile(name string, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, err := m.put(name, &node{storage.Stat{Kind: storage.KindFile, Mode: storage.FileMode}, bytes.Clone(data)})
+	_, err := m.put(name, newFile(bytes.Clone(data)))
 	return err
 }
 
