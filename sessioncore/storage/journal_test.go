@@ -61,7 +61,7 @@ func TestJournalReplace(t *testing.T) {
 
 		refused := func(expect storage.Token) error {
 			_, err := s.Replace("x.jsonl", storage.Replacement{Expect: expect, Write: func(io.Writer) error {
-				t.Error("work for nothing")
+				t.Error("it is refused before the content is written")
 				return nil
 			}})
 			assert.ErrorIs(t, err, storage.ErrStale)
@@ -98,13 +98,15 @@ func TestJournalReplaceChangesNothingWhenItFails(t *testing.T) {
 		s.WriteFile(t, "x.jsonl", "one\n")
 		before := storagetest.Stat(t, s, "x.jsonl")
 		for name, expect := range map[string]storage.Token{"x.jsonl": before.Token, "new.jsonl": {}} {
-			_, err := s.Replace(name, storage.Replacement{Expect: expect, Write: func(w io.Writer) error {
-				_, _ = io.WriteString(w, strings.Repeat("half\n", 50_000))
+			half := func(w io.Writer) error {
+				_, _ = io.WriteString(w, strings.Repeat("half\n", 50_000)) // more than a buffer
 				return failed
-			}})
+			}
+			_, err := s.Replace(name, storage.Replacement{Expect: expect, Write: half})
 			assert.ErrorIs(t, err, failed)
+			panics := func(io.Writer) error { panic("in the writer") }
 			assert.Panics(t, func() {
-				_, _ = s.Replace(name, storage.Replacement{Expect: expect, Write: func(io.Writer) error { panic("in the writer") }})
+				_, _ = s.Replace(name, storage.Replacement{Expect: expect, Write: panics})
 			})
 		}
 		assert.Equal(t, before, storagetest.Stat(t, s, "x.jsonl"))
@@ -131,21 +133,26 @@ func TestJournalReplaceSeesWhatHappensMeanwhile(t *testing.T) {
 	})
 }
 
-// TestJournalReplaceWhenReady: what was added while the content was written is not lost, and who is ready decides.
+// TestJournalReplaceWhenReady: lines that are added while the content is written are not lost, and an error of Ready forbids the
+// replacement.
 func TestJournalReplaceWhenReady(t *testing.T) {
 	forbidden := errors.New("forbidden")
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		s.WriteFile(t, "x.jsonl", "one\n")
 		before := storagetest.Stat(t, s, "x.jsonl")
 		replace := func(ready storage.Ready) (storage.Stat, error) {
-			written := false
-			return s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Write: func(out io.Writer) error {
-				written = true
-				return storagetest.Content("two\n")(out)
-			}, Ready: func(more io.Writer) (storage.Token, error) {
-				assert.True(t, written, "it comes last")
-				return ready(more)
-			}})
+			isWritten := false
+			return s.Replace("x.jsonl", storage.Replacement{
+				Expect: before.Token,
+				Write: func(out io.Writer) error {
+					isWritten = true
+					return storagetest.Content("two\n")(out)
+				},
+				Ready: func(more io.Writer) (storage.Token, error) {
+					assert.True(t, isWritten, "it comes last")
+					return ready(more)
+				},
+			})
 		}
 		_, err := replace(func(io.Writer) (storage.Token, error) { return before.Token, forbidden })
 		assert.ErrorIs(t, err, forbidden)
@@ -171,25 +178,31 @@ func TestJournalReplaceWhenReady(t *testing.T) {
 	})
 }
 
-// TestJournalReplaceHead: a file that gets another title slot stays the same file, and whoever has it open sees it.
+// TestJournalReplaceHead: a file that gets another title slot stays the same file, so that an open one shows the slot.
 func TestJournalReplaceHead(t *testing.T) {
 	every.Journals(t, func(t *testing.T, s every.Store) {
 		slot := func(title string) string { return string(names.TitleSlot(title, "user", "2026-02-16T10:20:30.000Z")) }
 		s.WriteFile(t, "x.jsonl", slot("one")+"two\n")
 		before := storagetest.Stat(t, s, "x.jsonl")
 		pinned := storagetest.Open(t, s, "x.jsonl")
+		tooLong := []byte(strings.Repeat("longer than the file is", 20))
 		for _, tail := range []string{"", "three\n"} {
-			after, err := s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Head: []byte(slot("ONE")), Tail: []byte(tail)})
+			after, err := s.Replace("x.jsonl", storage.Replacement{
+				Expect: before.Token,
+				Head:   []byte(slot("ONE")),
+				Tail:   []byte(tail),
+			})
 			require.NoError(t, err)
 			assert.Equal(t, storagetest.Stat(t, s, "x.jsonl"), after)
 			assert.NotEqual(t, before.Token, after.Token)
 			assert.True(t, before.SameObject(after.Token))
-			assert.Equal(t, slot("ONE")+"two\n"+tail, storagetest.Read(t, s, "x.jsonl"))
-			assert.Equal(t, slot("ONE")+"two\n"+tail, storagetest.ReadObject(t, pinned), "it is the file that was opened before")
+			want := slot("ONE") + "two\n" + tail
+			assert.Equal(t, want, storagetest.Read(t, s, "x.jsonl"))
+			assert.Equal(t, want, storagetest.ReadObject(t, pinned), "it is the file that was opened before")
 
 			_, err = s.Replace("x.jsonl", storage.Replacement{Expect: before.Token, Head: []byte("lost")})
 			assert.ErrorIs(t, err, storage.ErrStale)
-			_, err = s.Replace("x.jsonl", storage.Replacement{Expect: after.Token, Head: []byte(strings.Repeat("longer than the file is", 20))})
+			_, err = s.Replace("x.jsonl", storage.Replacement{Expect: after.Token, Head: tooLong})
 			assert.ErrorIs(t, err, storage.ErrStale)
 			assert.Equal(t, after, storagetest.Stat(t, s, "x.jsonl"))
 			before = after
@@ -204,15 +217,16 @@ func TestJournalLockExcludesGoroutines(t *testing.T) {
 		s.WriteFile(t, "x.jsonl", "")
 		var inside atomic.Int32
 		var all sync.WaitGroup
-		for w := range writers {
+		for writer := range writers {
 			all.Go(func() {
-				for i := range rounds {
+				for round := range rounds {
 					unlock, err := storagetest.LockPatiently(s, "x.jsonl")
 					if !assert.NoError(t, err) {
 						return
 					}
-					assert.Equal(t, int32(1), inside.Add(1))
-					_, err = s.Append("x.jsonl", fmt.Appendf(nil, "%d %d\n", w, i))
+					assert.Equal(t, int32(1), inside.Add(1), "nobody else has the lock")
+					line := fmt.Appendf(nil, "%d %d\n", writer, round)
+					_, err = s.Append("x.jsonl", line)
 					assert.NoError(t, err)
 					inside.Add(-1)
 					assert.NoError(t, unlock())
@@ -246,16 +260,16 @@ func TestJournalLock(t *testing.T) {
 		assert.NotErrorIs(t, err, storage.ErrLocked)
 		require.NoError(t, storagetest.Lock(t, s, "y.jsonl")(), "another file's lock is another")
 
-		got := make(chan error, 1)
+		waiter := make(chan error, 1)
 		go func() {
-			again, err := storagetest.LockPatiently(s, "x.jsonl")
+			unlock, err := storagetest.LockPatiently(s, "x.jsonl")
 			if err == nil {
-				err = again()
+				err = unlock()
 			}
-			got <- err
+			waiter <- err
 		}()
 		require.NoError(t, unlock())
-		require.NoError(t, <-got)
+		require.NoError(t, <-waiter)
 		assert.NoError(t, unlock(), "a second call does nothing")
 	})
 }

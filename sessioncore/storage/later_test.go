@@ -22,10 +22,12 @@ func TestOverLater(t *testing.T) {
 	looks := 0
 	isThere := false
 	now := time.Now()
-	files := storage.OverLaterAt(sessiontest.OpenDir(t, front), func() (storage.Files, bool) {
+	find := func() (storage.Files, bool) {
 		looks++
 		return sessiontest.OpenDir(t, back), isThere
-	}, func() time.Time { return now })
+	}
+	clock := func() time.Time { return now }
+	files := storage.OverLaterAt(sessiontest.OpenDir(t, front), find, clock)
 	names := func() (names []string) {
 		items, err := storage.List(files, "p")
 		require.NoError(t, err)
@@ -65,7 +67,7 @@ func (f *openFiles) Open(name string) (storage.Object, error) {
 	}
 	obj, err := f.Files.Open(name)
 	f.open++
-	return &openObject{obj, f}, err
+	return &openObject{Object: obj, files: f}, err
 }
 
 // openObject is an open file.

@@ -35,8 +35,9 @@ func writer(t *testing.T, dir string) *sqlite3.Conn {
 // sum reads the numbers and the sum of the rows.
 func sum(t *testing.T, files storage.Files) (rows, total int) {
 	d := &Database{Files: files, Name: "x.db"}
+	const positive = "SELECT count(*), sum(v) FROM n WHERE v > CAST(?1 AS INTEGER)"
 	require.NoError(t, d.Read(t.Context(), func(conn *Conn) error {
-		return conn.EachRow("SELECT count(*), sum(v) FROM n WHERE v > CAST(?1 AS INTEGER)", []string{"0"}, func(row *sqlite3.Stmt) error {
+		return conn.EachRow(positive, []string{"0"}, func(row *sqlite3.Stmt) error {
 			rows = row.ColumnInt(0)
 			total = row.ColumnInt(1)
 			return nil
@@ -92,14 +93,15 @@ func TestRead(t *testing.T) {
 func TestReadChanging(t *testing.T) {
 	dir := t.TempDir()
 	conn := writer(t, dir)
-	changes := 0
+	changes := 0 // of the log, at most one in each try
 	tries := 0
-	most := 1
+	most := 1 // changes
 	files := &storagetest.Hooked{Storage: sessiontest.OpenDir(t, dir), Before: func(c storagetest.Call) error {
 		if c.Op == "Open" && c.Name == "x.db" {
 			tries++
 		}
-		if c.Op != "ReadAt" || c.Size <= headerSize || changes == tries || changes == most {
+		isPageRead := c.Op == "ReadAt" && c.Size > headerSize
+		if !isPageRead || changes == tries || changes == most {
 			return nil
 		}
 		changes++
@@ -239,8 +241,8 @@ func TestReadBeside(t *testing.T) {
 	require.NotZero(t, accepted)
 }
 
-// TestExpressions: a database is read of which an index has an expression as deep as that over the texts of messages in Kilo
-// Code 7.7.9, and functions of many arguments.
+// TestExpressions: a database is read that has an index by an expression as deep as the one in Kilo Code 7.7.9, over the texts
+// of messages, and by a function of many arguments.
 func TestExpressions(t *testing.T) {
 	dir := t.TempDir()
 	conn := writer(t, dir)
@@ -254,7 +256,7 @@ func TestExpressions(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{rows, total})
 }
 
-// TestRefused: a database with a transaction that was not ended, one that is none, and a link are refused.
+// TestRefused: a database with a transaction that was not ended, a file that is no database, and a link are refused.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	read := func() error {

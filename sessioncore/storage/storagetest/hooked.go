@@ -25,7 +25,8 @@ type Hooked struct {
 	After func(Call, error) error
 }
 
-// call calls do between the hooks.
+// call calls do between the hooks. do may change the call that After gets. Without a call, after an error of Before, there is no
+// After.
 func (h *Hooked) call(c Call, do func(*Call) error) error {
 	if h.Before != nil {
 		err := h.Before(c)
@@ -114,24 +115,25 @@ func (h *Hooked) Open(name string) (storage.Object, error) {
 		}
 		return nil, err
 	}
-	return &hookedObject{obj, h, name}, nil
+	return &hookedObject{Object: obj, storage: h, name: name}, nil
 }
 
 // hookedObject is an open file of a Hooked storage.
 type hookedObject struct {
 	storage.Object
-	of   *Hooked
-	name string
+	storage *Hooked
+	name    string
 }
 
 // ReadAt implements storage.Object. After sees the number of bytes that were read.
 func (o *hookedObject) ReadAt(p []byte, off int64) (n int, err error) {
-	err = o.of.call(Call{
+	call := Call{
 		Op:   "ReadAt",
 		Name: o.name,
 		Off:  off,
 		Size: len(p),
-	}, func(c *Call) error {
+	}
+	err = o.storage.call(call, func(c *Call) error {
 		n, err = o.Object.ReadAt(p, off)
 		c.Size = n
 		return err
@@ -140,11 +142,11 @@ func (o *hookedObject) ReadAt(p []byte, off int64) (n int, err error) {
 }
 
 func (o *hookedObject) Stat() (storage.Stat, error) {
-	return o.of.stat("Object.Stat", o.name, o.Object.Stat)
+	return o.storage.stat("Object.Stat", o.name, o.Object.Stat)
 }
 
 func (o *hookedObject) Close() error {
-	return o.of.call(Call{Op: "Close", Name: o.name}, func(*Call) error {
+	return o.storage.call(Call{Op: "Close", Name: o.name}, func(*Call) error {
 		return o.Object.Close()
 	})
 }

@@ -25,7 +25,8 @@ func Ticking(racy bool) time.Time {
 	return time.Now().Add(-time.Hour)
 }
 
-// stat returns the state of a name with its time.
+// stat returns a state with the time of all changes, and an inode number that depends on the name alone. After an error it returns
+// its arguments.
 func (s *Stopped) stat(name string, st storage.Stat, err error) (storage.Stat, error) {
 	if err != nil {
 		return st, err
@@ -61,17 +62,17 @@ func (s *Stopped) Open(name string) (storage.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stoppedObject{obj, s, name}, nil
+	return &stoppedObject{Object: obj, storage: s, name: name}, nil
 }
 
 // stoppedObject is an open file of a Stopped storage.
 type stoppedObject struct {
 	storage.Object
-	of   *Stopped
-	name string
+	storage *Stopped
+	name    string
 }
 
 func (o *stoppedObject) Stat() (storage.Stat, error) {
 	st, err := o.Object.Stat()
-	return o.of.stat(o.name, st, err)
+	return o.storage.stat(o.name, st, err)
 }

@@ -37,21 +37,15 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 	Journals(t, test)
 	t.Run("gzip", func(t *testing.T) {
 		disk := sessiontest.OpenDir(t, t.TempDir())
-		s := onDisk(disk)
-		plain := s
-		s.WriteFile = func(t *testing.T, name, data string) {
-			var b bytes.Buffer
-			w := gzip.NewWriter(&b)
-			_, err := w.Write([]byte(data))
-			require.NoError(t, errors.Join(err, w.Close()))
-			plain.WriteFile(t, name+archive.Ending, b.String())
-		}
-		s.Remove = func(t *testing.T, name string) {
-			plain.Remove(t, name+archive.Ending)
-		}
-		s.Files = archive.New(disk, nil, t.TempDir())
-		s.Journal = nil
-		test(t, s)
+		packed := onDisk(disk)
+		test(t, Store{
+			Files: archive.New(disk, nil, t.TempDir()),
+			Link:  packed.Link,
+			WriteFile: func(t *testing.T, name, data string) {
+				packed.WriteFile(t, name+archive.Ending, pack(t, data))
+			},
+			Remove: func(t *testing.T, name string) { packed.Remove(t, name+archive.Ending) },
+		})
 	})
 	t.Run("redact", func(t *testing.T) {
 		disk := sessiontest.OpenDir(t, t.TempDir())
@@ -63,6 +57,15 @@ func Files(t *testing.T, test func(t *testing.T, s Store)) {
 		s.Link = nil
 		test(t, s)
 	})
+}
+
+// pack compresses a text by gzip.
+func pack(t *testing.T, text string) string {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write([]byte(text))
+	require.NoError(t, errors.Join(err, w.Close()))
+	return packed.String()
 }
 
 // Journals runs test with every store that can be written.
@@ -81,25 +84,29 @@ func Journals(t *testing.T, test func(t *testing.T, s Store)) {
 			Remove:    func(t *testing.T, name string) { require.NoError(t, m.Remove(name)) },
 		})
 	})
-	t.Run("postgres", func(t *testing.T) {
-		const prefix = "/home/me/sessions/"
-		table := postgrestest.Shared(t).NewTable(t)
-		source, err := postgres.ParseSource(table.Source("&prefix=" + prefix))
-		require.NoError(t, err)
-		rows, err := postgres.Open(t.Context(), source, postgres.Options{})
-		require.NoError(t, err)
-		t.Cleanup(rows.Close)
-		test(t, Store{
-			Files: rows, Journal: rows,
-			WriteFile: func(t *testing.T, name, data string) {
-				table.Remove(t, prefix+name) // as another object
-				_, err := rows.Stat(name)
-				require.ErrorIs(t, err, fs.ErrNotExist)
-				table.Write(t, prefix+name, data)
-			},
-			Remove: func(t *testing.T, name string) { table.Remove(t, prefix+name) },
-		})
-	})
+	t.Run("postgres", func(t *testing.T) { test(t, inTable(t)) })
+}
+
+// inTable returns a new table of PostgreSQL as a Store.
+func inTable(t *testing.T) Store {
+	const prefix = "/home/me/sessions/"
+	table := postgrestest.Shared(t).NewTable(t)
+	source, err := postgres.ParseSource(table.Source("&prefix=" + prefix))
+	require.NoError(t, err)
+	rows, err := postgres.Open(t.Context(), source, postgres.Options{})
+	require.NoError(t, err)
+	t.Cleanup(rows.Close)
+	return Store{
+		Files:   rows,
+		Journal: rows,
+		WriteFile: func(t *testing.T, name, data string) {
+			table.Remove(t, prefix+name) // as another object
+			_, err := rows.Stat(name)
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			table.Write(t, prefix+name, data)
+		},
+		Remove: func(t *testing.T, name string) { table.Remove(t, prefix+name) },
+	}
 }
 
 // onDisk returns a directory as a Store.
