@@ -69,46 +69,29 @@ func TestMissingNames(t *testing.T) {
 	})
 }
 
-// TestFilesList: a directory has each name once, with its kind and the state that Stat says, and no more of them are looked at
-// than are asked for.
+// TestFilesList: a directory has each name once, with its kind and its state, and a list ends when its function says so.
 func TestFilesList(t *testing.T) {
 	every.Files(t, func(t *testing.T, s every.Store) {
 		for _, name := range []string{"f.jsonl", "p/f1.jsonl", "p/f2.jsonl", "p/g.jsonl", "q/r/f.jsonl"} {
 			s.WriteFile(t, name, name)
 		}
+		file := func(name string) storage.Item { return storage.Item{Name: name, Kind: storage.KindFile} }
+		folder := func(name string) storage.Item { return storage.Item{Name: name, Kind: storage.KindDir} }
 		for dir, want := range map[string][]storage.Item{
-			"":    {{Name: "f.jsonl", Kind: storage.KindFile}, {Name: "p", Kind: storage.KindDir}, {Name: "q", Kind: storage.KindDir}},
-			"p":   {{Name: "f1.jsonl", Kind: storage.KindFile}, {Name: "f2.jsonl", Kind: storage.KindFile}, {Name: "g.jsonl", Kind: storage.KindFile}},
-			"q":   {{Name: "r", Kind: storage.KindDir}},
-			"q/r": {{Name: "f.jsonl", Kind: storage.KindFile}},
+			"":    {file("f.jsonl"), folder("p"), folder("q")},
+			"p":   {file("f1.jsonl"), file("f2.jsonl"), file("g.jsonl")},
+			"q":   {folder("r")},
+			"q/r": {file("f.jsonl")},
 		} {
 			items, err := storage.List(s, dir)
 			require.NoError(t, err)
 			require.Equal(t, want, items, dir)
 			for most := 1; most <= len(want); most++ {
-				states := map[string]storage.Stat{}
-				require.NoError(t, s.List(dir, nil, func(item storage.Item) bool {
-					st, err := item.State()
-					require.NoError(t, err)
-					states[item.Name] = st
-					return len(states) < most
-				}))
-				require.Len(t, states, most, "it stops when it is told")
-				for name, st := range states {
-					require.Equal(t, storagetest.Stat(t, s, path.Join(dir, name)), st)
-				}
+				requireListed(t, s, dir, most)
 			}
+			first := want[0].Name
 			last := want[len(want)-1].Name
-			only := []string{last, "none", want[0].Name}
-			var got []string
-			require.NoError(t, s.List(dir, only, func(item storage.Item) bool {
-				st, err := item.State()
-				require.NoError(t, err)
-				require.Equal(t, st.Kind, item.Kind)
-				got = append(got, item.Name)
-				return true
-			}))
-			require.Equal(t, []string{last, want[0].Name}, got, "those that are there, in their order")
+			requireOnly(t, s, dir, []string{last, "none", first}, []string{last, first})
 		}
 		assert.Equal(t, storage.KindDir, storagetest.Stat(t, s, "").Kind)
 		assert.NotEqual(t, storagetest.Stat(t, s, "q").Token, storagetest.Stat(t, s, "q/r").Token)
@@ -118,6 +101,36 @@ func TestFilesList(t *testing.T) {
 		assert.ErrorIs(t, storagetest.Reads["Stat"](s, "p/f1.jsonl"), fs.ErrNotExist)
 		assert.NotEqual(t, before, storagetest.Stat(t, s, "p").Token, "a name is gone")
 	})
+}
+
+// requireListed requires that a list ends after so many names, each with the state that Stat returns.
+func requireListed(t *testing.T, s every.Store, dir string, most int) {
+	t.Helper()
+	states := map[string]storage.Stat{}
+	require.NoError(t, s.List(dir, nil, func(item storage.Item) bool {
+		st, err := item.State()
+		require.NoError(t, err)
+		states[item.Name] = st
+		return len(states) < most
+	}))
+	require.Len(t, states, most, "it ends when it is told to")
+	for name, st := range states {
+		require.Equal(t, storagetest.Stat(t, s, path.Join(dir, name)), st)
+	}
+}
+
+// requireOnly requires that a list of some names has those that are there, in their order.
+func requireOnly(t *testing.T, s every.Store, dir string, only, want []string) {
+	t.Helper()
+	var listed []string
+	require.NoError(t, s.List(dir, only, func(item storage.Item) bool {
+		st, err := item.State()
+		require.NoError(t, err)
+		require.Equal(t, st.Kind, item.Kind)
+		listed = append(listed, item.Name)
+		return true
+	}))
+	require.Equal(t, want, listed)
 }
 
 // TestFilesPin: an open file stays what it was, and a name that is given to another file is another one.

@@ -23,7 +23,8 @@ func TestRoot(t *testing.T) {
 			Token: Token{Inode: 2, Changed: changed}, Kind: KindDir, UID: uid, GID: uid, Mode: mode,
 		}}
 	}
-	gone, closed := root{err: fs.ErrNotExist}, root{err: fs.ErrPermission}
+	gone := root{err: fs.ErrNotExist}
+	closed := root{err: fs.ErrPermission}
 	for name, c := range map[string]struct {
 		parts     []root
 		uid, mode uint32

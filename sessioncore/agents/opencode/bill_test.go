@@ -35,10 +35,11 @@ type answer struct {
 // answersIn returns the answers in a session from a time on, each as one text.
 func answersIn(t *testing.T, files storage.Files, name, from string) (all []string) {
 	for line := range strings.Lines(storagetest.Read(t, files, name)) {
-		var a answer
-		_ = json.Unmarshal([]byte(line), &a) // a problem is no entry
-		if a.Message.Role == "assistant" && a.Timestamp >= from {
-			all = append(all, fmt.Sprint(a.ID, a.Timestamp, a.Message.Model, string(a.Message.Usage)))
+		var entry answer
+		_ = json.Unmarshal([]byte(line), &entry) // a problem is no entry
+		m := &entry.Message
+		if m.Role == "assistant" && entry.Timestamp >= from {
+			all = append(all, fmt.Sprint(entry.ID, entry.Timestamp, m.Model, string(m.Usage)))
 		}
 	}
 	return all
@@ -169,22 +170,27 @@ type unlisted struct{ storage.Files }
 func TestRowsAsText(t *testing.T) {
 	d := newDatabase(t, tables)
 	d.insertSamples()
+	// Summaries before the first answer and behind the last one, an answer without tokens, and one with a cost alone.
 	d.message("ses_1", "msg_1", 1001, "user", "Count the herons")
 	d.answer("ses_1", "msg_2", 1002, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
 	d.answer("ses_1", "msg_3", 1003, tokens, `{"type":"text","text":"Two herons"}`)
 	d.answer("ses_1", "msg_4", 1004, `"modelID":"fake-1"`, `{"type":"text","text":"None"}`)
 	d.answer("ses_1", "msg_5", 1005, `"modelID":"fake-1","cost":2`, `{"type":"tool","state":{"input":{"command":"ls"}}}`)
 	d.answer("ses_1", "msg_6", 1006, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
+	// A fork with copies, which are older than the session.
 	d.answer("ses_copy", "msg_c1", 900, `"modelID":"fake-1"`, `{"type":"text","text":"None"}`)
 	d.answer("ses_copy", "msg_c2", 901, tokens, `{"type":"text","text":"Two herons"}`)
 	d.answer("ses_copy", "msg_c4", 902, tokens+`,"summary":true`, `{"type":"text","text":"So far"}`)
 	d.answer("ses_copy", "msg_c3", 1001, tokens, `{"type":"text","text":"Three herons"}`)
+	// A command of the person, and an answer that was handed over: only the text tells.
 	d.message("ses_command", "msg_d1", 1001, "user", "x")
 	d.part("ses_command", "msg_d1", "prt_msg_d1", commandPart)
 	d.answer("ses_command", "msg_d2", 1002, `"modelID":"fake-1"`, `{"type":"tool","state":{"status":"completed","input":{"command":"ls"}}}`)
 	d.answer("ses_handed", "msg_h1", 1001, `"modelID":"fake-1"`, handedPart("aa", "2026-01-01T00:00:00.000Z"))
+	// A row with damaged JSON.
 	d.answer("ses_old", "msg_o1", 1001, tokens[:len(tokens)-1]+`}`, `{"type":"text"}`)
 	d.info("ses_old", "msg_o2", 1002, `{"role":"assistant"`)
+	// Removed answers, with tokens and without.
 	removed := func(session, members string) {
 		info := fmt.Sprintf(`{"info":{"id":"msg_%s","role":"assistant","time":{"created":1003},%s}}`, session, members)
 		d.event(session, 1, "message.updated.1", info)

@@ -105,15 +105,21 @@ func TestLockLeftBehind(t *testing.T) {
 // there, is broken by the first waiter.
 func TestLockHolder(t *testing.T) {
 	now := time.Now()
-	old, future, past := now.Add(-time.Hour), now.Add(time.Hour), now.Add(-lockForeign)
-	dead, live, own := deadPid(t), os.Getppid(), os.Getpid()
+	old := now.Add(-time.Hour)
+	future := now.Add(time.Hour)
+	past := now.Add(-lockForeign)
+	dead := deadPid(t)
+	live := os.Getppid()
+	own := os.Getpid()
 	started, ok := startOf(live)
 	require.True(t, ok)
 	require.WithinDuration(t, now, started, time.Hour)
 	before := started.Add(-time.Hour)
-	gone, goneLater := holderGone, holderGone
+	gone := holderGone
+	goneLater := holderGone
 	if !isOrphan(dead) { // in a container
-		gone, goneLater = holderLives, holderUnclear
+		gone = holderLives
+		goneLater = holderUnclear
 	}
 	for _, test := range []struct {
 		text     string
@@ -289,7 +295,8 @@ func TestGateKeepsTheOrder(t *testing.T) {
 func TestGates(t *testing.T) {
 	s := openTemp(t)
 	top := t.TempDir()
-	link, missing := filepath.Join(top, "link"), filepath.Join(top, "missing")
+	link := filepath.Join(top, "link")
+	missing := filepath.Join(top, "missing")
 	require.NoError(t, os.Symlink(s.Path(), link))
 	s.AlsoAt(link, s.Path(), link+"/", top, missing)
 	require.Equal(t, []string{s.Path(), link}, s.Paths())
@@ -460,13 +467,19 @@ func FuzzLockContent(f *testing.F) {
 		if !ok {
 			return
 		}
-		require.True(t, pid > 0 && millis >= 0 && len(text) <= lockSize && strings.Count(text, ":") == 1, "%q: %d, %d", text, pid, millis)
+		require.Positive(t, pid, text)
+		require.GreaterOrEqual(t, millis, int64(0), text)
+		require.LessOrEqual(t, len(text), lockSize)
+		require.Equal(t, 1, strings.Count(text, ":"), text)
 		written := fmt.Sprintf("%d:%d\n", pid, millis)
-		p, m, ok := lockContent(written)
-		require.True(t, ok && p == pid && m == millis, "%q is written %q", text, written)
+		pidAgain, millisAgain, ok := lockContent(written)
+		require.True(t, ok, "%q is written %q", text, written)
+		require.Equal(t, pid, pidAgain)
+		require.Equal(t, millis, millisAgain)
 		short := text[:cut%uint(len(text)+1)]
-		if p, _, ok := lockContent(short); ok {
-			require.Equal(t, pid, p, "%q, cut to %q", text, short)
+		shortPID, _, isLock := lockContent(short)
+		if isLock {
+			require.Equal(t, pid, shortPID, "%q, cut to %q", text, short)
 		}
 	})
 }

@@ -32,12 +32,14 @@ func TestSharedIsDetected(t *testing.T) {
 		assert.Equal(t, [2]bool{true, false}, shared(s, SharingAlways), "one that is not there is not")
 	}
 
-	behind, at := t.TempDir(), t.TempDir()
-	if out, err := exec.Command("bindfs", behind, at).CombinedOutput(); err != nil {
+	behind := t.TempDir()
+	mounted := t.TempDir()
+	out, err := exec.Command("bindfs", behind, mounted).CombinedOutput()
+	if err != nil {
 		t.Skipf("bindfs: %v: %s", err, out)
 	}
-	defer func() { _ = exec.Command("fusermount3", "-u", at).Run() }()
-	s, err := Open(at)
+	defer func() { _ = exec.Command("fusermount3", "-u", mounted).Run() }()
+	s, err := Open(mounted)
 	require.NoError(t, err)
 	require.NoError(t, s.MkdirAll("scope"))
 	assert.Equal(t, [2]bool{true, true}, shared(s, SharingDetected))

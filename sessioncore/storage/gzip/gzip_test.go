@@ -187,6 +187,12 @@ type packed struct {
 	err  error
 }
 
+// whole returns a file that is read without an error.
+func whole(data []byte, text string) packed { return packed{data: data, want: text} }
+
+// refused returns a file that is read with an error.
+func refused(data []byte, err error) packed { return packed{data: data, err: err} }
+
 // check requires that each file of a format is unpacked or refused, each time that it is read. limit bounds the unpacked size.
 func check(t *testing.T, f *format, limit int64, files map[string]packed) {
 	for name, c := range files {
@@ -212,31 +218,38 @@ func check(t *testing.T, f *format, limit int64, files map[string]packed) {
 func TestLies(t *testing.T) {
 	text := lines(step + 100)
 	good := pack(text)
+	const (
+		sizeBytes = 4 // at the end of a file
+		trailer   = 8 // with a checksum before them
+	)
 	and := func(more []byte) []byte { return slices.Concat(good, more) }
-	change := func(at int, b byte) []byte {
+	flip := func(offset int, bits byte) []byte {
 		bad := bytes.Clone(good)
-		bad[(at+len(bad))%len(bad)] ^= b
+		bad[offset] ^= bits
 		return bad
 	}
-	size := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(bytes.Clone(good[:len(good)-4]), n) }
+	says := func(size uint32) []byte {
+		text := bytes.Clone(good[:len(good)-sizeBytes])
+		return binary.LittleEndian.AppendUint32(text, size)
+	}
 	junk := []byte("this is no compressed data")
 	bomb := pack(strings.Repeat("x", 2<<20))
 	check(t, gzipped, 1<<20, map[string]packed{
-		"as it should be":            {good, text, nil},
-		"two members":                {and(good), text + text, nil},
-		"an empty second member":     {and(pack("")), text, nil},
-		"junk after it":              {and(junk), text, nil},
-		"junk that tells a size":     {binary.LittleEndian.AppendUint32(and(junk), uint32(2*len(text))), text, nil},
-		"wrong checksum":             {change(-8, 1), "", syscall.EIO},
-		"says that it is larger":     {size(uint32(len(text) + 1)), "", syscall.EIO},
-		"says that it is far larger": {size(1<<32 - 1), "", syscall.EIO},
-		"without its end":            {good[:len(good)-5], "", syscall.EIO},
-		"cut in the middle":          {good[:len(good)/2], "", syscall.EIO},
-		"a flipped bit":              {change(len(good)/2, 4), "", syscall.EIO},
-		"cut in the second member":   {and(good[:len(good)/2]), "", syscall.EIO},
-		"nothing":                    {nil, "", storage.ErrNotRegular},
-		"a bomb":                     {bomb, "", syscall.EFBIG},
-		"a bomb that hides it":       {append(bomb, good...), "", syscall.EFBIG},
+		"as it should be":            whole(good, text),
+		"two members":                whole(and(good), text+text),
+		"an empty second member":     whole(and(pack("")), text),
+		"junk after it":              whole(and(junk), text),
+		"junk that tells a size":     whole(binary.LittleEndian.AppendUint32(and(junk), uint32(2*len(text))), text),
+		"wrong checksum":             refused(flip(len(good)-trailer, 1), syscall.EIO),
+		"says that it is larger":     refused(says(uint32(len(text)+1)), syscall.EIO),
+		"says that it is far larger": refused(says(1<<32-1), syscall.EIO),
+		"without its end":            refused(good[:len(good)-5], syscall.EIO),
+		"cut in the middle":          refused(good[:len(good)/2], syscall.EIO),
+		"a flipped bit":              refused(flip(len(good)/2, 4), syscall.EIO),
+		"cut in the second member":   refused(and(good[:len(good)/2]), syscall.EIO),
+		"nothing":                    refused(nil, storage.ErrNotRegular),
+		"a bomb":                     refused(bomb, syscall.EFBIG),
+		"a bomb that hides it":       refused(append(bomb, good...), syscall.EFBIG),
 	})
 }
 
@@ -257,27 +270,32 @@ func packZstd(t *testing.T, text string, sized bool, options ...zstd.EOption) []
 // TestZstd reads whole, damaged and deceptive files of zstd.
 func TestZstd(t *testing.T) {
 	text := lines(3 * step)
-	good, told := packZstd(t, text, false), packZstd(t, text, true)
-	flipped, lies := bytes.Clone(good), bytes.Clone(told)
+	good := packZstd(t, text, false)
+	sized := packZstd(t, text, true)
+	flipped := bytes.Clone(good)
 	flipped[len(good)/2] ^= 4
-	at := bytes.Index(lies, binary.LittleEndian.AppendUint32(nil, uint32(len(text))))
-	require.Positive(t, at)
-	lies[at]++
+	lies := bytes.Clone(sized)
+	size := binary.LittleEndian.AppendUint32(nil, uint32(len(text)))
+	sizeStart := bytes.Index(lies, size)
+	require.Positive(t, sizeStart)
+	lies[sizeStart]++
+	repeated := strings.Repeat("x", 8<<20)
+	wide := packZstd(t, lines(4<<20), false, zstd.WithWindowSize(2*maxWindow))
 	check(t, zstandard, 5<<20, map[string]packed{
-		"as it should be":         {good, text, nil},
-		"with its size":           {told, text, nil},
-		"nothing in it":           {packZstd(t, "", true), "", nil},
-		"two frames":              {slices.Concat(told, good), text + text, nil},
-		"says another size":       {lies, "", syscall.EIO},
-		"cut":                     {told[:len(told)/2], "", syscall.EIO},
-		"cut, without its size":   {good[:len(good)/2], "", syscall.EIO},
-		"half a header":           {good[:5], "", syscall.EIO},
-		"a flipped bit":           {flipped, "", syscall.EIO},
-		"junk after it":           {append(bytes.Clone(good), "junk"...), "", syscall.EIO},
-		"something else":          {[]byte(text), "", storage.ErrNotRegular},
-		"a bomb":                  {packZstd(t, strings.Repeat("x", 8<<20), false), "", syscall.EFBIG},
-		"a bomb that says so":     {packZstd(t, strings.Repeat("x", 8<<20), true), "", syscall.EFBIG},
-		"more memory than it may": {packZstd(t, lines(4<<20), false, zstd.WithWindowSize(2*maxWindow)), "", syscall.EIO},
+		"as it should be":         whole(good, text),
+		"with its size":           whole(sized, text),
+		"nothing in it":           whole(packZstd(t, "", true), ""),
+		"two frames":              whole(slices.Concat(sized, good), text+text),
+		"says another size":       refused(lies, syscall.EIO),
+		"cut":                     refused(sized[:len(sized)/2], syscall.EIO),
+		"cut, without its size":   refused(good[:len(good)/2], syscall.EIO),
+		"half a header":           refused(good[:5], syscall.EIO),
+		"a flipped bit":           refused(flipped, syscall.EIO),
+		"junk after it":           refused(append(bytes.Clone(good), "junk"...), syscall.EIO),
+		"something else":          refused([]byte(text), storage.ErrNotRegular),
+		"a bomb":                  refused(packZstd(t, repeated, false), syscall.EFBIG),
+		"a bomb that says so":     refused(packZstd(t, repeated, true), syscall.EFBIG),
+		"more memory than it may": refused(wide, syscall.EIO),
 	})
 }
 
@@ -318,7 +336,8 @@ func TestDamage(t *testing.T) {
 // TestChanges: an open file shows what it showed, or says that it cannot.
 func TestChanges(t *testing.T) {
 	a := newArchive(t, nil)
-	first, second := lines(large+step), strings.Repeat("second ", step/7)
+	first := lines(large + step)
+	second := strings.Repeat("second ", step/7)
 	open := func() storage.Object { return storagetest.Open(t, a, "x.jsonl") }
 	replace := func(data []byte) {
 		a.write(t, "new", data)
@@ -334,7 +353,8 @@ func TestChanges(t *testing.T) {
 	require.Equal(t, first, storagetest.ReadObject(t, old))
 
 	replace(pack(first))
-	known, unknown := open(), open()
+	known := open()
+	unknown := open()
 	require.NoError(t, storage.ReadFull(unknown, make([]byte, 10), 0))
 	before := storagetest.Stat(t, a, "x.jsonl")
 	a.write(t, "x.jsonl.gz", pack(second)) // in place
