@@ -274,7 +274,10 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 	if !hasFailed && !state.Member("status").Is("completed") {
 		return
 	}
-	name, timeText := agents.EntryIn(agents.Read(state.Member("metadata")))
+	tool := data.Member("tool")
+	call := data.Member("callID")
+	metadata := state.Member("metadata")
+	name, timeText := agents.EntryIn(agents.Read(metadata)) // if it was handed over
 	if name == "" {
 		name, _ = id.Text()
 		ended := agents.Count(state.Member("time").Member("end"))
@@ -282,11 +285,11 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 	}
 	c.From(name, timeText)
 	shown := agents.ToolResult{
-		Call:    data.Member("callID"),
-		Details: detailsOf(data.Member("tool"), state.Member("metadata")),
-		IsError: hasFailed || data.Member("tool").Is("invalid"),
+		Call:    call,
+		Details: detailsOf(tool, metadata),
+		IsError: hasFailed || tool.Is("invalid"), // the client's tool in the place of a call that is not valid
 	}
-	side, _ := state.Member("metadata").Member("sessionId").Text()
+	side, _ := metadata.Member("sessionId").Text()
 	if agents.IsSubagent(side) {
 		shown.Session = agents.Subagents + "/" + side + ending
 	}
@@ -294,7 +297,7 @@ func (c *converter) result(id rawjson.Value, data agents.Object) {
 	for file := range state.Member("attachments").EachElement {
 		shown.Content.ImageURL(file.Member("url"))
 	}
-	c.Tool(data.Member("callID"), data.Member("tool"))
+	c.Tool(call, tool)
 	c.Result(shown)
 }
 

@@ -167,24 +167,29 @@ func (l *lockFile) releaseAll() {
 // gateEnding ends the path of the outer lock, after the path of the lock file.
 const gateEnding = ".os"
 
-// takeGates waits for the outer locks.
+// takeGates waits for the outer locks of all paths. Behind the end of the wait it tries once more. The error is WaitError's, with
+// the holder.
 func (l *lockFile) takeGates(ctx context.Context) error {
-	last := false
+	isLast := false
 	for {
 		held, err := l.tryGates()
 		if err != nil || held == "" {
 			return err
 		}
-		if last {
-			holder := "a process that cannot be seen from here"
-			pid := proc.LockHolder(held)
-			if pid != 0 {
-				holder = fmt.Sprintf("process %d", pid)
-			}
-			return fmt.Errorf("%w: %s (held by %s)", storage.WaitError(ctx), l.name, holder)
+		if isLast {
+			return fmt.Errorf("%w: %s (held by %s)", storage.WaitError(ctx), l.name, gateHolder(held))
 		}
-		last = !storage.Sleep(ctx, lockPoll)
+		isLast = !storage.Sleep(ctx, lockPoll)
 	}
+}
+
+// gateHolder describes the process that holds the outer lock at a path.
+func gateHolder(path string) string {
+	pid := proc.LockHolder(path)
+	if pid == 0 {
+		return "a process that cannot be seen from here"
+	}
+	return fmt.Sprintf("process %d", pid)
 }
 
 // tryGates takes the outer locks of all paths, or none: then held is the path of a foreign one. A

@@ -97,7 +97,7 @@ func (c *connection) use(ctx context.Context, f func(*sqlite3.Conn) error) (err 
 	return f(c.conn)
 }
 
-// recoverTo sets the error for a panic of the library.
+// recoverTo sets the error for a panic of the library, and leaves it without one. It must be deferred itself.
 func recoverTo(err *error) {
 	reason := recover()
 	switch {
