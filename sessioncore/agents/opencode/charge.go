@@ -37,7 +37,7 @@ const (
 type rowBill struct {
 	session  *session
 	provider string
-	created  int64 // of the session, in ms: what is older is a copy
+	created  int64 // of the session, in ms: an older message is a copy
 	memory   *rowMemory
 	messages []billedMessage // in their order
 	// hasRemoved says that some of them were removed, so that their parts are gone.

@@ -11,10 +11,10 @@ import (
 // converter makes the entries of a session's text (docs/format.md, OpenCode).
 type converter struct {
 	*agents.Builder
-	created    int64             // of the session, in ms: what is older is a copy
-	before     map[string]string // the entries on which messages hang, by the messages' ids
+	created    int64             // of the session, in ms: an older message is a copy
+	before     map[string]string // the parents of the messages' first entries, by the messages' ids
 	end        map[string]string // the last entries of messages, by their ids
-	live       string            // the entry on which the next message hangs that was not removed
+	live       string            // the parent of the next message that was not removed
 	isRemoved  bool              // the last message was removed
 	isCommand  bool              // the next answer is a command that the person ran
 	compaction agents.Usage      // tokens of a summary before the first answer
@@ -94,14 +94,14 @@ func (c *converter) message(r *agents.Record) {
 	switch {
 	case isUser:
 		c.user(r.Member("parts"))
-	case isCopy && c.Facts: // a bill has it in the session of which this is a fork
+	case isCopy && c.Facts: // a bill has it in the fork's origin
 	default:
 		c.answer(r, id, created, usage)
 	}
 	c.end[id] = c.At()
 }
 
-// place sets the entry on which a message hangs: for a removed one the message that was before it when it came, for the first
+// place sets the parent of a message: for a removed one the message that was before it when it came, for the first
 // other one behind it the last one that was not removed. Else it is the last entry.
 func (c *converter) place(r *agents.Record) {
 	wasRemoved := c.isRemoved
@@ -149,7 +149,7 @@ func eachPart(parts rawjson.Value, f func(id rawjson.Value, kind string, data ag
 // executed begins the words of the client for a command that the person ran.
 const executed = "The following tool was executed by the user"
 
-// user makes the entries of a prompt, and of what the client added to it. A message that only starts a
+// user makes the entries of a prompt, and of the client's additions to it. A message that only starts a
 // compaction, or a command of the person, has none.
 func (c *converter) user(parts rawjson.Value) {
 	var shown, added agents.Blocks
@@ -188,7 +188,7 @@ func (c *converter) answer(r *agents.Record, id string, created int64, usage age
 	hasTokens := usage != agents.Usage{}
 	prompt := usage.Input + usage.CacheRead + usage.CacheWrite
 	if created < c.created {
-		usage = agents.Usage{} // it counts in the session of which this is a fork
+		usage = agents.Usage{} // they count in the fork's origin
 	}
 	mayBeCommand := c.isCommand && !hasTokens
 	if mayBeCommand && c.command(parts) {
@@ -246,7 +246,7 @@ func (c *converter) fail(a *agents.Answer, failure agents.Object) {
 }
 
 // usageOf returns the tokens of an answer, the zero Usage for none. The client's input is without the tokens of the cache, and
-// its output without those of thoughts.
+// its output without the ones of thoughts.
 func usageOf(tokens rawjson.Value) (u agents.Usage) {
 	reasoning := int64(0)
 	for m := range tokens.EachMember {

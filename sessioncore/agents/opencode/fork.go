@@ -33,7 +33,7 @@ const (
 	idBits   = 48
 	idDigits = idBits / 4
 	idTicks  = 1 << 12
-	// idBefore is how much earlier than now ids begin, in ms: those of the client's next messages are larger.
+	// idBefore is the distance of the first id before now, in ms: the ids of the client's next messages are larger.
 	idBefore = 10_000
 )
 
@@ -63,7 +63,7 @@ func sessionID(uuid string, at time.Time) string {
 	return idOf(idPrefix, ^ticks, uuid)
 }
 
-// madeSession is the first line of a new session's text: the facts of each text, and those of the import.
+// madeSession is the first line of a new session's text: the facts of each text, and the ones of the import.
 type madeSession struct {
 	ID        string        `json:"id"`
 	Directory string        `json:"directory"`

@@ -44,7 +44,7 @@ type home struct {
 	last  storage.Cached[*list] // of the databases, the documents and the kept texts together
 	owner storage.Stat          // of the agent's directory: all that is shown has its user and group
 	sizes map[string]textSize   // of texts that were made, by session
-	forks map[string]string     // the sessions of which others are forks; "" where none is known
+	forks map[string]string     // the origins of forks, by the forks' ids; "" for none
 }
 
 // textSize is the size of a session's text in one version, in bytes.
@@ -191,7 +191,7 @@ func (h *home) state() (storage.Token, error) {
 	return state, nil
 }
 
-// readList reads all sessions. Those of a database come before documents and kept texts of the same ids.
+// readList reads all sessions. A session of a database comes before a document or a kept text of the same id.
 func (h *home) readList() (*list, error) {
 	l := newList()
 	for _, d := range h.databases {
@@ -408,7 +408,7 @@ func (h *home) List(dir string, only []string, f func(storage.Item) bool) error 
 	return nil
 }
 
-// Stat implements storage.Files. The size is that of the session's text, which is made for it unless it is
+// Stat implements storage.Files. The size is the one of the session's text, which is made for it unless it is
 // known. The State of an Item has a guess in its place.
 func (h *home) Stat(name string) (storage.Stat, error) {
 	l, err := h.sessions()
@@ -494,7 +494,7 @@ func hashOf(text string) uint64 {
 	return sum
 }
 
-// guessedSize is the size of a session whose text was not made yet, in bytes.
+// guessedSize is the size of a session without a text yet, in bytes.
 const guessedSize = 4096
 
 // stateOf returns the state of a session, with guessedSize unless its text was made in this state.
@@ -514,7 +514,7 @@ func (h *home) stateOf(s *session) storage.Stat {
 }
 
 // Open implements storage.Files. The object is the text of the session in the state of its first use, as
-// a list opens many sessions of which it needs no text.
+// a list opens many sessions and needs no text of most.
 func (h *home) Open(name string) (storage.Object, error) {
 	o, err := h.objectOf(name)
 	if err != nil {
@@ -686,7 +686,7 @@ func (h *home) Converter(about agents.About, _ storage.Object) *agents.Builder {
 	return agents.NewBuilder(about, provider, newConverter)
 }
 
-// byTime orders messages as the client does: by their times, those of one ms by their ids.
+// byTime orders messages as the client does: by their times, and within a ms by their ids.
 func byTime(x, y *messageLine) int {
 	order := cmp.Compare(x.created, y.created)
 	if order == 0 {

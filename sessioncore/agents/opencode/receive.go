@@ -160,7 +160,7 @@ type madePath struct {
 	Root string `json:"root"`
 }
 
-// madeTokens are those of an answer, all 0, so that the original's count once.
+// madeTokens are the tokens of an answer, all 0, so that the original's count once.
 type madeTokens struct {
 	Input     int `json:"input"`
 	Output    int `json:"output"`
@@ -222,7 +222,7 @@ type madeAttachment struct {
 	URL       string `json:"url"`
 }
 
-// turn writes the messages of a turn. Those of an answer wait; a result goes into the waiting one.
+// turn writes the messages of a turn. An answer waits; a result goes into the waiting answer.
 func (w *messageWriter) turn(t *agents.Turn) error {
 	if t.By == agents.ByTool {
 		w.result(t)

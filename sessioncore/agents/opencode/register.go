@@ -9,7 +9,7 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// openCode is the name of the agent of which Kilo Code and MiMo Code are relatives.
+// openCode is the name of the original agent; Kilo Code and MiMo Code are its relatives.
 const openCode = "opencode"
 
 func init() {

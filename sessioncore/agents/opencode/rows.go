@@ -258,7 +258,7 @@ func columnOrNull(columns map[string]bool, name string) string {
 }
 
 // columnsOf returns the names of a table's columns; none for a view or a table with computed columns, as to read these may
-// run expressions of whoever made the file, and none for no table.
+// run expressions that the file's maker chose, and none for no table.
 func columnsOf(conn *sqlite.Conn, table string) (map[string]bool, error) {
 	isTable := false
 	const schema = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1 AND sql LIKE 'create table%'"
@@ -416,7 +416,7 @@ func (m *messageLine) dropCopies() {
 	})
 }
 
-// rowMemory has memory for the text of a session, and for the rows of which it is made.
+// rowMemory has memory for the text of a session, and for its rows.
 type rowMemory struct{ data, text []byte }
 
 var memories = sync.Pool{New: func() any { return new(rowMemory) }}
@@ -543,7 +543,7 @@ func appendOneLine(dst []byte, v rawjson.Value) []byte {
 	}
 }
 
-// findOrigin returns the id of the session of which another one is a fork: the one begun last before it, in its directory and
+// findOrigin returns the id of a fork's origin: the session begun last before it, in its directory and
 // database, that has a message of the time of the fork's first one, which is a copy. It is "" if there is none.
 func findOrigin(ctx context.Context, l *list, fork *session) (origin string, err error) {
 	candidates := candidatesFor(l, fork)
@@ -568,7 +568,7 @@ func findOrigin(ctx context.Context, l *list, fork *session) (origin string, err
 	return origin, err
 }
 
-// candidatesFor returns the sessions of which another one may be a fork, the one begun last first.
+// candidatesFor returns the sessions that may be a fork's origin, the one begun last first.
 func candidatesFor(l *list, fork *session) (candidates []*session) {
 	for _, c := range l.byDirectory()[fork.directory] {
 		isBefore := c.created <= fork.created

@@ -24,7 +24,7 @@ const (
 )
 
 // state returns a token that changes with the names of sessions, but for the names of subagents' ones: these were kept with
-// their caller. What cannot be read now is left out.
+// their caller. A directory that cannot be read now is left out.
 func (k *keptTexts) state() (token storage.Token) {
 	dirs, _ := k.dirs()
 	for _, dir := range dirs {
