@@ -159,11 +159,11 @@ func (d *BranchDir) generated(r renderAt) *GeneratedFile {
 	f.init(&d.Directory, nil)
 	f.render = func(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (s rendering, err error) {
 		end, isLonger, err := d.branch.end(snap, extended)
-		if err == nil {
-			s.isLonger = isLonger
-			s.version, err = r(ctx, snap, end)
+		if err != nil {
+			return s, err
 		}
-		return s, err
+		version, err := r(ctx, snap, end)
+		return rendering{version: version, isLonger: isLonger}, err
 	}
 	return f
 }
@@ -175,7 +175,7 @@ const belowSession = 3
 // time is the time of its last entry.
 func (v *View) branchAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr {
 	t := snap.Time(e)
-	return v.dirAttr(snap.Stat()).at(t, t)
+	return v.dirAttr(snap.Stat()).withTimes(t, t)
 }
 
 // Find finds a fixed name. The node of entries.jsonl stands for its content.
@@ -184,14 +184,14 @@ func (d *BranchDir) Find(ctx context.Context, snap *sessioncore.Snapshot, it Ite
 	if err != nil {
 		return Child{}, err
 	}
-	e, _, err := d.branch.end(snap, false)
-	if err == nil && it.Name == entriesName {
-		var state sessioncore.EntryState
-		state, err = snap.Branch(e).EntriesState(ctx)
-		c.Content = state.Sum
-		c.Make = func() Node {
-			return newEntriesFile(d, state)
-		}
+	end, _, err := d.branch.end(snap, false)
+	if err != nil || it.Name != entriesName {
+		return c, err
+	}
+	state, err := snap.Branch(end).EntriesState(ctx)
+	c.Content = state.Sum
+	c.Make = func() Node {
+		return newEntriesFile(d, state)
 	}
 	return c, err
 }
@@ -268,7 +268,8 @@ func (f *EntriesFile) Stat(ctx context.Context) (Attr, error) {
 	})
 }
 
-// find returns the last entry of the branch, or errReplaced if its content is another one.
+// find returns the last entry of the branch, or errReplaced if the content of the branch is no longer the
+// node's.
 func (f *EntriesFile) find(ctx context.Context, snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 	e, _, err := f.branch.end(snap, false)
 	if err != nil {
@@ -281,7 +282,8 @@ func (f *EntriesFile) find(ctx context.Context, snap *sessioncore.Snapshot) (ses
 	return e, err
 }
 
-// render makes a version of the file.
+// render makes the version of the file in a snapshot, or extended the one with which its readers continue. The
+// error is errReplaced if the branch no longer has the node's content.
 func (f *EntriesFile) render(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (s rendering, err error) {
 	_, err = f.find(ctx, snap)
 	if err != nil {
@@ -292,17 +294,19 @@ func (f *EntriesFile) render(ctx context.Context, snap *sessioncore.Snapshot, ex
 		return s, err
 	}
 	b := snap.Branch(end)
-	err = snap.Confirm(ctx, b.Entries()...)
-	if err != nil { // doors keep it
+	err = snap.Confirm(ctx, b.Entries()...) // doors keep the content, so it must be the file's
+	if err != nil {
 		return s, err
 	}
-	var state sessioncore.EntryState
-	s.version, state, err = b.EntriesDocument(ctx)
-	if err == nil {
-		s.attr = entryAttr(snap, end, state)
+	version, state, err := b.EntriesDocument(ctx)
+	if err != nil {
+		return s, err
 	}
-	s.isLonger = isLonger
-	return s, err
+	return rendering{
+		version:  version,
+		attr:     entryAttr(snap, end, state),
+		isLonger: isLonger,
+	}, nil
 }
 
 // Open pins the session. It returns errReplaced if the branch no longer has the node's content, or

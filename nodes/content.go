@@ -52,7 +52,7 @@ func privateText(text []byte, st storage.Stat) content {
 	return c
 }
 
-// Stat makes the content, or measures it.
+// Stat returns the attributes of the content that an open would make, which it makes or measures for that.
 func (f *ContentFile) Stat(ctx context.Context) (Attr, error) {
 	hold := f.view().Memory.Hold()
 	defer hold.Close()
@@ -71,7 +71,7 @@ func (c *content) attr() Attr {
 		a = a.private()
 	}
 	if !c.at.IsZero() {
-		a = a.at(c.at, c.at)
+		a = a.withTimes(c.at, c.at)
 	}
 	return a
 }
@@ -130,7 +130,8 @@ func newIndexFile(d *Directory) Node {
 }
 
 // OverAllName is a file about all sessions, such as usage.jsonl (docs/design.md section 5), with the text that
-// makeText returns. Its size and its content require reading every changed session, so it is not listed.
+// makeText returns. makeText counts the memory that it needs meanwhile on the hold. The size and the content
+// require reading every changed session, so the file is not listed.
 func OverAllName(name string, makeText func(context.Context, []*listing.Info, *budget.Hold) ([]byte, error)) Name {
 	makeNode := func(d *Directory) Node {
 		render := func(ctx context.Context, hold *budget.Hold) (content, error) {
@@ -181,7 +182,7 @@ func newLastErrorFile(d *Directory) Node {
 		if d.session != nil {
 			st, err = d.session.Probe(ctx)
 		} else if d.view.Memory.Full() == "" {
-			d.view.clearLookup(memoryFull)
+			d.view.clearLookup(memoryFull) // there is memory again
 		}
 		name := d.sessionName()
 		text, at := d.view.refusalsOf(name).get(name)
@@ -203,12 +204,11 @@ func makeOwner(d *SessionDir) Node {
 			return content{}, err
 		}
 		owner, err := d.view.Writer.Owner(ctx, d.session)
-		var text []byte
-		if err == nil && owner != nil {
-			text, err = json.Marshal(owner)
-			text = append(text, '\n')
+		if err != nil || owner == nil {
+			return privateText(nil, st), err
 		}
-		return privateText(text, st), err
+		text, err := json.Marshal(owner)
+		return privateText(append(text, '\n'), st), err
 	}
 	return &ContentFile{node: d.file(), render: render}
 }
@@ -325,7 +325,8 @@ func (d *HistorySearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it I
 }
 
 // newPromptsFile returns history/prompts.jsonl, or history/search/<query> for the query match:
-// prompts as JSON lines, newest first. The handle holds the content; the node keeps only its size.
+// prompts as JSON lines, newest first. The handle holds the content; the node keeps only its size, for a stat
+// in the same state of the history.
 func newPromptsFile(dir *Directory, prompts history.History, match string) *ContentFile {
 	type knownSize struct {
 		state history.State
@@ -333,13 +334,13 @@ func newPromptsFile(dir *Directory, prompts history.History, match string) *Cont
 	}
 	var last atomic.Pointer[knownSize]
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
-		r, err := prompts.Render(ctx, match, hold)
+		rendered, err := prompts.Render(ctx, match, hold)
 		if err != nil {
 			return content{}, err
 		}
-		c := privateText(r.Text, r.State.Stat())
-		if r.Settled {
-			last.Store(&knownSize{state: r.State, size: c.size})
+		c := privateText(rendered.Text, rendered.State.Stat())
+		if rendered.Settled { // otherwise the history may change without another state
+			last.Store(&knownSize{state: rendered.State, size: c.size})
 		}
 		return c, nil
 	}
@@ -348,9 +349,9 @@ func newPromptsFile(dir *Directory, prompts history.History, match string) *Cont
 		if err != nil {
 			return content{}, err
 		}
-		k := last.Load()
-		if k != nil && k.state == state {
-			return content{size: k.size, stat: state.Stat(), private: true}, nil
+		known := last.Load()
+		if known != nil && known.state == state {
+			return content{size: known.size, stat: state.Stat(), private: true}, nil
 		}
 		return render(ctx, hold)
 	}

@@ -29,7 +29,10 @@ var errBad = fmt.Errorf("%w: bad", sessioncore.ErrInvalid)
 func newFake(memory *budget.Budget) *fakeFile {
 	f := &fakeFile{}
 	in := NewDirectory(&View{Log: slog.New(slog.DiscardHandler), Memory: memory})
-	f.in, f.of, f.do, f.isPartial = &in, "s", f.apply, unfinished
+	f.in = &in
+	f.sessionName = "s"
+	f.do = f.apply
+	f.isPartial = unfinished
 	return f
 }
 

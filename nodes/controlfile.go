@@ -34,7 +34,8 @@ type applyLines func(ctx context.Context, lines [][]byte) (results []string, don
 // others have size 0 (docs/design.md section 2).
 type ControlFile struct {
 	GeneratedFile // the content for reads
-	of, name      string
+	// sessionName and name tell the file in last-error; sessionName is outside for new-session.
+	sessionName, name string
 	// probe returns the state of the file or directory that gives it its owner and mode.
 	probe func(context.Context) (storage.Stat, error)
 	do    applyLines
@@ -57,7 +58,7 @@ type sessionCommand func(d *SessionDir, ctx context.Context, line string) (resul
 
 // control returns the node of a control file; r is nil for one of size 0.
 func (d *SessionDir) control(name string, do sessionCommand, r render) *ControlFile {
-	f := &ControlFile{of: d.session.Name(), name: name}
+	f := &ControlFile{sessionName: d.session.Name(), name: name}
 	f.probe = func(ctx context.Context) (storage.Stat, error) {
 		return retryIfMoved(ctx, d, func(d *SessionDir) (storage.Stat, error) {
 			return d.session.Probe(ctx)
@@ -79,16 +80,18 @@ func (d *SessionDir) control(name string, do sessionCommand, r render) *ControlF
 	return f
 }
 
-// retryIfMoved calls do. If the session's file was moved meanwhile, it calls do once more with the
-// new path: clients rename directories of sessions when they start, and open files must go on.
+// retryIfMoved calls do with d. If the session's file was moved meanwhile, it calls do once more with the
+// session's new directory, which it keeps in d.moved: clients rename directories of sessions when they start,
+// and open files must go on. Without a new place it returns the result and the error of do.
 func retryIfMoved[T any](ctx context.Context, d *SessionDir, do func(*SessionDir) (T, error)) (T, error) {
 	result, err := do(d)
-	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, sessioncore.ErrNotFound) {
+	isIDMissing := errors.Is(err, sessioncore.ErrNotFound) // the file is there
+	if !errors.Is(err, fs.ErrNotExist) || isIDMissing {
 		return result, err
 	}
-	earlier := d.moved.Load()
-	if earlier != nil {
-		return retryIfMoved(ctx, earlier, do)
+	known := d.moved.Load()
+	if known != nil {
+		return retryIfMoved(ctx, known, do)
 	}
 	now, missing := d.view.Listing.Moved(ctx, d.session)
 	if missing != nil || now.Name() == d.session.Name() { // another file is missing
@@ -96,7 +99,7 @@ func retryIfMoved[T any](ctx context.Context, d *SessionDir, do func(*SessionDir
 	}
 	d.session.Drop() // the snapshot under the old name
 	dir, file := path.Split(now.Name())
-	beside := d.beside.at(d.beside.Directory, path.Clean(dir))
+	beside := d.beside.mountedAt(d.beside.Directory, path.Clean(dir))
 	to := newSessionDir(beside, strings.TrimSuffix(file, layout.SessionSuffix))
 	d.moved.Store(to)
 	return retryIfMoved(ctx, to, do)
@@ -111,8 +114,9 @@ func (f *ControlFile) Stat(ctx context.Context) (Attr, error) {
 	return f.view().writableAttr(st, 0), err
 }
 
-// Open returns a handle that accepts lines, or for reading alone one that shows the file. It can
-// seek, as some programs require (Python's a+ and r+), though the offset has no meaning.
+// Open returns a handle that accepts lines, or for reading alone one that shows the file. Reads of a file
+// without content return the answers to the lines. The handle can seek, as some programs require (Python's a+
+// and r+), though the offset has no meaning.
 func (f *ControlFile) Open(ctx context.Context, flag int) (Handle, error) {
 	h := &controlHandle{
 		file:    f,
@@ -149,12 +153,12 @@ func (f *ControlFile) Readable() bool { return f.render != nil }
 // Refused is as in Control. An id that does not exist is ENOENT, a session that no longer exists
 // ESTALE (docs/design.md section 7).
 func (f *ControlFile) Refused(err error) syscall.Errno {
-	return f.view().refuse(f.of, f.name, f.in.pathOf(f.name), f.staleError(err))
+	return f.view().refuse(f.sessionName, f.name, f.in.pathOf(f.name), f.staleError(err))
 }
 
 // staleError is staleIfGone for a session's file, but keeps the error for a missing id.
 func (f *ControlFile) staleError(err error) error {
-	if f.of == outside || errors.Is(err, sessioncore.ErrNotFound) {
+	if f.sessionName == outside || errors.Is(err, sessioncore.ErrNotFound) {
 		return err
 	}
 	return staleIfGone(err)
@@ -182,6 +186,7 @@ func oneByOne(do func(ctx context.Context, line string) (result string, err erro
 func makeAppend(d *SessionDir) Node {
 	f := d.control("append", nil, nil)
 	f.do = func(ctx context.Context, lines [][]byte) (ids []string, done int, err error) {
+		// After a move the lines that took effect at the old path are not repeated.
 		done, err = retryIfMoved(ctx, d, func(d *SessionDir) (int, error) {
 			more, n, err := d.appendLines(ctx, lines[done:])
 			ids = append(ids, more...)
@@ -194,14 +199,16 @@ func makeAppend(d *SessionDir) Node {
 	return f
 }
 
-// appendLines appends entries. Reading the same open file returns their ids; see answers.
-func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) ([]string, int, error) {
-	ids, err := d.view.Writer.Append(ctx, d.session, lines...)
-	done := len(ids)
+// appendLines appends entries, a line each, and returns the ids of those that are written and the number of
+// lines that took effect. Reading the same open file returns the ids; see answers.
+func (d *SessionDir) appendLines(ctx context.Context, lines [][]byte) (ids []string, done int, err error) {
+	ids, err = d.view.Writer.Append(ctx, d.session, lines...)
+	done = len(ids)
 	for i, id := range ids {
 		ids[i] = names.TextUTF8(id)
 	}
-	if done == len(lines) && err != nil {
+	isUnsynced := err != nil && done == len(lines)
+	if isUnsynced {
 		done = 0 // all are written, but not durable: the writer must get the error
 	}
 	return ids, done, err
@@ -228,14 +235,16 @@ func (d *SessionDir) shownLabels(ctx context.Context) (map[string]string, error)
 	defer snap.Release()
 	lines := map[string]string{}
 	for _, l := range snap.Labels() {
-		line := strings.TrimSuffix(string(names.AppendLabelFields(nil, l.Target, l.Label)), "\n")
+		fields := names.AppendLabelFields(nil, l.Target, l.Label)
+		line := strings.TrimSuffix(string(fields), "\n")
 		id, _, _ := strings.Cut(line, "\t")
 		lines[id] = line
 	}
 	return lines, nil
 }
 
-// setLabel sets or clears a label: "<id> <label>" sets, "<id>" clears.
+// setLabel sets or clears a label: "<id> <label>" sets, "<id>" clears. The id may be the beginning of one. The
+// result is always "".
 func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) {
 	id, label, err := writer.ParseLabelLine(line)
 	if err != nil {
@@ -248,7 +257,8 @@ func (d *SessionDir) setLabel(ctx context.Context, line string) (string, error) 
 	return "", d.view.Writer.SetLabel(ctx, d.session, id, label)
 }
 
-// wholeID returns the id of an entry that begins with text, or text where no id does.
+// wholeID returns the id of the entry that begins with text, or text where no id does. The error wraps
+// ErrInvalid if several ids do.
 func (d *SessionDir) wholeID(ctx context.Context, text string) (string, error) {
 	snap, err := d.session.Acquire(ctx)
 	if err != nil {
@@ -256,7 +266,8 @@ func (d *SessionDir) wholeID(ctx context.Context, text string) (string, error) {
 	}
 	defer snap.Release()
 	e, err := snap.FindBeginning(text)
-	if errors.Is(err, sessioncore.ErrNotFound) || snap.LabelOf(text) != "" { // also of an entry that is not there
+	isLabelled := snap.LabelOf(text) != "" // a label may name an entry that is not there
+	if isLabelled || errors.Is(err, sessioncore.ErrNotFound) {
 		return text, nil
 	}
 	if err != nil {
@@ -332,8 +343,8 @@ func makeFork(d *SessionDir) Node {
 	return f
 }
 
-// fork creates a session from the path to an entry, with a title behind a tab. Reading the same open
-// file returns the path of its directory.
+// fork creates a session from the path to an entry, for a line "<id>", or "<id> TAB <title>", and returns the
+// path of its directory from the mount's root.
 func (d *SessionDir) fork(ctx context.Context, line string) (string, error) {
 	if !strings.Contains(line, "\t") {
 		line += "\t" // so that a space is part of the id
@@ -362,7 +373,7 @@ var NewSessionName = Name{Name: "new-session", Kind: storage.KindFile, Make: new
 
 // newSessionFile returns new-session.
 func newSessionFile(d *Directory) Node {
-	f := &ControlFile{of: outside, name: "new-session", do: oneByOne(d.view.newSession)}
+	f := &ControlFile{sessionName: outside, name: "new-session", do: oneByOne(d.view.newSession)}
 	f.in = d
 	f.probe = func(context.Context) (storage.Stat, error) {
 		st, err := d.view.Sessions.Storage().Stat("")

@@ -33,20 +33,46 @@ type controlHandle struct {
 	writes  bool // opened for writing
 
 	// mu guards the fields below. It is held while lines are executed, to keep their order.
-	mu      sync.Mutex
-	pending []byte // the beginning of a line
-	cut     bool   // a close was refused since pending is an incomplete line
-	lines   int    // accepted newlines; empty lines have one, too
-	applied int    // lines that took effect
-	refused refusedLine
-	results answers
-	// leftOut has the lines of the file that were not written since the first write, by their first
-	// fields. It is nil if other lines of the file stay.
-	leftOut map[string]string
-	isWhole bool        // a line was written as it was in the file, so the writer knows the file
-	hold    budget.Hold // for pending, the refused line and results
+	mu       sync.Mutex
+	pending  []byte // the beginning of a line
+	isCut    bool   // a close was refused since pending is an incomplete line
+	newlines int    // accepted newlines; empty lines have one, too
+	applied  int    // lines that took effect
+	refused  refusedLine
+	results  answers
+	leftOut  leftOutLines
+	hold     budget.Hold // for pending, the refused line and results
 
 	shown Handle // the content for reads; nil for results
+}
+
+// leftOutLines are the lines of a file that a writer has not written. An editor that saves a text without a line
+// has removed that line: a close then clears it.
+type leftOutLines struct {
+	// byField has the lines, by their first fields. It is nil if other lines of the file stay, and before the
+	// first write.
+	byField map[string]string
+	// isKnown reports that a line was written as it was in the file. So the writer knows the file and has
+	// replaced all of it; otherwise the lines were only added.
+	isKnown bool
+}
+
+// remove removes written lines, by their first field: the part up to a tab, or to a blank.
+func (l *leftOutLines) remove(written [][]byte) {
+	for _, line := range written {
+		first, _, hasTab := strings.Cut(string(line), "\t")
+		if !hasTab {
+			first, _, _ = strings.Cut(first, " ")
+		}
+		shown, isShown := l.byField[first]
+		if !isShown {
+			continue
+		}
+		if shown == string(line) {
+			l.isKnown = true
+		}
+		delete(l.byField, first)
+	}
 }
 
 // refusedLine is a refused line. After it an open file accepts only the same line: a script that
@@ -58,14 +84,15 @@ type refusedLine struct {
 }
 
 // Write executes lines. A bad line fails the write that completes it, and all later ones. If lines
-// of the same write took effect before it, the write is short, and the retry of the rest fails.
+// of the same write took effect before it, the write is short, and the retry of the rest fails. off is the
+// offset of the write: the answers from there on become unread; see answers.
 func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (int, syscall.Errno) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer h.account()
-	h.cut = false
+	h.isCut = false
 	if h.appends {
-		off = -1
+		off = noOffset
 	}
 	h.results.unread(off)
 	if h.refused.errno != 0 && !h.isRetry(data) {
@@ -79,8 +106,8 @@ func (h *controlHandle) Write(ctx context.Context, data []byte, off int64) (int,
 	return 0, errno
 }
 
-// isRetry reports whether data repeats the refused line or a part of it. pending is its beginning, which was
-// repeated already.
+// isRetry reports whether data begins like the part of the refused line that a retry must write next. pending
+// is the part that was repeated already.
 func (h *controlHandle) isRetry(data []byte) bool {
 	if h.refused.line == nil {
 		return false
@@ -94,12 +121,12 @@ func (h *controlHandle) isRetry(data []byte) bool {
 // that took effect or are kept, also with an error.
 func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Errno) {
 	end := bytes.LastIndexByte(data, '\n') + 1
-	lines := data[:end]
+	complete := data[:end]
 	rest := data[end:]
-	if len(lines) > 0 {
-		taken, errno := h.writeLines(ctx, lines, len(rest) > 0)
+	if len(complete) > 0 {
+		accepted, errno := h.writeLines(ctx, complete, len(rest) > 0)
 		if errno != 0 {
-			return taken, errno
+			return accepted, errno
 		}
 	}
 	errno := h.keep(ctx, rest)
@@ -109,7 +136,7 @@ func (h *controlHandle) write(ctx context.Context, data []byte) (int, syscall.Er
 	return len(data), 0
 }
 
-// keep adds the beginning of a line to pending.
+// keep adds the beginning of a line to pending. A file that accepts one line refuses it after that line.
 func (h *controlHandle) keep(ctx context.Context, beginning []byte) syscall.Errno {
 	if h.file.single && h.applied > 0 && len(beginning) > 0 {
 		return h.refuse(errManyLines, nil, 0)
@@ -127,47 +154,53 @@ func (h *controlHandle) keep(ctx context.Context, beginning []byte) syscall.Errn
 // with an error.
 func (h *controlHandle) writeLines(ctx context.Context, data []byte, hasRest bool) (int, syscall.Errno) {
 	if len(h.pending) > 0 {
-		err := h.grow(ctx, bytes.IndexByte(data, '\n'))
+		lastPart := bytes.IndexByte(data, '\n')
+		err := h.grow(ctx, lastPart)
 		if err != nil {
 			return 0, h.refuse(err, nil, 0)
 		}
 	}
-	lines, ends := cutLines(h.pending, data, h.file.empty)
-	count := len(lines)
-	if hasRest {
-		count++
+	written := splitLines(h.pending, data, h.file.empty)
+	before, err := h.admit(written, hasRest)
+	if err != nil {
+		return 0, h.refuse(err, nil, before)
 	}
-	if h.file.single && h.applied > 0 {
-		return 0, h.refuse(errManyLines, nil, 0)
-	}
-	if h.file.single && count > 1 {
-		return 0, h.refuse(errManyLines, nil, bytes.Count(data[:ends[0]], newline))
-	}
-	done, err := h.run(ctx, lines)
+	done, err := h.run(ctx, written.lines)
 	if err == nil {
 		h.pending = nil
-		h.lines += bytes.Count(data, newline)
+		h.newlines += bytes.Count(data, newline)
 		return len(data), 0
 	}
 	if done == 0 {
-		return 0, h.refuse(err, lines[0], h.skipped(data))
+		return 0, h.refuse(err, written.lines[0], written.skipped)
 	}
-	applied := ends[done-1]
-	h.lines += bytes.Count(data[:applied], newline)
-	return applied, h.refuse(err, lines[done], 0)
+	last := written.ends[done-1]
+	h.newlines += last.newlines
+	return last.offset, h.refuse(err, written.lines[done], 0)
 }
 
-// skipped returns the number of ignored empty lines at the beginning of data.
-func (h *controlHandle) skipped(data []byte) int {
-	if h.file.empty || len(h.pending) > 0 {
-		return 0
+// admit returns an error if the file accepts one line and would get more, complete or not. before is the number
+// of newlines in the write before the line that is too many.
+func (h *controlHandle) admit(written writtenLines, hasRest bool) (before int, err error) {
+	if !h.file.single {
+		return 0, nil
 	}
-	return len(data) - len(bytes.TrimLeft(data, "\n"))
+	if h.applied > 0 {
+		return 0, errManyLines
+	}
+	count := len(written.lines)
+	if hasRest {
+		count++
+	}
+	if count > 1 {
+		return written.ends[0].newlines, errManyLines
+	}
+	return 0, nil
 }
 
-// refuse records the reason for a refused line, unless it was refused before, and returns its
-// errno. line is its text, nil if no retry is possible; before is the number of lines before it in the
-// current write.
+// refuse records the reason for a refused line, unless a line was refused before, and returns its errno. It
+// drops pending. line is the text of the refused line, nil if no retry is possible; before is the number of
+// newlines before it in the current write.
 func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno {
 	h.pending = nil
 	if h.refused.errno != 0 {
@@ -176,7 +209,7 @@ func (h *controlHandle) refuse(err error, line []byte, before int) syscall.Errno
 	}
 	h.refused.errno = h.file.Refused(&lineError{
 		err:     err,
-		line:    h.lines + before + 1,
+		line:    h.newlines + before + 1,
 		applied: h.applied,
 	})
 	h.refused.line = nil
@@ -201,28 +234,44 @@ func (e *lineError) Unwrap() error { return e.err }
 
 var newline = []byte{'\n'}
 
-// cutLines splits data, which ends in a newline, into lines; pending is the beginning of the first
-// one, with room for the rest. It omits empty lines unless empty is true. ends holds the offset in
-// data after each line and the empty lines that follow it: with {"a": as pending and 1}\n\nx\n as data
-// the lines are {"a":1} and x, and the ends 4 and 6.
-func cutLines(pending, data []byte, empty bool) (lines [][]byte, ends []int) {
-	for at := 0; at < len(data); {
-		n := at + bytes.IndexByte(data[at:], '\n')
-		line := data[at:n]
+// writtenLines are the lines that the data of a write completes. With {"a": as the pending beginning of a line
+// and 1}\n\nx\n as data the lines are {"a":1} and x, with the ends (4, 2) and (6, 3).
+type writtenLines struct {
+	lines   [][]byte  // without newlines
+	ends    []lineEnd // of the lines
+	skipped int       // the ignored empty lines before the first line
+}
+
+// lineEnd is the place in written data behind a line and the ignored empty lines that follow it.
+type lineEnd struct {
+	offset   int // in bytes
+	newlines int // those before the offset
+}
+
+// splitLines splits data, which ends in a newline, into lines; pending is the beginning of the first
+// one, with room for the rest. It ignores empty lines unless keepEmpty is set.
+func splitLines(pending, data []byte, keepEmpty bool) (w writtenLines) {
+	offset := 0
+	for newlines := 1; offset < len(data); newlines++ {
+		length := bytes.IndexByte(data[offset:], '\n')
+		line := data[offset : offset+length]
 		if len(pending) > 0 {
 			line = append(pending, line...)
 			pending = nil
 		}
-		at = n + 1
+		offset += length + 1
+		end := lineEnd{offset: offset, newlines: newlines}
 		switch {
-		case len(line) > 0 || empty:
-			lines = append(lines, line)
-			ends = append(ends, at)
-		case len(ends) > 0:
-			ends[len(ends)-1] = at
+		case len(line) > 0 || keepEmpty:
+			w.lines = append(w.lines, line)
+			w.ends = append(w.ends, end)
+		case len(w.ends) == 0:
+			w.skipped++
+		default:
+			w.ends[len(w.ends)-1] = end
 		}
 	}
-	return lines, ends
+	return w
 }
 
 // run executes lines and keeps their results. It returns the number of those that took effect. Lines before
@@ -241,7 +290,8 @@ func (h *controlHandle) run(ctx context.Context, lines [][]byte) (done int, err 
 	return done, err
 }
 
-// execute is run for lines that are not too long.
+// execute is run for lines that are not too long. Before the first of them it reads which lines of the file the
+// writer may leave out.
 func (h *controlHandle) execute(ctx context.Context, lines [][]byte) (done int, err error) {
 	if len(lines) == 0 {
 		return 0, nil
@@ -251,15 +301,15 @@ func (h *controlHandle) execute(ctx context.Context, lines [][]byte) (done int, 
 		return 0, err
 	}
 	defer free()
-	mayReplace := h.file.shown != nil && h.mute && !h.appends
-	if mayReplace && h.leftOut == nil {
-		h.leftOut, err = h.file.shown(ctx)
+	mayReplace := h.file.shown != nil && h.mute && !h.appends // an editor opens write-only, without O_APPEND
+	if mayReplace && h.leftOut.byField == nil {
+		h.leftOut.byField, err = h.file.shown(ctx)
 		if err != nil {
 			return 0, err
 		}
 	}
 	results, done, err := h.file.do(uninterrupted(ctx), lines)
-	h.countIn(lines[:done])
+	h.leftOut.remove(lines[:done])
 	h.applied += done
 	if done > 0 {
 		h.refused = refusedLine{} // it was the first of these lines, and is accepted now
@@ -272,36 +322,20 @@ func (h *controlHandle) execute(ctx context.Context, lines [][]byte) (done int, 
 	return done, err
 }
 
-// countIn removes written lines from leftOut, by their first field: the part up to a tab, or to a blank.
-func (h *controlHandle) countIn(lines [][]byte) {
-	for _, line := range lines {
-		first, _, hasTab := strings.Cut(string(line), "\t")
-		if !hasTab {
-			first, _, _ = strings.Cut(first, " ")
-		}
-		shown, isShown := h.leftOut[first]
-		if !isShown {
-			continue
-		}
-		if shown == string(line) {
-			h.isWhole = true
-		}
-		delete(h.leftOut, first)
-	}
-}
-
-// clearLeftOut clears the lines of leftOut, if the writer has replaced the whole file: an editor that saves a
-// text without a line has removed that line.
+// clearLeftOut clears the lines of leftOut in the file, if the writer has replaced the whole file. Those that
+// are cleared leave leftOut, also before an error.
 func (h *controlHandle) clearLeftOut(ctx context.Context) error {
-	if !h.isWhole {
+	if !h.leftOut.isKnown {
 		return nil
 	}
-	for _, first := range slices.Sorted(maps.Keys(h.leftOut)) {
-		_, _, err := h.file.do(uninterrupted(ctx), [][]byte{[]byte(first + "\t")})
+	fields := slices.Sorted(maps.Keys(h.leftOut.byField))
+	for _, first := range fields {
+		withoutValue := []byte(first + "\t")
+		_, _, err := h.file.do(uninterrupted(ctx), [][]byte{withoutValue})
 		if err != nil {
 			return err
 		}
-		delete(h.leftOut, first)
+		delete(h.leftOut.byField, first)
 	}
 	return nil
 }
@@ -313,7 +347,8 @@ var errManyLines error = &writer.FieldError{Want: "one line", Got: "more than on
 var errLineTooLong = fmt.Errorf("%w: at most %d bytes", sessioncore.ErrTooBig, maxControlLine)
 
 // Flush is called for each close(2) of a descriptor. A last line without a newline takes effect
-// then. An incomplete one fails the close, but is kept for another descriptor.
+// then. An incomplete one fails the close, but is kept for another descriptor. A close after a refused write
+// succeeds, unless it repeats the refused line, and one without a refusal clears last-error.
 func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -322,7 +357,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 	if h.refused.errno != 0 {
 		isRetried := len(h.pending) > 0 && h.isRetry(newline)
 		if !isRetried {
-			return 0 // the write has failed
+			return 0 // the writer knows it: the write has failed
 		}
 	}
 	if len(h.pending) > 0 {
@@ -336,7 +371,7 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 		return h.refuse(err, nil, 0)
 	}
 	if h.writes {
-		h.file.view().clearRefusal(h.file.of)
+		h.file.view().clearRefusal(h.file.sessionName)
 	}
 	return 0
 }
@@ -345,10 +380,10 @@ func (h *controlHandle) Flush(ctx context.Context) syscall.Errno {
 func (h *controlHandle) flushPending(ctx context.Context) syscall.Errno {
 	line := h.pending
 	if h.file.isPartial != nil && h.file.isPartial(line) {
-		h.cut = true
+		h.isCut = true
 		return h.file.Refused(&lineError{
 			err:     errUnfinished,
-			line:    h.lines + 1,
+			line:    h.newlines + 1,
 			applied: h.applied,
 		})
 	}
@@ -357,7 +392,7 @@ func (h *controlHandle) flushPending(ctx context.Context) syscall.Errno {
 	if err != nil {
 		return h.refuse(err, line, 0)
 	}
-	h.lines++
+	h.newlines++ // the one that is missing
 	return 0
 }
 
@@ -365,7 +400,8 @@ func (h *controlHandle) flushPending(ctx context.Context) syscall.Errno {
 var errUnfinished = fmt.Errorf(
 	"%w: the last line has no newline and is not a whole JSON object", sessioncore.ErrInvalid)
 
-// ReadAt returns the results of writes through this open file, a line each, and then nothing.
+// ReadAt reads the content of a file that shows some; otherwise it returns the results of writes through this
+// open file, a line each, and then nothing.
 func (h *controlHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if h.shown != nil {
 		return h.shown.ReadAt(ctx, p, off)
@@ -381,7 +417,7 @@ func (h *controlHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, e
 func (h *controlHandle) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.pending) > 0 && !h.cut {
+	if len(h.pending) > 0 && !h.isCut {
 		_ = h.refuse(errUnfinished, nil, 0)
 	}
 	h.pending = nil
@@ -463,7 +499,11 @@ func (a *answers) add(line string) {
 	a.text = append(a.text, '\n')
 }
 
-// unread makes the last read unread from an offset of the file on, if it began there or before.
+// noOffset is the offset of a write or read that continues no read.
+const noOffset = -1
+
+// unread makes the last read unread from an offset of the file on, if it contains that offset. It ends the last
+// read: a second call changes nothing.
 func (a *answers) unread(off int64) {
 	if off >= a.at && off < a.at+int64(a.last) {
 		a.next -= a.last - int(off-a.at)
@@ -471,7 +511,7 @@ func (a *answers) unread(off int64) {
 	a.last = 0
 }
 
-// read fills dest and returns the number of bytes.
+// read fills dest with answers and returns the number of bytes. off is the offset of the read in the file.
 func (a *answers) read(dest []byte, off int64) int {
 	a.unread(off)
 	n := copy(dest, a.text[a.next:])

@@ -32,8 +32,8 @@ func (d *Directory) below(name string) Directory {
 	return Directory{subject: d.subject, in: d, name: name}
 }
 
-// of returns d as a directory of another view.
-func (d Directory) of(view *View) Directory {
+// inView returns d as a directory of another view, for the same session.
+func (d Directory) inView(view *View) Directory {
 	if view != d.view {
 		d.subject = &subject{view: view, session: d.session}
 	}
@@ -84,55 +84,57 @@ func (d *Directory) pathOf(name string) string {
 	return name
 }
 
-// Look is a state of a directory. A door finds names in it.
-type Look struct {
+// DirState is a state of a directory. A door finds names in it. It is not for concurrent use.
+type DirState struct {
 	dir  Dir
 	snap *sessioncore.Snapshot // nil if the names are not found in a snapshot
 }
 
-// NewLook returns the current state of a directory. The caller must close it.
-func NewLook(ctx context.Context, dir Dir) (Look, error) {
+// NewDirState returns the current state of a directory. The caller must close it.
+func NewDirState(ctx context.Context, dir Dir) (DirState, error) {
 	snap, err := dir.Acquire(ctx)
-	return Look{dir: dir, snap: snap}, err
+	return DirState{dir: dir, snap: snap}, err
 }
 
-// Close ends the look.
-func (l *Look) Close() {
-	if l.snap != nil {
-		l.snap.Release()
+// Close ends the use of the state. A second call does nothing.
+func (s *DirState) Close() {
+	if s.snap != nil {
+		s.snap.Release()
 	}
-	*l = Look{}
+	*s = DirState{}
 }
 
-// Find finds the child of a name. Its attributes may be unknown: Attr returns them.
-func (l *Look) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
-	c, err := l.dir.Find(ctx, l.snap, it)
+// Find finds the child of a name. Its attributes may be unknown: Attr returns them. A failure is recorded as
+// by NoName. ESTALE means that the session has changed since NewDirState, so the name may be there now.
+func (s *DirState) Find(ctx context.Context, it Item) (Child, syscall.Errno) {
+	c, err := s.dir.Find(ctx, s.snap, it)
 	isMissing := errors.Is(err, sessioncore.ErrNotFound)
-	if isMissing && l.snap != nil {
-		changed := l.snap.ConfirmAll(ctx)
+	if isMissing && s.snap != nil {
+		changed := s.snap.ConfirmAll(ctx)
 		if changed != nil {
 			err = changed // after ErrStale the caller looks the name up once more
 		}
 	}
 	if err != nil {
-		return Child{}, NoName(l.dir, it.Name, err)
+		return Child{}, NoName(s.dir, it.Name, err)
 	}
 	return c, 0
 }
 
-// Attr returns the attributes of a found child, and ends the lookup of its name. n is the child's node.
-func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr, errno syscall.Errno) {
+// Attr returns the attributes of a found child, and ends the lookup of its name: last-error no longer has a
+// failed one in this directory. n is the child's node.
+func (s *DirState) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr, errno syscall.Errno) {
 	a = c.Attr
 	if a.Kind == storage.KindOther {
 		var err error
 		a, err = n.Stat(ctx)
 		if err != nil {
-			return a, NoName(l.dir, name, err)
+			return a, NoName(s.dir, name, err)
 		}
 	}
-	noted := l.dir.Noted()
+	noted := s.dir.Noted()
 	if noted != "" {
-		l.dir.Base().view.clearLookup(noted)
+		s.dir.Base().view.clearLookup(noted)
 	}
 	return a, 0
 }
@@ -142,7 +144,7 @@ func (l *Look) Attr(ctx context.Context, name string, c *Child, n Node) (a Attr,
 func OpenDir(ctx context.Context, dir Dir) syscall.Errno {
 	source, isSource := dir.(*SourceDir)
 	if isSource && source.isOutdated(ctx) {
-		return syscall.ESTALE
+		return syscall.ESTALE // its name finds another node
 	}
 	_, err := dir.Stat(ctx)
 	return Stale(dir, "", "opendir", err)
@@ -160,7 +162,7 @@ func (l *NameList) Close() {
 	l.Items = nil
 }
 
-// ListDir lists a directory.
+// ListDir lists a directory. The caller must close the list. ENOMEM means that there is no memory for it.
 func ListDir(ctx context.Context, dir Dir) (NameList, syscall.Errno) {
 	items, err := list(ctx, dir)
 	if err == nil {
@@ -172,7 +174,7 @@ func ListDir(ctx context.Context, dir Dir) (NameList, syscall.Errno) {
 	l := NameList{Items: items, hold: dir.Base().view.Memory.Hold()}
 	size := 0
 	for _, it := range items {
-		const withoutName = 40
+		const withoutName = 40 // bytes of an Item, about
 		size += withoutName + len(it.Name)
 	}
 	err = l.hold.ResizeShown(int64(size))
@@ -182,13 +184,9 @@ func ListDir(ctx context.Context, dir Dir) (NameList, syscall.Errno) {
 	return l, 0
 }
 
-// list lists a directory in a snapshot of its session.
+// list lists a directory, in a current snapshot of its session if it is about one.
 func list(ctx context.Context, dir Dir) ([]Item, error) {
-	snap, err := dir.Acquire(ctx)
-	if err == nil && snap != nil && errors.Is(snap.ConfirmAll(ctx), storage.ErrStale) {
-		snap.Release()
-		snap, err = dir.Acquire(ctx)
-	}
+	snap, err := acquireCurrent(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +194,21 @@ func list(ctx context.Context, dir Dir) ([]Item, error) {
 		defer snap.Release()
 	}
 	return dir.List(ctx, snap)
+}
+
+// acquireCurrent acquires the snapshot of a directory, nil if it needs none. If the session was rewritten since
+// that snapshot was made, it acquires a new one.
+func acquireCurrent(ctx context.Context, dir Dir) (*sessioncore.Snapshot, error) {
+	snap, err := dir.Acquire(ctx)
+	if err != nil || snap == nil {
+		return nil, err
+	}
+	changed := snap.ConfirmAll(ctx)
+	if !errors.Is(changed, storage.ErrStale) {
+		return snap, nil
+	}
+	snap.Release()
+	return dir.Acquire(ctx)
 }
 
 // NameIn is a fixed name in a directory, made from a D.
@@ -251,8 +264,8 @@ func hidden[D any]() func(D, context.Context) Presence {
 // fixedNames are the names of a directory, in order, for lookups and listings.
 type fixedNames[D any] []NameIn[D]
 
-// is returns the presence of the name.
-func (n *NameIn[D]) is(ctx context.Context, d D) Presence {
+// presence returns the presence of the name in d.
+func (n *NameIn[D]) presence(ctx context.Context, d D) Presence {
 	if n.Is == nil {
 		return Listed
 	}
@@ -266,31 +279,36 @@ func (f fixedNames[D]) has(name string) bool {
 	})
 }
 
-// find finds a name. It does not check the presence of a listed one.
+// find finds a name in the directory d. It does not check the presence of a name that was listed. The error of
+// an absent name is ENOENT.
 func (f fixedNames[D]) find(ctx context.Context, d D, it Item) (Child, error) {
-	for i := range f {
-		n := &f[i]
-		if n.Name != it.Name {
-			continue
-		}
-		if it.number == unnumbered && n.is(ctx, d) == Absent {
-			err := ctx.Err()
-			if err != nil {
-				return Child{}, err
-			}
-			return Child{}, syscall.ENOENT
-		}
-		return Child{Kind: n.Kind, Make: func() Node { return n.Make(d) }}, nil
+	i := slices.IndexFunc(f, func(n NameIn[D]) bool {
+		return n.Name == it.Name
+	})
+	if i < 0 {
+		return Child{}, syscall.ENOENT
 	}
-	return Child{}, syscall.ENOENT
+	n := &f[i]
+	wasListed := it.number != unnumbered
+	if !wasListed && n.presence(ctx, d) == Absent {
+		err := ctx.Err()
+		if err != nil { // an interrupted check says nothing
+			return Child{}, err
+		}
+		return Child{}, syscall.ENOENT
+	}
+	makeNode := func() Node {
+		return n.Make(d)
+	}
+	return Child{Kind: n.Kind, Make: makeNode}, nil
 }
 
-// list lists the names in a directory.
+// list lists the names in the directory d, without hidden ones.
 func (f fixedNames[D]) list(ctx context.Context, d D) []Item {
 	items := make([]Item, 0, len(f))
 	for i := range f {
 		n := &f[i]
-		if n.is(ctx, d) == Listed {
+		if n.presence(ctx, d) == Listed {
 			items = append(items, Item{
 				Name: n.Name,
 				Kind: n.Kind,

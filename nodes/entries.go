@@ -15,14 +15,15 @@ import (
 // EntriesDir is entries/: a file for each entry, listed in file order.
 type EntriesDir struct{ snapshotDir }
 
-// Find uses the entry number of a listed item if that entry still has the name.
+// Find finds the file of an entry. It uses the entry number of a listed item if that entry still has the name.
 func (d *EntriesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
-	name, ok := strings.CutSuffix(it.Name, layout.EntrySuffix)
-	if !ok {
+	name, hasSuffix := strings.CutSuffix(it.Name, layout.EntrySuffix)
+	if !hasSuffix {
 		return Child{}, syscall.ENOENT
 	}
 	e := sessioncore.Entry(it.number)
-	if it.number == unnumbered || int(e) >= snap.Len() || snap.Name(e) != name {
+	isThere := it.number != unnumbered && int(e) < snap.Len()
+	if !isThere || snap.Name(e) != name {
 		var err error
 		e, err = snap.FindName(name)
 		if err != nil {
@@ -33,7 +34,7 @@ func (d *EntriesDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item
 	if err != nil {
 		return Child{}, err
 	}
-	content := uint64(state.Size)<<32 ^ state.Sum
+	content := uint64(state.Size)<<32 ^ state.Sum // another size is another content, also with the same sum
 	return Child{
 		Kind:    storage.KindFile,
 		Content: content,
@@ -77,19 +78,25 @@ func (f *EntryFile) find(ctx context.Context) (*sessioncore.Snapshot, sessioncor
 	if err != nil {
 		return nil, 0, err
 	}
-	e, err := snap.FindName(f.name)
-	if err == nil {
-		var state sessioncore.EntryState
-		state, err = snap.EntryState(e)
-		if err == nil && state != f.state {
-			err = errReplaced
-		}
-	}
+	e, err := f.findIn(snap)
 	if err != nil {
 		snap.Release()
 		return nil, 0, err
 	}
 	return snap, e, nil
+}
+
+// findIn finds the entry in a snapshot, for find.
+func (f *EntryFile) findIn(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
+	e, err := snap.FindName(f.name)
+	if err != nil {
+		return 0, err
+	}
+	state, err := snap.EntryState(e)
+	if err == nil && state != f.state {
+		err = errReplaced
+	}
+	return e, err
 }
 
 // Stat returns the attributes of the entry, or errReplaced if it is no longer in the node's state.
@@ -106,8 +113,11 @@ func (f *EntryFile) Stat(ctx context.Context) (Attr, error) {
 // change time is the entry's time with a part below a millisecond from the content, so that backup
 // programs notice a rewrite of the same size.
 func entryAttr(snap *sessioncore.Snapshot, e sessioncore.Entry, state sessioncore.EntryState) Attr {
+	const nanosecondsOfMillisecond = 1e6
 	modified := snap.Time(e)
-	return fileAttr(snap.Stat(), state.Size).at(modified, modified.Add(time.Duration(state.Sum%1e6)))
+	ofContent := time.Duration(state.Sum % nanosecondsOfMillisecond)
+	a := fileAttr(snap.Stat(), state.Size)
+	return a.withTimes(modified, modified.Add(ofContent))
 }
 
 func (f *EntryFile) Stability() Stability { return Fixed }
@@ -175,7 +185,8 @@ func (d *TreeDir) entry(snap *sessioncore.Snapshot) (sessioncore.Entry, error) {
 // isTree reports whether the directory is tree/.
 func (d *TreeDir) isTree() bool { return !d.ofEntry && d.up == 1 }
 
-// Find finds the directory of an entry, a link to it where a stretch ends, or entry.json.
+// Find finds the directory of an entry, a link to it where a stretch ends, or entry.json. In the directory of an
+// entry it finds only that entry's children, in tree/ and in .deep every entry.
 func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (Child, error) {
 	if d.isTree() && it.Name == layout.Deep {
 		deep := func() Node {
@@ -183,24 +194,25 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 		}
 		return Child{Kind: storage.KindDir, Make: deep}, nil
 	}
-	of, err := d.entry(snap)
+	parent, err := d.entry(snap)
 	if err != nil {
 		return Child{}, err
 	}
-	toSession := strings.Repeat("../", int(d.at.Levels+d.up))
-	if of != sessioncore.NoEntry && it.Name == layout.EntryLink {
-		to := targetOfEntry(snap, of, toSession+layout.EntryPath(snap, of))
+	levels := int(d.at.Levels + d.up)
+	toSession := strings.Repeat("../", levels)
+	if parent != sessioncore.NoEntry && it.Name == layout.EntryLink {
+		to := targetOfEntry(snap, parent, toSession+layout.EntryPath(snap, parent))
 		return d.steadyLink(d.session, to), nil
 	}
 	e, err := layout.FindTreeName(snap, it.Name)
 	if err != nil {
 		return Child{}, err
 	}
-	if of != sessioncore.NoEntry && snap.Tree().Parent(e) != of {
+	if parent != sessioncore.NoEntry && snap.Tree().Parent(e) != parent {
 		return Child{}, syscall.ENOENT
 	}
-	at, ok := d.at.Below(it.Name)
-	if !ok {
+	at, isWithin := d.at.Below(it.Name)
+	if !isWithin {
 		deep := toSession + layout.Tree + "/" + layout.Deep + "/" + it.Name
 		return d.steadyLink(d.session, targetOfEntry(snap, e, deep)), nil
 	}
@@ -222,14 +234,14 @@ func (d *TreeDir) Find(_ context.Context, snap *sessioncore.Snapshot, it Item) (
 // it changes when a child is added.
 func (v *View) treeAttr(snap *sessioncore.Snapshot, e sessioncore.Entry) Attr {
 	last := snap.Time(e)
-	kids := snap.Tree().Children(e)
-	if len(kids) > 0 {
-		t := snap.Time(kids[len(kids)-1])
-		if t.After(last) {
-			last = t
+	children := snap.Tree().Children(e)
+	if len(children) > 0 {
+		ofLastChild := snap.Time(children[len(children)-1])
+		if ofLastChild.After(last) { // not where a clock was set back
+			last = ofLastChild
 		}
 	}
-	return v.dirAttr(snap.Stat()).at(last, last)
+	return v.dirAttr(snap.Stat()).withTimes(last, last)
 }
 
 // Stat finds the entry for treeAttr.
@@ -251,15 +263,15 @@ func (d *TreeDir) Stat(ctx context.Context) (Attr, error) {
 
 // List lists the directories of the children or roots; where the stretch ends, links to them.
 func (d *TreeDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, error) {
-	of, err := d.entry(snap)
+	parent, err := d.entry(snap)
 	if err != nil {
 		return nil, err
 	}
 	var entries []sessioncore.Entry
 	var items []Item
 	switch {
-	case of != sessioncore.NoEntry:
-		entries = snap.Tree().Children(of)
+	case parent != sessioncore.NoEntry:
+		entries = snap.Tree().Children(parent)
 		items = append(items, Item{Name: layout.EntryLink, Kind: storage.KindLink})
 	case d.isTree():
 		entries = snap.Tree().Roots()
@@ -269,8 +281,8 @@ func (d *TreeDir) List(_ context.Context, snap *sessioncore.Snapshot) ([]Item, e
 	}
 	for _, e := range entries {
 		it := Item{Name: layout.TreeName(snap, e), Kind: storage.KindDir}
-		_, ok := d.at.Below(it.Name)
-		if !ok {
+		_, isWithin := d.at.Below(it.Name)
+		if !isWithin {
 			it.Kind = storage.KindLink
 		}
 		items = append(items, it)

@@ -59,7 +59,8 @@ type renderedSize struct {
 	other  storage.Token  // the result of otherState
 }
 
-// init prepares a file of a session; r is nil for one without content.
+// init sets the directory of the file, its session, and the functions that make its versions. r is nil for a
+// control file without content, and for a caller that sets f.render itself.
 func (f *GeneratedFile) init(in *Directory, r render) {
 	f.in = in
 	f.session = in.session
@@ -67,11 +68,12 @@ func (f *GeneratedFile) init(in *Directory, r render) {
 	f.otherState = func(context.Context) (storage.Token, error) {
 		return storage.Token{}, nil
 	}
-	if r != nil {
-		f.render = func(ctx context.Context, snap *sessioncore.Snapshot, _ bool) (s rendering, err error) {
-			s.version, err = r(ctx, snap)
-			return s, err
-		}
+	if r == nil {
+		return
+	}
+	f.render = func(ctx context.Context, snap *sessioncore.Snapshot, _ bool) (rendering, error) {
+		version, err := r(ctx, snap)
+		return rendering{version: version}, err
 	}
 }
 
@@ -93,18 +95,18 @@ func (f *GeneratedFile) Stat(ctx context.Context) (Attr, error) {
 	return f.stat(ctx, func(ctx context.Context, snap *sessioncore.Snapshot) (Attr, error) {
 		size := f.size.Load()
 		if !f.isExact(ctx, size, snap) {
-			s, measured, err := f.measured(ctx, snap)
+			s, measured, err := f.renderMeasured(ctx, snap)
 			if err != nil {
 				return Attr{}, err
 			}
-			s.version.Close()
+			s.version.Close() // only its size was wanted
 			size = measured
 		}
 		return f.attr(snap, size.bytes), nil
 	})
 }
 
-// attr returns the attributes of the file with this size in a snapshot.
+// attr returns the attributes of the file with this size, in bytes, in a snapshot.
 func (f *GeneratedFile) attr(snap *sessioncore.Snapshot, size int64) Attr {
 	if f.writable {
 		return f.view().writableAttr(snap.Stat(), size)
@@ -112,11 +114,12 @@ func (f *GeneratedFile) attr(snap *sessioncore.Snapshot, size int64) Attr {
 	return fileAttr(snap.Stat(), size)
 }
 
-// measured renders the file and caches its size, unless a state on which it depends may still change
-// without another token.
-func (f *GeneratedFile) measured(
+// renderMeasured renders the file as its name shows it. It caches the size in f.size, unless a state on which
+// the size depends may still change without another token. The caller must close the version.
+func (f *GeneratedFile) renderMeasured(
 	ctx context.Context, snap *sessioncore.Snapshot,
 ) (s rendering, size *renderedSize, err error) {
+	// The states are read before the file is rendered: after a change meanwhile the size counts as old.
 	blobs := f.view().blobsState()
 	now := time.Now().UnixNano()
 	other, err := f.otherState(ctx)
@@ -145,8 +148,8 @@ func (f *GeneratedFile) measured(
 	return s, size, nil
 }
 
-// isExact reports whether a size is the file's in a snapshot. Blobs and another session can come and go
-// without a change of the session.
+// isExact reports whether a size, nil for none, is the file's in a snapshot. Blobs and another session can come
+// and go without a change of the session.
 func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *sessioncore.Snapshot) bool {
 	if size == nil || size.serial != snap.Serial() {
 		return false
@@ -158,18 +161,19 @@ func (f *GeneratedFile) isExact(ctx context.Context, size *renderedSize, snap *s
 	if size.blobs == nil {
 		return true
 	}
-	now := f.view().blobsState()
-	return now != nil && *now == *size.blobs
+	blobs := f.view().blobsState()
+	return blobs != nil && *blobs == *size.blobs
 }
 
-// version makes a version of the file, and accounts for its memory until it is closed.
+// version makes the version of the file in a snapshot, with its attributes, and accounts for its memory until
+// it is closed. The error is ErrNoMemory if there is no room for it.
 func (f *GeneratedFile) version(
 	ctx context.Context, snap *sessioncore.Snapshot, extended bool,
 ) (s rendering, err error) {
 	if extended {
 		s, err = f.render(ctx, snap, true)
 	} else {
-		s, _, err = f.measured(ctx, snap)
+		s, _, err = f.renderMeasured(ctx, snap)
 	}
 	if err != nil {
 		return s, err
@@ -185,7 +189,7 @@ func (f *GeneratedFile) version(
 }
 
 // Open renders the file from the current snapshot. A file that follows shares the version of the other open
-// handles, if that is the one of its name.
+// handles, if that is the one of its name; otherwise the handle has a version of its own, which does not grow.
 func (f *GeneratedFile) Open(ctx context.Context, _ int) (Handle, error) {
 	if f.Follows() {
 		joined, err := f.open(ctx)
@@ -237,14 +241,16 @@ func (h *documentHandle) Close() { h.shared.release() }
 // sharedVersion is the version that the open handles of a file share. When a reader comes to its end, it
 // becomes the newest version, if that continues it (docs/design.md section 6). Otherwise the handles keep
 // their version, and the name is given to another node: so the size in a handle's fstat never shrinks, and
-// no reader takes the file for truncated. The states of a file that grows:
+// no reader takes the file for truncated.
 //
-//	state      handles  current  reached by
-//	closed     0        -        release of the last handle
-//	current    > 0      true     open; update, if the newest version continues the handles'
-//	left       > 0      false    update otherwise: new handles get a node of their own
+//	from       by                                                     to
+//	closed     open                                                   current
+//	current    update; the newest version continues the handles'      current, with that version
+//	current    update; it does not, or readers go beyond the name     left
+//	left       update; the newest version continues the handles'      current, with that version
+//	any        release of the last handle                             closed
 //
-// A version is current in one snapshot, serial. For another snapshot update compares first.
+// A state holds for one snapshot, the one of serial. For another snapshot update compares first.
 type sharedVersion struct {
 	session *sessioncore.Session
 	// show makes the version of a snapshot that the file's name shows, or extended the one with
@@ -258,13 +264,25 @@ type sharedVersion struct {
 	making sync.Mutex // held while a version is made; taken before mu
 
 	mu      sync.RWMutex // guards the fields below; held for reading while version is read
-	handles int
-	version *document.Document // nil if there are no handles
+	state   versionState
+	handles int                // 0 if closed
+	version *document.Document // nil if closed
 	attr    Attr               // the attributes of version
 	follows bool               // handles continue with newer versions; otherwise version does not change
 	serial  int64              // the snapshot that version was compared with last
-	current bool               // in that snapshot the file's name shows exactly version
 }
+
+// versionState is the state of a sharedVersion.
+type versionState uint8
+
+const (
+	// versionClosed has no handles.
+	versionClosed versionState = iota
+	// versionCurrent is exactly the version that the file's name shows; new handles share it.
+	versionCurrent
+	// versionLeft is another version than the name shows; new handles get a node of their own.
+	versionLeft
+)
 
 // rendering is the version of a file in a snapshot.
 type rendering struct {
@@ -288,17 +306,29 @@ func (v *sharedVersion) StandsFor(ctx context.Context, content uint64) bool {
 	}
 	defer snap.Release()
 	v.update(ctx, snap)
+	follows := v.grows(snap)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if v.handles == 0 {
-		return true
-	}
-	isCompared := v.serial == snap.Serial()
-	growsAlike := v.follows == v.grows(snap)
-	return v.current && isCompared && growsAlike
+	return v.stateFor(snap, follows) != versionLeft
 }
 
-// open adds a handle. It returns false if the existing handles show another version than the name.
+// stateFor returns the state for a handle that is opened in a snapshot; follows reports whether it is to follow
+// newer versions. A version that was not compared with the snapshot, or does not follow alike, counts as left.
+// Callers must hold v.mu.
+func (v *sharedVersion) stateFor(snap *sessioncore.Snapshot, follows bool) versionState {
+	isCompared := v.serial == snap.Serial()
+	followsAlike := v.follows == follows
+	if v.state == versionCurrent && isCompared && followsAlike {
+		return versionCurrent
+	}
+	if v.state == versionClosed {
+		return versionClosed
+	}
+	return versionLeft
+}
+
+// open adds a handle. It returns false, and adds none, if the existing handles show another version than the
+// name.
 func (v *sharedVersion) open(ctx context.Context) (bool, error) {
 	snap, err := v.session.Acquire(ctx)
 	if err != nil {
@@ -312,9 +342,9 @@ func (v *sharedVersion) open(ctx context.Context) (bool, error) {
 	}
 	defer v.making.Unlock()
 	follows := v.Follows() && v.grows(snap)
-	joined, hasHandles := v.join(snap, follows)
-	if hasHandles {
-		return joined, nil
+	state := v.join(snap, follows)
+	if state != versionClosed {
+		return state == versionCurrent, nil
 	}
 	s, err := v.show(ctx, snap, false)
 	if err != nil {
@@ -322,34 +352,35 @@ func (v *sharedVersion) open(ctx context.Context) (bool, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.state = versionCurrent
 	v.handles = 1
 	v.version = s.version
 	v.attr = s.attr
 	v.follows = follows
 	v.serial = snap.Serial()
-	v.current = true
 	return true, nil
 }
 
-// join adds a handle to the existing ones, if they show the name's version. hasHandles is false if there
-// are none.
-func (v *sharedVersion) join(snap *sessioncore.Snapshot, follows bool) (joined, hasHandles bool) {
+// join returns the state for a new handle, as stateFor, and adds the handle if that is versionCurrent.
+func (v *sharedVersion) join(snap *sessioncore.Snapshot, follows bool) versionState {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.handles == 0 {
-		return false, false
+	state := v.stateFor(snap, follows)
+	if state == versionCurrent {
+		v.handles++
 	}
-	if !v.current || v.serial != snap.Serial() || v.follows != follows {
-		return false, true
-	}
-	v.handles++
-	return true, true
+	return state
 }
 
-// update makes the handles continue with the version of a newer snapshot, if that continues theirs.
+// update makes the handles continue with the version of a newer snapshot, if that continues theirs. If ctx
+// ends, it changes nothing, and the next caller retries.
 func (v *sharedVersion) update(ctx context.Context, snap *sessioncore.Snapshot) {
 	isOld, _ := v.isOld(snap)
-	if !isOld || storage.LockUntil(ctx, &v.making) != nil {
+	if !isOld {
+		return
+	}
+	err := storage.LockUntil(ctx, &v.making)
+	if err != nil {
 		return
 	}
 	defer v.making.Unlock()
@@ -357,37 +388,45 @@ func (v *sharedVersion) update(ctx context.Context, snap *sessioncore.Snapshot) 
 	if !isOld {
 		return
 	}
-	s, err := v.show(ctx, snap, follows)
+	newest, err := v.show(ctx, snap, follows)
 	if err != nil && ctx.Err() != nil {
-		return // the next caller retries
+		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.serial = snap.Serial()
-	v.current = false
+	hasHandles := v.state != versionClosed // the last one may have been released meanwhile
+	if hasHandles {
+		v.state = versionLeft
+	}
 	if err != nil {
 		return // the handles keep their version
 	}
-	if v.handles == 0 || !s.version.Continues(v.version) {
-		s.version.Close()
+	if !hasHandles || !newest.version.Continues(v.version) {
+		newest.version.Close()
 		return
 	}
 	v.version.Close()
-	v.version = s.version
-	v.attr = s.attr
-	v.current = !s.isLonger
+	v.version = newest.version
+	v.attr = newest.attr
+	if !newest.isLonger {
+		v.state = versionCurrent
+	}
 }
 
-// isOld reports whether the handles' version was not compared with a snapshot, and whether the handles
-// follow newer versions.
+// isOld reports whether there are handles with a version that was not compared with a snapshot, and whether
+// the handles follow newer versions.
 func (v *sharedVersion) isOld(snap *sessioncore.Snapshot) (old, follows bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.handles > 0 && v.serial != snap.Serial(), v.follows
+	hasHandles := v.state != versionClosed
+	isCompared := v.serial == snap.Serial()
+	return hasHandles && !isCompared, v.follows
 }
 
-// stat returns the attributes of the handles' version, or of measure without handles. With handles no
-// signal ends it: readers at the end would take an old size for the end of the file.
+// stat returns the attributes of the handles' version, after an update, or without handles the result of
+// measure. With handles no signal ends it: readers at the end would take an old size for the end of the file.
+// With handles a session that cannot be read is no error either.
 func (v *sharedVersion) stat(
 	ctx context.Context, measure func(context.Context, *sessioncore.Snapshot) (Attr, error),
 ) (Attr, error) {
@@ -414,22 +453,24 @@ func (v *sharedVersion) stat(
 func (v *sharedVersion) openAttr() (a Attr, isOpen bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.attr, v.handles > 0
+	return v.attr, v.state != versionClosed
 }
 
-// advance updates to the newest version if a read up to an offset would come to the end.
-func (v *sharedVersion) advance(ctx context.Context, off int64) {
+// advance updates to the newest version if a read up to the offset end goes beyond the version. After an error
+// the reader gets the old one. There must be a handle.
+func (v *sharedVersion) advance(ctx context.Context, end int64) {
 	v.mu.RLock()
-	atEnd := off > v.version.Size()
+	isBeyond := end > v.version.Size()
 	v.mu.RUnlock()
-	if !atEnd {
+	if !isBeyond {
 		return
 	}
 	snap, err := v.session.Acquire(ctx)
-	if err == nil {
-		v.update(ctx, snap)
-		snap.Release()
+	if err != nil {
+		return
 	}
+	defer snap.Release()
+	v.update(ctx, snap)
 }
 
 // release removes a handle; the last one closes the version.
@@ -438,6 +479,7 @@ func (v *sharedVersion) release() {
 	defer v.mu.Unlock()
 	v.handles--
 	if v.handles == 0 {
+		v.state = versionClosed
 		v.version.Close()
 		v.version = nil
 	}

@@ -20,11 +20,14 @@ type LeafLink struct {
 // leafPath returns the target of leaf.
 func leafPath(snap *sessioncore.Snapshot) (target, error) {
 	leaf, err := snap.Leaf()
+	if err != nil {
+		return target{}, err
+	}
 	to := target{path: layout.Tree, st: snap.Stat()}
-	if err == nil && leaf != sessioncore.NoEntry {
+	if leaf != sessioncore.NoEntry {
 		to.path = layout.EntryPath(snap, leaf)
 	}
-	return to, err
+	return to, nil
 }
 
 // Waits reports whether the link is about to be renamed: a door must keep the unused node.
@@ -46,7 +49,8 @@ func (d *SessionDir) pendingTarget(name string) (target string, ok bool) {
 	return target, ok
 }
 
-// addPending adds a pending link and reports whether there was none of that name.
+// addPending adds a pending link and reports whether there was none of that name; otherwise it changes
+// nothing. Above maxPendingLinks it drops all others.
 func (d *SessionDir) addPending(name, target string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,14 +86,20 @@ func (d *SessionDir) hasLeaf(context.Context) Presence {
 	return presentIf(time.Now().UnixNano() >= d.leafBack.Load())
 }
 
-// hideLeaf hides leaf for a while. It returns false if leaf is hidden already.
+// hideLeaf hides leaf for leafHidden. It returns false if leaf is hidden already, also by a caller at the same
+// time.
 func (d *SessionDir) hideLeaf() bool {
 	now := time.Now()
 	back := d.leafBack.Load()
-	return now.UnixNano() >= back && d.leafBack.CompareAndSwap(back, now.Add(leafHidden).UnixNano())
+	if now.UnixNano() < back {
+		return false
+	}
+	nextBack := now.Add(leafHidden).UnixNano()
+	return d.leafBack.CompareAndSwap(back, nextBack)
 }
 
-// Symlink moves the leaf if name is leaf. Any other name becomes a pending link.
+// Symlink moves the leaf if name is leaf, and fails with EEXIST if leaf exists. Any other name that is free
+// becomes a pending link.
 func (d *SessionDir) Symlink(ctx context.Context, target, name string) syscall.Errno {
 	switch {
 	case d.view.unchangeable() != nil:
@@ -118,7 +128,8 @@ func (d *SessionDir) Remove(_ context.Context, name string) syscall.Errno {
 	return 0
 }
 
-// Rename moves the leaf if a pending link is renamed to leaf. It refuses all else.
+// Rename moves the leaf if a pending link is renamed to leaf. It refuses all else. The pending link stays after
+// an error, so that a tool can remove it.
 func (d *SessionDir) Rename(ctx context.Context, name, newName string, flags uint32) syscall.Errno {
 	target, waiting := d.pendingTarget(name)
 	if d.view.unchangeable() != nil || !waiting || newName != leafName {
@@ -135,7 +146,8 @@ func (d *SessionDir) Rename(ctx context.Context, name, newName string, flags uin
 	return 0
 }
 
-// branch moves the leaf to the entry of target. With isNew it fails if leaf exists.
+// branch moves the leaf to the entry of target. With isNew it fails with EEXIST if leaf exists. last-error has
+// the reason of another failure, and is cleared by a success.
 func (d *SessionDir) branch(ctx context.Context, target string, isNew bool) syscall.Errno {
 	if isNew && d.hasLeaf(ctx) == Listed {
 		return syscall.EEXIST
@@ -178,12 +190,12 @@ func (d *SessionDir) refused(err error) syscall.Errno {
 func newPendingLink(d *SessionDir, name string) *LeafLink {
 	leaf := inSession(d.session, leafPath)
 	find := func(ctx context.Context) (target, error) {
-		path, ok := d.pendingTarget(name)
-		if ok {
-			st, err := d.session.Probe(ctx)
-			return target{path: path, st: st}, err
+		path, isPending := d.pendingTarget(name)
+		if !isPending { // it was renamed to leaf
+			return leaf(ctx)
 		}
-		return leaf(ctx)
+		st, err := d.session.Probe(ctx)
+		return target{path: path, st: st}, err
 	}
 	return &LeafLink{waits: true, targetLink: targetLink{node: d.file(), find: find}}
 }

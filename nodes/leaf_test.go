@@ -25,10 +25,10 @@ func newLeafDir(t *testing.T) *leafDir {
 // target returns the target of a link, "" if there is none.
 func (d *leafDir) target(name string) string {
 	d.t.Helper()
-	look, err := nodes.NewLook(d.t.Context(), d)
+	state, err := nodes.NewDirState(d.t.Context(), d)
 	require.NoError(d.t, err)
-	defer look.Close()
-	child, errno := look.Find(d.t.Context(), nodes.Named(name))
+	defer state.Close()
+	child, errno := state.Find(d.t.Context(), nodes.Named(name))
 	if errno == syscall.ENOENT {
 		return ""
 	}

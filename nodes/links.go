@@ -56,7 +56,7 @@ func (to *target) attr() Attr {
 	a.Kind = storage.KindLink
 	a.Mode = 0o777
 	if !to.time.IsZero() {
-		a = a.at(to.time, to.time)
+		a = a.withTimes(to.time, to.time)
 	}
 	return a
 }
@@ -100,16 +100,17 @@ func (d *Directory) sessionLink(find findTarget, now target) Child {
 // path/. After a rewrite of the session, a link with another target or time is another node.
 func (d *Directory) steadyLink(session *sessioncore.Session, to target) Child {
 	path := to.path
-	time := to.time
+	entryTime := to.time
 	find := func(ctx context.Context) (target, error) {
 		st, err := session.Probe(ctx)
 		if err != nil {
 			err = fmt.Errorf("the session of %s: %w", path, err)
 		}
-		return target{path: path, st: st, time: time}, err
+		return target{path: path, st: st, time: entryTime}, err
 	}
+	identity := strconv.AppendInt([]byte(path), entryTime.UnixMilli(), 10)
 	sum := fnv.New64a()
-	_, _ = sum.Write(strconv.AppendInt([]byte(path), time.UnixMilli(), 10))
+	_, _ = sum.Write(identity)
 	c := d.link(find, Fixed)
 	c.Content = sum.Sum64()
 	c.Attr = to.attr()
@@ -189,24 +190,27 @@ func (d *LinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (
 }
 
 // entry finds the entry of a name. Soon after a listing it reads only the session's own file; where
-// that does not suffice, and once a second, it scans all sessions.
+// that does not suffice, and once a second, it scans all sessions. While a long listing is in progress, such a
+// scan serves the next lookups.
 func (d *LinksDir) entry(ctx context.Context, name string) (layout.LinkEntry, error) {
 	now := time.Now()
 	age := now.Sub(time.Unix(0, d.scannedAt.Load()))
-	if age >= 0 && age < scanLife {
+	isClockSet := age < 0 // back, so that the age is not known
+	if !isClockSet && age < scanLife {
 		e, err := d.layout.Find(ctx, name, true)
 		if err == nil {
 			return e, nil
 		}
 	}
 	e, err := d.layout.Find(ctx, name, false)
-	if err == nil && age >= 0 && age < 2*scanLife { // a long listing is in progress
+	isListing := !isClockSet && age < 2*scanLife
+	if err == nil && isListing {
 		d.scannedAt.Store(now.UnixNano())
 	}
 	return e, err
 }
 
-// target finds the target of a link.
+// target finds the current target of a link. The error is ErrNotFound if the name is a directory's now.
 func (d *LinksDir) target(ctx context.Context, name string) (target, error) {
 	e, err := d.entry(ctx, name)
 	if err == nil && e.Sub != nil {

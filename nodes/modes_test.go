@@ -103,10 +103,10 @@ func openSource(t *testing.T, dirMode, fileMode os.FileMode) *nodes.RootDir {
 func nodeAt(t *testing.T, root nodes.Dir, path string) nodes.Node {
 	var node nodes.Node = root
 	for name := range strings.SplitSeq(path, "/") {
-		look, err := nodes.NewLook(t.Context(), node.(nodes.Dir))
+		state, err := nodes.NewDirState(t.Context(), node.(nodes.Dir))
 		require.NoError(t, err, path)
-		child, errno := look.Find(t.Context(), nodes.Named(name))
-		look.Close()
+		child, errno := state.Find(t.Context(), nodes.Named(name))
+		state.Close()
 		require.Zero(t, errno, path)
 		node = child.Make()
 	}

@@ -21,7 +21,7 @@ type Node interface {
 	Base() *Directory
 }
 
-// Dir is a directory. Doors list it with List and find names with Look, which call these methods.
+// Dir is a directory. Doors list it with ListDir and find names in a DirState, which call these methods.
 type Dir interface {
 	Node
 	// Acquire returns the state of a session in which the names are found, or nil for other
@@ -29,7 +29,8 @@ type Dir interface {
 	Acquire(context.Context) (*sessioncore.Snapshot, error)
 	// List returns the current names in the directory, in order. It renders nothing.
 	List(context.Context, *sessioncore.Snapshot) ([]Item, error)
-	// Find finds the child of an item of List, perhaps of an older snapshot, or of Named.
+	// Find finds the child of an item of List, perhaps of an older snapshot, or of Named. The error of a name that
+	// is not there is ENOENT or wraps sessioncore.ErrNotFound.
 	Find(context.Context, *sessioncore.Snapshot, Item) (Child, error)
 	// Noted returns the directory's name in last-error for failed lookups; "" if these are not
 	// recorded.
@@ -57,7 +58,7 @@ type File interface {
 // Link is a symbolic link.
 type Link interface {
 	Node
-	// Target returns the current target.
+	// Target returns the current target. It is "" beside an error.
 	Target(context.Context) (string, error)
 }
 
@@ -97,7 +98,8 @@ type VersionHandle interface {
 	Stat(context.Context) (Attr, error)
 }
 
-// StatVersion returns the attributes of the version of a file that a handle of it shows.
+// StatVersion returns the attributes of the version of a file that a handle of it shows: those of the file, if
+// the handle has none of its own.
 func StatVersion(ctx context.Context, f File, h Handle) (Attr, error) {
 	version, hasOwn := h.(VersionHandle)
 	if hasOwn {
@@ -236,7 +238,9 @@ func (v *View) dirAttr(st storage.Stat) Attr {
 	a.Kind = storage.KindDir
 	a.Mode = st.Mode & dirBits
 	if st.Kind != storage.KindDir {
-		a.Mode |= a.Mode & readBits >> 2 // a reader of the file may search the directory
+		const fromReadToSearch = 2 // the search bit is two below the read bit
+		canRead := a.Mode & readBits
+		a.Mode |= canRead >> fromReadToSearch // a reader of the file may search the directory
 	}
 	if v.ReadOnly {
 		a.Mode &^= writeBits
@@ -251,14 +255,15 @@ func (a Attr) private() Attr {
 	return a
 }
 
-// at returns the attributes with two times.
-func (a Attr) at(modified, changed time.Time) Attr {
+// withTimes returns the attributes with other times of modification and change.
+func (a Attr) withTimes(modified, changed time.Time) Attr {
 	a.Modified = modified
 	a.Changed = changed
 	return a
 }
 
-// writes reports whether the flag of an open includes writing.
+// writes reports whether the flag of an open, as in os.OpenFile, includes writing. Truncation counts.
 func writes(flag int) bool {
-	return flag&(os.O_WRONLY|os.O_RDWR) != 0 || flag&os.O_TRUNC != 0
+	const writing = os.O_WRONLY | os.O_RDWR | os.O_TRUNC
+	return flag&writing != 0
 }

@@ -34,12 +34,12 @@ const outside = ""
 
 // refusal is a refused write or lookup.
 type refusal struct {
-	subject string // the file of the write, or the directory of the lookup
-	text    func() string
+	subject string        // the file of the write, or the directory of the lookup
+	text    func() string // the content of last-error, for which a caller may have to wait
 	at      time.Time
 }
 
-// refusalsOf returns the refusals that have a session's, or, for outside, those of the root's View.
+// refusalsOf returns the refusals among which those of a session are, or, for outside, those of the root's View.
 func (v *View) refusalsOf(session string) *refusals {
 	if session == outside {
 		return &v.rootView().refusals
@@ -50,7 +50,7 @@ func (v *View) refusalsOf(session string) *refusals {
 // maxRefusals bounds the sessions with a reason; above it all are dropped, as users read the last.
 const maxRefusals = 1000
 
-// note makes a refusal the last one of a session.
+// note makes a refusal the last one of a session, in place of the one before.
 func (r *refusals) note(session string, last refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,8 @@ func (r *refusals) note(session string, last refusal) {
 	r.last[session] = last
 }
 
-// get returns the text of last-error and its time, the zero values if there is none.
+// get returns the text of last-error and its time, the zero values if there is none. It may wait for the text,
+// without the lock.
 func (r *refusals) get(session string) (text string, at time.Time) {
 	r.mu.Lock()
 	last, ok := r.last[session]
@@ -89,8 +90,9 @@ func (v *View) refuse(session, subject, path string, err error) syscall.Errno {
 }
 
 // noteRefusal records a refusal with the text "TIME SHOWN: ERROR; HINT" in last-error, calls log and returns
-// the errno. For sessioncore.ErrBusy the text names the process of a live client, which is searched in the
-// background: the writer does not wait for that, but readers of last-error do.
+// the errno. subject is the name by which a later success removes the record. For sessioncore.ErrBusy the text
+// names the process of a live client, which is searched in the background: the writer does not wait for that,
+// but readers of last-error do.
 func (v *View) noteRefusal(session, subject, shown string, err error, log func()) syscall.Errno {
 	now := time.Now()
 	errno := Errno(err)
@@ -105,14 +107,15 @@ func (v *View) noteRefusal(session, subject, shown string, err error, log func()
 	})
 	v.refusalsOf(session).note(session, refusal{subject: subject, text: makeText, at: now})
 	if errors.Is(err, sessioncore.ErrBusy) {
-		go storage.Guarded(func() { makeText() })()
+		searchClient := storage.Guarded(func() { makeText() })
+		go searchClient()
 	} else {
 		makeText()
 	}
 	return errno
 }
 
-// refusalLine returns the line of last-error.
+// refusalLine returns the line of last-error for a text of any form.
 func refusalLine(at time.Time, text string) string {
 	return at.UTC().Format(refusedTime) + " " + oneLine(text) + "\n"
 }
@@ -254,7 +257,8 @@ var kindsOfError = []kindOfError{
 // unknownHint is for other errors of the storage, and for defects of ours.
 const unknownHint = "the log of the mount has all such errors"
 
-// Errno is the only function that turns domain errors into errnos (docs/design.md section 7).
+// Errno is the only function that turns domain errors into errnos (docs/design.md section 7). It returns 0 for
+// nil, the errno of the kind of the error or else of the failed system call, and EIO for an unknown error.
 func Errno(err error) syscall.Errno {
 	if err == nil {
 		return 0
@@ -263,12 +267,14 @@ func Errno(err error) syscall.Errno {
 	if k.errno != 0 {
 		return k.errno
 	}
-	errno := syscall.EIO
-	if k.err == fs.ErrPermission {
-		errno = syscall.EACCES
+	ofCall, isCall := errors.AsType[syscall.Errno](err)
+	switch {
+	case isCall:
+		return ofCall
+	case k.err == fs.ErrPermission:
+		return syscall.EACCES
 	}
-	_ = errors.As(err, &errno)
-	return errno
+	return syscall.EIO
 }
 
 // kindOf returns the kind of an error; its err is nil for an unknown error.
@@ -302,7 +308,7 @@ func hintFor(session string, err error) string {
 var goneErrors = []error{fs.ErrNotExist, sessioncore.ErrNotFound, sessioncore.ErrNotSession, storage.ErrNotRegular}
 
 // staleIfGone converts an error that means that the backing file of an existing node is gone to
-// ESTALE, so that a door looks up the path once more.
+// ESTALE, so that a door looks up the path once more. It returns other errors, and nil, as they are.
 func staleIfGone(err error) error {
 	for _, gone := range goneErrors {
 		if errors.Is(err, gone) {
@@ -376,8 +382,9 @@ func DenyName(d Dir, name, op string) syscall.Errno {
 	return dir.deny(op, dir.nameIn(name), strings.HasPrefix(name, "."))
 }
 
-// deny refuses a change at a path in the directory, and returns the errno. last-error has the reason and a
-// hint, unless logOnly is set.
+// deny refuses a change at the path at in the directory, and returns the errno. last-error has the reason and a
+// hint, unless logOnly is set; there the subject is the path, or in a session where nothing can be changed the
+// name alone.
 func (d *Directory) deny(op, at string, logOnly bool) syscall.Errno {
 	v := d.view
 	why := v.unchangeable()
@@ -446,15 +453,26 @@ func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr,
 	if err != nil {
 		return a, Stale(n, name, "stat", err)
 	}
-	differs := func(wanted *uint32, current uint32) bool {
-		return wanted != nil && *wanted != current
-	}
-	isMode := change.Mode == nil || *change.Mode&07777 == a.Mode
-	if !isMode || differs(change.UID, a.UID) || differs(change.GID, a.GID) {
+	if change.differs(a) {
 		v.logRefusal(slog.LevelInfo, "setattr", pathOf(n, name), errDenied)
 		return a, syscall.EPERM
 	}
 	return a, 0
+}
+
+// differs reports whether the request asks for another mode or owner than those of a.
+func (c AttrChange) differs(a Attr) bool {
+	if c.Mode != nil {
+		const allPermissions = 0o7777 // with set-user-ID and the like, without the file type
+		wanted := *c.Mode & allPermissions
+		if wanted != a.Mode {
+			return true
+		}
+	}
+	if c.UID != nil && *c.UID != a.UID {
+		return true
+	}
+	return c.GID != nil && *c.GID != a.GID
 }
 
 // isCopying reports whether a node is a control file that only makes new sessions.
@@ -481,8 +499,9 @@ func unchangeable(n Node) error {
 	return v.unchangeable()
 }
 
-// OpenFile opens a file; flag is as in os.OpenFile. Only a Control can be opened for writing. It can also in a
-// read-only mount, where each line is refused with its reason.
+// OpenFile opens a file; flag is as in os.OpenFile. name is its name in its directory. Only a Control can be
+// opened for writing. It can also in a read-only mount, where each line is refused with its reason. The caller
+// must close the handle.
 func OpenFile(ctx context.Context, f File, name string, flag int) (Handle, syscall.Errno) {
 	if writes(flag) {
 		_, isControl := f.(Control)

@@ -139,7 +139,7 @@ func TestWriteErrors(t *testing.T) {
 	_, section, _ := strings.Cut(string(text), "\n## 7. ")
 	section, _, _ = strings.Cut(section, "\n## ")
 	view := &View{Log: slog.New(slog.DiscardHandler)}
-	file := &ControlFile{of: "p/s.jsonl", name: "append"}
+	file := &ControlFile{sessionName: "p/s.jsonl", name: "append"}
 	root := NewDirectory(view)
 	file.in = &root
 	for _, c := range slices.Concat(writeErrors, otherWriteErrors) {

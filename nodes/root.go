@@ -39,7 +39,8 @@ type Space struct {
 	Files, FreeFiles        uint64
 }
 
-// NewRootDir returns the root of a mount of source. Its names are made when the first is looked up.
+// NewRootDir returns the root of a mount of source, and makes it the root of view. Its names are made when the
+// first is looked up.
 func NewRootDir(view *View, source storage.Files, names func() []Name) *RootDir {
 	view.source = source
 	return &RootDir{
@@ -53,13 +54,13 @@ func NewRootDir(view *View, source storage.Files, names func() []Name) *RootDir 
 	}
 }
 
-// With returns the root with one more name.
+// With returns another root with one more name and the same Space. It is not Closed.
 func (d *RootDir) With(more Name) *RootDir {
-	to := NewRootDir(d.view, d.source, func() []Name {
+	extended := NewRootDir(d.view, d.source, func() []Name {
 		return append(slices.Clone(d.names()), more)
 	})
-	to.Space = d.Space
-	return to
+	extended.Space = d.Space
+	return extended
 }
 
 func (d *RootDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
@@ -190,7 +191,7 @@ func AgentsName(all storage.Files, agents ...ShownAgent) Name {
 			Name: a.Name,
 			Kind: storage.KindDir,
 			Make: func(d *Directory) Node {
-				return newSourceDir(d.below(a.Name).of(a.View), a.Files, a.View.Sessions)
+				return newSourceDir(d.below(a.Name).inView(a.View), a.Files, a.View.Sessions)
 			},
 		})
 	}
@@ -208,27 +209,20 @@ func AgentsName(all storage.Files, agents ...ShownAgent) Name {
 }
 
 // viewFor returns the View for a new session of an agent. "" stands for the first agent that sessions can be
-// made for.
+// made for. The error is the View's Frozen, ErrForeign if no agent is left, or names the agents if there is none
+// of that name.
 func (v *View) viewFor(agent string) (*View, error) {
-	if len(v.Agents) == 0 && agent == "" {
-		return v, v.Frozen
+	if agent == "" {
+		return v.defaultView()
 	}
 	var writable []string
 	for _, a := range v.Agents {
-		isWritable := a.View.Frozen == nil
-		isMeant := a.Name == agent
-		if agent == "" {
-			isMeant = isWritable
-		}
-		if isMeant {
+		if a.Name == agent {
 			return a.View, a.View.Frozen
 		}
-		if isWritable {
+		if a.View.Frozen == nil {
 			writable = append(writable, a.Name)
 		}
-	}
-	if agent == "" {
-		return nil, ErrForeign
 	}
 	want := "none, as sessions/ has those of one agent alone"
 	if len(v.Agents) > 0 {
@@ -239,6 +233,19 @@ func (v *View) viewFor(agent string) (*View, error) {
 		Want:  want,
 		Got:   fmt.Sprintf("%.80q", agent),
 	}
+}
+
+// defaultView is viewFor for "".
+func (v *View) defaultView() (*View, error) {
+	if len(v.Agents) == 0 {
+		return v, v.Frozen
+	}
+	for _, a := range v.Agents {
+		if a.View.Frozen == nil {
+			return a.View, nil
+		}
+	}
+	return nil, ErrForeign
 }
 
 // newSession makes a session for a line of new-session, and returns the path of its directory from the mount's

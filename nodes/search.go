@@ -46,7 +46,7 @@ func (d *SearchDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (C
 		return Child{}, err
 	}
 	makeNode := func() Node {
-		directory := d.below(it.Name).of(view)
+		directory := d.below(it.Name).inView(view)
 		return &HitsDir{hits{
 			aboutSessions: aboutSessions{directory},
 			query:         query.Key(),
@@ -113,7 +113,7 @@ func (h *hits) part(name string) hits {
 	}
 }
 
-// search searches the sessions.
+// search searches the sessions: all, or the one of the directory. It logs how many files it read, if any.
 func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
 	searcher := h.view.Searcher()
 	before := searcher.FilesRead()
@@ -133,7 +133,7 @@ func (h *hits) search(ctx context.Context) (_ *search.Result, err error) {
 	return searcher.SearchIn(ctx, m, h.session.Name())
 }
 
-// last returns the last result, which may be old, or nil.
+// last returns the last result of the query, which may be old, or nil if the Searcher has none.
 func (h *hits) last() *search.Result {
 	m, err := h.matcher()
 	if err != nil {
@@ -193,8 +193,8 @@ func (d *HitsDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, er
 
 func (d *HitsDir) hasEdits(context.Context) Presence { return presentIf(d.touched != "") }
 
-// result returns the file of a directory of hits. makeText makes its text of them, and counts the memory for
-// it on hold.
+// result returns a file of the directory of hits. Each open and each stat searches. makeText makes the text of
+// the hits, and counts the memory that it needs meanwhile on hold.
 func (d *HitsDir) result(makeText func(context.Context, *search.Result, *budget.Hold) ([]byte, error)) Node {
 	render := func(ctx context.Context, hold *budget.Hold) (content, error) {
 		result, err := d.search(ctx)
@@ -222,7 +222,8 @@ func newEdits(d *HitsDir) Node {
 	return d.result(d.editsText)
 }
 
-// editsText returns the text of edits.diff.
+// editsText returns the text of edits.diff: the diffs of the hits' edits with an empty line between them. hold
+// counts the memory of the text.
 func (d *HitsDir) editsText(ctx context.Context, result *search.Result, hold *budget.Hold) ([]byte, error) {
 	touched, err := search.NewTouched(d.touched)
 	if err != nil {
@@ -277,7 +278,8 @@ func (d *HitLinksDir) target(h *search.Hit) string {
 }
 
 // Find finds a link. The number before the name's first hyphen tells the hit. A listed name keeps its target,
-// also if there are newer hits since. The link has the owner of the session.
+// also if there are newer hits since: the last result is used before a new search. The link has the owner of
+// the session and the time of the hit.
 func (d *HitLinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) (Child, error) {
 	digits, _, _ := strings.Cut(it.Name, "-")
 	number, err := strconv.ParseUint(digits, 10, 31)
@@ -285,13 +287,13 @@ func (d *HitLinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item
 		return Child{}, syscall.ENOENT
 	}
 	index := int(number) - 1
-	hit := d.at(d.last(), index, it.Name)
+	hit := d.hitNamed(d.last(), index, it.Name)
 	if hit == nil { // it was not listed, or is no hit of the last search
 		result, err := d.search(ctx)
 		if err != nil {
 			return Child{}, err
 		}
-		hit = d.at(result, index, it.Name)
+		hit = d.hitNamed(result, index, it.Name)
 	}
 	if hit == nil {
 		return Child{}, syscall.ENOENT
@@ -301,25 +303,30 @@ func (d *HitLinksDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item
 	if err != nil {
 		return Child{}, err
 	}
-	return d.steadyLink(session, target{path: d.target(hit), st: st, time: hit.Time}), nil
+	to := target{
+		path: d.target(hit),
+		st:   st,
+		time: hit.Time,
+	}
+	return d.steadyLink(session, to), nil
 }
 
-// at returns the hit of a number, from 0, if its link has that name; else the only hit with that
-// name before newer ones; else nil.
-func (d *HitLinksDir) at(r *search.Result, n int, name string) *search.Hit {
+// hitNamed returns the hit of a link's name in a result, nil for none. index is the hit's place when the name was
+// listed. If newer hits have moved it since, it is the only hit that would have the name at that place.
+func (d *HitLinksDir) hitNamed(r *search.Result, index int, name string) *search.Hit {
 	if r == nil {
 		return nil
 	}
-	of := layout.LinkedHits(r.Hits, d.entries)
+	linked := layout.LinkedHits(r.Hits, d.entries)
 	isOther := func(h *search.Hit) bool {
-		return d.name(n+1, h) != name
+		return d.name(index+1, h) != name
 	}
-	if n < len(of) && !isOther(of[n]) {
-		return of[n]
+	if index < len(linked) && !isOther(linked[index]) {
+		return linked[index]
 	}
-	of = slices.DeleteFunc(of, isOther)
-	if len(of) == 1 {
-		return of[0]
+	candidates := slices.DeleteFunc(linked, isOther)
+	if len(candidates) == 1 {
+		return candidates[0]
 	}
 	return nil
 }
@@ -355,7 +362,8 @@ func (d *ByFileDir) Find(_ context.Context, _ *sessioncore.Snapshot, it Item) (C
 	return d.fileDir("/", it.Name)
 }
 
-// fileDir returns the child of d with the hits of the file name in dir.
+// fileDir returns the child called name of d, with the hits of the file of that name in the directory dir of /.
+// The error is ENOENT for a path that no search accepts.
 func (d *Directory) fileDir(dir, name string) (Child, error) {
 	file := path.Join(dir, name)
 	_, err := search.NewTouched(file)

@@ -193,9 +193,10 @@ func (d *SessionDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item,
 	return sessionFiles.list(ctx, d), nil
 }
 
-// artifacts returns the real directory beside the session file, at a place in the mount.
+// artifacts returns the real directory beside the session file, whether it exists or not, at base as its place
+// in the mount.
 func (d *SessionDir) artifacts(base Directory) *SourceDir {
-	return d.beside.at(base, strings.TrimSuffix(d.session.Name(), layout.SessionSuffix))
+	return d.beside.mountedAt(base, strings.TrimSuffix(d.session.Name(), layout.SessionSuffix))
 }
 
 // hasArtifacts reports whether the directory of artifacts exists. If its state cannot be read, it is
@@ -258,7 +259,7 @@ func (d *snapshotDir) Acquire(ctx context.Context) (*sessioncore.Snapshot, error
 	return d.session.Acquire(ctx)
 }
 
-// contextAt renders the context at an entry.
+// contextAt renders the context at an entry, with the texts of blobs in place of references unless v.BlobRefs.
 func (v *View) contextAt(
 	ctx context.Context, snap *sessioncore.Snapshot, e sessioncore.Entry,
 ) (*document.Document, error) {
@@ -276,9 +277,10 @@ func makeTranscript(d *SessionDir) Node {
 // renderTranscript renders a transcript in a directory that is that many levels below a session's.
 // Its links are relative to it.
 func renderTranscript(dir *Directory, below int) renderAt {
-	up := func(levels int) string { return strings.Repeat("../", levels) }
+	toSession := strings.Repeat("../", below)
 	depth := strings.Count(dir.path(), "/") + 1
-	links := view.Links{Entries: up(below) + "entries/", Blobs: up(depth) + "blobs/"}
+	toRoot := strings.Repeat("../", depth)
+	links := view.Links{Entries: toSession + "entries/", Blobs: toRoot + "blobs/"}
 	return func(ctx context.Context, snap *sessioncore.Snapshot, end sessioncore.Entry) (*document.Document, error) {
 		return view.Render(ctx, snap, end, links)
 	}
@@ -310,12 +312,7 @@ func (d *SessionDir) subagents() report.Subagents {
 func (d *SessionDir) renderUsage(
 	ctx context.Context, snap *sessioncore.Snapshot, leaf sessioncore.Entry,
 ) (*document.Document, error) {
-	var parent *sessioncore.Snapshot
-	of, err := d.parent(ctx)
-	if err == nil {
-		parent, err = of.Session.Acquire(ctx)
-	}
-	err = ignoreMissing(err)
+	parent, err := d.acquireParent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +327,21 @@ func (d *SessionDir) renderUsage(
 	return report.Usage(ctx, snap, leaf, parent, prices, subagents)
 }
 
-// ignoreMissing returns nil for errors that mean that the caller can read no parent.
+// acquireParent acquires the session that this one is a fork of, or nil if there is none that can be read.
+func (d *SessionDir) acquireParent(ctx context.Context) (*sessioncore.Snapshot, error) {
+	parent, err := d.parent(ctx)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	snap, err := parent.Session.Acquire(ctx)
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	return snap, nil
+}
+
+// ignoreMissing returns nil for errors that mean that the caller can read no parent, and other errors as they
+// are.
 func ignoreMissing(err error) error {
 	if storage.IsMissing(err) {
 		return nil
@@ -343,7 +354,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// parent finds the session that this one is a fork of.
+// parent finds the session that this one is a fork of. The error wraps sessioncore.ErrNotFound if there is none.
 func (d *SessionDir) parent(ctx context.Context) (listing.ListedSession, error) {
 	return d.view.Family.Parent(ctx, d.member())
 }

@@ -46,7 +46,8 @@ func SourceName(name string, files storage.Files, sessions *sessioncore.Store) N
 	return n
 }
 
-// unlessEmpty lists the name of a directory of SOURCE only while the directory shows something.
+// unlessEmpty lists the name of a directory of SOURCE only while the directory shows something. It reads the
+// directory up to the first name that is shown.
 func unlessEmpty(files storage.Files) func(*Directory, context.Context) Presence {
 	return func(*Directory, context.Context) Presence {
 		isEmpty := true
@@ -58,6 +59,7 @@ func unlessEmpty(files storage.Files) func(*Directory, context.Context) Presence
 	}
 }
 
+// newSourceDir returns the root of a storage, at base as its place in the mount.
 func newSourceDir(base Directory, storage storage.Files, sessions *sessioncore.Store) *SourceDir {
 	return &SourceDir{Directory: base, storage: storage, sessions: sessions}
 }
@@ -71,15 +73,15 @@ func ArchiveName(files storage.Files) Name {
 		Kind: storage.KindDir,
 		Is:   unlessEmpty(files),
 		Make: func(d *Directory) Node {
-			archive := newSourceDir(d.below(layout.Archive).of(d.view.Archive), files, d.view.Archive.Sessions)
+			archive := newSourceDir(d.below(layout.Archive).inView(d.view.Archive), files, d.view.Archive.Sessions)
 			archive.ownNames = fixedNames[*Directory]{IndexName}
 			return archive
 		},
 	}
 }
 
-// at returns another directory of the same storage, at a place in the mount.
-func (d *SourceDir) at(base Directory, dir string) *SourceDir {
+// mountedAt returns another directory of the same storage, dir, at base as its place in the mount.
+func (d *SourceDir) mountedAt(base Directory, dir string) *SourceDir {
 	return &SourceDir{
 		Directory: base,
 		storage:   d.storage,
@@ -143,7 +145,7 @@ func (d *SourceDir) Find(ctx context.Context, _ *sessioncore.Snapshot, it Item) 
 	case kind == storage.KindDir:
 		return d.sourceChild(name, st), nil
 	case sessionFiles.has(name) && d.isOutdated(ctx):
-		return Child{}, errReplaced
+		return Child{}, errReplaced // the caller's lookup of d finds the session's directory
 	}
 	return Child{}, syscall.ENOENT
 }
@@ -156,13 +158,14 @@ func (d *SourceDir) sessionName(file string) (name string, ok bool) {
 	return layout.SessionName(file)
 }
 
-// isSession reports whether there is a session file for a directory of that name.
+// isSession reports whether there is a session file for a directory of that name. A file that is no session, or
+// that may not be read, is none and no error.
 func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 	if d.sessions == nil || name == "" || name[0] == '.' {
 		return false, nil
 	}
 	file := name + layout.SessionSuffix
-	if len(file) > syscall.NAME_MAX {
+	if len(file) > syscall.NAME_MAX { // a file system has no such name, and would return an error
 		return false, nil
 	}
 	_, err := d.sessions.Probe(ctx, path.Join(d.dir, file))
@@ -176,34 +179,37 @@ func (d *SourceDir) isSession(ctx context.Context, name string) (bool, error) {
 	return false, err
 }
 
-// sourceChild returns the child of a file, link or directory of SOURCE.
+// sourceChild returns the child of a file, link or directory of SOURCE. st is its state.
 func (d *SourceDir) sourceChild(name string, st storage.Stat) Child {
-	at := path.Join(d.dir, name)
-	c := Child{Kind: sourceKind(st.Kind)}
+	file := path.Join(d.dir, name)
 	switch st.Kind {
 	case storage.KindDir:
-		c.Make = func() Node {
-			sub := d.at(d.below(name), at)
+		makeNode := func() Node {
+			sub := d.mountedAt(d.below(name), file)
 			sub.plain = true
 			return sub
 		}
+		return Child{Kind: storage.KindDir, Make: makeNode}
 	case storage.KindLink:
-		return d.link(func(context.Context) (target, error) { // it is shown and never followed
-			st, err := d.storage.Stat(at)
+		find := func(context.Context) (target, error) { // it is shown and never followed
+			st, err := d.storage.Stat(file)
 			return target{path: st.Link, st: st}, err
-		}, Changing)
-	default:
-		c.Content = st.Device<<48 ^ st.Inode // a replaced file is another node
-		c.Make = func() Node {
-			return &SourceFile{
-				node:    d.file(),
-				storage: d.storage,
-				file:    at,
-				object:  storage.Token{Device: st.Device, Inode: st.Inode},
-			}
+		}
+		return d.link(find, Changing)
+	}
+	makeNode := func() Node {
+		return &SourceFile{
+			node:    d.file(),
+			storage: d.storage,
+			file:    file,
+			object:  storage.Token{Device: st.Device, Inode: st.Inode},
 		}
 	}
-	return c
+	return Child{
+		Kind:    sourceKind(st.Kind),
+		Content: st.Device<<48 ^ st.Inode, // a replaced file is another node
+		Make:    makeNode,
+	}
 }
 
 // sourceKind returns the kind of node that shows a file of SOURCE.
@@ -264,7 +270,8 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 }
 
 // sessionsIn returns the names of the directories that show sessions, for the files in a listing. isFile has
-// the names of real files and links, which no such directory has.
+// the names of real files and links, which no such directory has. A file that cannot be read is left out, and
+// logged; the error is that of ctx alone.
 func (d *SourceDir) sessionsIn(ctx context.Context, found []storage.Item, isFile map[string]bool) (sessions []string, err error) {
 	if d.sessions == nil {
 		return nil, nil
@@ -293,8 +300,8 @@ func (d *SourceDir) sessionsIn(ctx context.Context, found []storage.Item, isFile
 	return sessions, nil
 }
 
-// isGone reports whether a listed name is not found. An agent's reader lists a directory beside each session's
-// file without reading the file, which may turn out to have none.
+// isGone reports whether a listed directory is not found. An agent's reader lists a directory beside each
+// session's file without reading the file, so there may be none.
 func (d *SourceDir) isGone(name string) bool {
 	_, err := d.storage.Stat(path.Join(d.dir, name))
 	return storage.IsMissing(err)
@@ -310,17 +317,19 @@ type SourceFile struct {
 	object  storage.Token // device and inode only
 }
 
-// stat stats the file. The error wraps errReplaced if another file has its name now.
+// stat stats the file. The error wraps errReplaced if another file has its name now, and fs.ErrNotExist if a
+// directory or a link has it.
 func (f *SourceFile) stat() (storage.Stat, error) {
 	st, err := f.storage.Stat(f.file)
 	switch {
 	case err != nil:
+		return st, err
 	case st.Kind != storage.KindFile:
-		err = fmt.Errorf("%w: it is no file any more", fs.ErrNotExist)
+		return st, fmt.Errorf("%w: it is no file any more", fs.ErrNotExist)
 	case !st.SameObject(f.object):
-		err = errReplaced
+		return st, errReplaced
 	}
-	return st, err
+	return st, nil
 }
 
 func (f *SourceFile) Stat(context.Context) (Attr, error) {
@@ -335,7 +344,8 @@ func sourceAttr(st storage.Stat) Attr {
 	return a
 }
 
-// Open pins the file.
+// Open pins the file, so that reads see it also after it is replaced. The error is errReplaced if another file
+// has its name now. An open that takes long, as of a fifo, ends with ctx.
 func (f *SourceFile) Open(ctx context.Context, _ int) (Handle, error) {
 	open := func() (storage.Object, error) {
 		return f.storage.Open(f.file)

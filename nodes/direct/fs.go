@@ -336,18 +336,18 @@ func (w *walker) step(part string, follow bool) error {
 
 // lookUp finds the node of a name in a directory.
 func lookUp(ctx context.Context, dir nodes.Dir, name string) (n namedNode, errno syscall.Errno) {
-	look, err := nodes.NewLook(ctx, dir)
+	state, err := nodes.NewDirState(ctx, dir)
 	if err != nil {
 		return n, nodes.NoName(dir, name, err)
 	}
-	defer look.Close()
-	child, errno := look.Find(ctx, nodes.Named(name))
+	defer state.Close()
+	child, errno := state.Find(ctx, nodes.Named(name))
 	if errno != 0 {
 		return n, errno
 	}
 	n.name = name
 	n.node = child.Make()
-	n.attr, errno = look.Attr(ctx, name, &child, n.node)
+	n.attr, errno = state.Attr(ctx, name, &child, n.node)
 	return n, errno
 }
 

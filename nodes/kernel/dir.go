@@ -55,25 +55,25 @@ func (d *dirInode) Lookup(ctx context.Context, name string, out *fuse.EntryOut) 
 
 // lookUp answers the lookup of a name in the current state of the directory.
 func (d *dirInode) lookUp(ctx context.Context, name string, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
-	look, err := nodes.NewLook(ctx, d.dir)
+	state, err := nodes.NewDirState(ctx, d.dir)
 	if err != nil {
 		return nil, nodes.NoName(d.dir, name, err)
 	}
-	defer look.Close()
-	return d.enter(ctx, &look, nodes.Named(name), out)
+	defer state.Close()
+	return d.enter(ctx, &state, nodes.Named(name), out)
 }
 
 // enter answers the lookup of a name with a child and its attributes.
 func (d *dirInode) enter(
-	ctx context.Context, look *nodes.Look, it nodes.Item, out *fuse.EntryOut,
+	ctx context.Context, state *nodes.DirState, it nodes.Item, out *fuse.EntryOut,
 ) (*fusefs.Inode, syscall.Errno) {
-	child, errno := look.Find(ctx, it)
+	child, errno := state.Find(ctx, it)
 	if errno != 0 {
 		return nil, errno
 	}
 	found := d.inodeOf(ctx, it.Name, &child)
 	n := nodeOf(found)
-	a, errno := look.Attr(ctx, it.Name, &child, n)
+	a, errno := state.Attr(ctx, it.Name, &child, n)
 	if errno != 0 {
 		return nil, errno
 	}
@@ -162,10 +162,10 @@ type dirHandle struct {
 	lookups    atomic.Uint32 // lookups of single names since then; counted for long listings only
 	attrPolicy attrPolicy
 
-	// A reply to READDIRPLUS contains many lookups, which share one Look. Each request has its own
+	// A reply to READDIRPLUS contains many lookups, which share one DirState. Each request has its own
 	// context.
 	request context.Context
-	look    nodes.Look // of that request
+	state   nodes.DirState // of that request
 }
 
 // OpendirHandle opens the directory for listing. It returns ESTALE if the directory is gone, so
@@ -249,23 +249,23 @@ func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	return nil, syscall.ENOENT
 }
 
-// enter looks up a listed name with the Look of the request.
+// enter looks up a listed name with the DirState of the request.
 func (l *dirHandle) enter(ctx context.Context, it nodes.Item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if l.request != ctx {
-		look, err := nodes.NewLook(ctx, l.base.dir)
+		state, err := nodes.NewDirState(ctx, l.base.dir)
 		if err != nil {
 			return nil, nodes.NoName(l.base.dir, it.Name, err)
 		}
 		l.forgetRequest()
 		l.request = ctx
-		l.look = look
+		l.state = state
 	}
-	return l.base.enter(ctx, &l.look, it, out)
+	return l.base.enter(ctx, &l.state, it, out)
 }
 
-// forgetRequest closes the Look of the last request.
+// forgetRequest closes the DirState of the last request.
 func (l *dirHandle) forgetRequest() {
-	l.look.Close()
+	l.state.Close()
 	l.request = nil
 }
 

@@ -137,13 +137,13 @@ func (r *request) resolve(dir *handledNode, h handle) *handledNode {
 	list, errno := r.list(dir, fresh)
 	r.check(errno)
 	defer list.RUnlock()
-	look := r.look(dir)
-	defer look.Close()
+	state := r.dirState(dir)
+	defer state.Close()
 	for _, n := range list.startingAt(prefix) {
 		if !bytes.HasPrefix(n.id[:], prefix) {
 			break
 		}
-		found, _, errno := r.find(&look, dir, n.item)
+		found, _, errno := r.find(&state, dir, n.item)
 		r.check(errno)
 		if !isLast && found.Kind == storage.KindDir {
 			found = r.resolve(found, h)
@@ -162,32 +162,32 @@ func (r *request) dir(o *handledNode) nodes.Dir {
 	return in
 }
 
-// look returns the state of a directory now. The caller must close it.
-func (r *request) look(dir *handledNode) nodes.Look {
-	look, err := nodes.NewLook(r.ctx, r.dir(dir))
+// dirState returns the state of a directory now. The caller must close it.
+func (r *request) dirState(dir *handledNode) nodes.DirState {
+	state, err := nodes.NewDirState(r.ctx, r.dir(dir))
 	r.check(nodes.Fail(dir.node, "", "lookup", err))
-	return look
+	return state
 }
 
-// find finds the object of a name in a look at a directory, and its attributes if they take no
-// rendering.
-func (r *request) find(look *nodes.Look, dir *handledNode, it nodes.Item) (o *handledNode, a nodes.Attr, errno syscall.Errno) {
-	child, errno := look.Find(r.ctx, it)
+// find finds the object of a name in the state of a directory, and its attributes if they take no
+// rendering and are not refused; otherwise they have the kind KindOther.
+func (r *request) find(state *nodes.DirState, dir *handledNode, it nodes.Item) (o *handledNode, a nodes.Attr, errno syscall.Errno) {
+	child, errno := state.Find(r.ctx, it)
 	if errno != 0 {
 		return nil, a, errno
 	}
 	o = r.child(dir, it.Name, &child)
 	if !nodes.IsRendered(o.node) {
-		a, _ = look.Attr(r.ctx, it.Name, &child, o.node) // a client that needs them gets the error
+		a, _ = state.Attr(r.ctx, it.Name, &child, o.node) // a client that needs them gets the error
 	}
 	return o, a, 0
 }
 
 // lookIn finds a name in a directory.
 func (r *request) lookIn(dir *handledNode, name string) (*handledNode, nodes.Attr) {
-	look := r.look(dir)
-	defer look.Close()
-	o, a, errno := r.find(&look, dir, nodes.Named(name))
+	state := r.dirState(dir)
+	defer state.Close()
+	o, a, errno := r.find(&state, dir, nodes.Named(name))
 	r.check(errno)
 	return o, a
 }

@@ -207,8 +207,8 @@ func (r *request) readDir(plus bool) {
 		r.in.u32() // how much of the reply may be names
 	}
 	limit := int(min(r.in.u32(), maxRead)) - 128 // of it is for the rest of the reply
-	look := r.look(dir)
-	defer look.Close()
+	state := r.dirState(dir)
+	defer state.Close()
 	age := justNow
 	if cookie != 0 {
 		age = fresh
@@ -228,7 +228,7 @@ func (r *request) readDir(plus bool) {
 		r.out.putOpaque([]byte(n.item.Name))
 		r.out.put64(at)
 		if plus {
-			r.putListed(dir, &look, n, like)
+			r.putListed(dir, &state, n, like)
 		}
 		isFull = len(r.out)-start > limit
 		if isFull {
@@ -275,9 +275,9 @@ func dirName(name string, id nodeID) listedName {
 // putListed encodes the attributes and the handle of a listed name. If its attributes may take long, it
 // has no handle, and a kind beside the attributes of the directory: find needs no more, and a client
 // without a handle keeps no attributes, so that it asks for a size before it uses one.
-func (r *request) putListed(dir *handledNode, look *nodes.Look, n listedName, like nodes.Attr) {
+func (r *request) putListed(dir *handledNode, state *nodes.DirState, n listedName, like nodes.Attr) {
 	if !n.item.Bare && r.ctx.Err() == nil {
-		o, a, _ := r.find(look, dir, n.item)
+		o, a, _ := r.find(state, dir, n.item)
 		if a.Kind != storage.KindOther {
 			r.putKnown(o, a)
 			r.out.putBool(true)
