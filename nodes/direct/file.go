@@ -21,24 +21,25 @@ type File struct {
 
 var _ = (io.ReaderAt)((*File)(nil))
 
-// open opens the walker's current file; flag is as in os.OpenFile.
+// open opens the walker's current file; flag is as in os.OpenFile. The error is EISDIR at a directory, and ELOOP
+// at a link, as with O_NOFOLLOW.
 func (w *walker) open(flag int) (*File, error) {
-	at := w.last()
-	switch at.attr.Kind {
+	found := w.last()
+	switch found.attr.Kind {
 	case storage.KindDir:
 		return nil, syscall.EISDIR
 	case storage.KindLink:
 		return nil, syscall.ELOOP
 	}
-	file := at.node.(nodes.File)
-	h, errno := nodes.OpenFile(w.fs.ctx, file, at.name, flag)
+	file := found.node.(nodes.File)
+	h, errno := nodes.OpenFile(w.fs.ctx, file, found.name, flag)
 	if errno != 0 {
 		return nil, errno
 	}
 	return &File{
 		fs:     w.fs,
 		path:   w.path(),
-		name:   at.name,
+		name:   found.name,
 		file:   file,
 		handle: h,
 	}, nil
@@ -80,7 +81,7 @@ func (f *File) readAt(p []byte, off int64) (n int, err error) {
 	return n, errorOf(nodes.Fail(f.file, f.name, "read", err))
 }
 
-// Close closes the file.
+// Close closes the file. A second call returns ErrClosed.
 func (f *File) Close() error {
 	if f.handle == nil {
 		return iofs.ErrClosed

@@ -78,7 +78,7 @@ func (f *FS) ReadLink(name string) (target string, err error) {
 	return target, err
 }
 
-// Resolve returns the path of a name's target, without links.
+// Resolve returns the path of the file that a name leads to, without links.
 func (f *FS) Resolve(name string) (resolved string, err error) {
 	err = f.at("resolve", name, true, func(w *walker) error {
 		resolved = w.path()
@@ -99,15 +99,14 @@ func (f *FS) Open(name string) (file iofs.File, err error) {
 	return file, err
 }
 
-// ReadDir lists a directory, or the directory to which a link leads.
+// ReadDir lists a directory, or the directory to which a link leads, in the order of names.
 func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 	err = f.at("readdir", name, true, func(w *walker) error {
 		dir, isDir := w.last().node.(nodes.Dir)
 		if !isDir {
 			return syscall.ENOTDIR
 		}
-		listed, err := f.list(dir, name)
-		items = append(items, listed...)
+		items, err = f.list(dir, name)
 		return err
 	})
 	slices.SortFunc(items, func(a, b iofs.DirEntry) int {
@@ -116,7 +115,7 @@ func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 	return items, err
 }
 
-// list lists a directory of a path.
+// list lists a directory, whose path is name, in the order of the directory.
 func (f *FS) list(dir nodes.Dir, name string) (items []iofs.DirEntry, err error) {
 	errno := nodes.OpenDir(f.ctx, dir)
 	if errno != 0 {
@@ -137,7 +136,8 @@ func (f *FS) list(dir nodes.Dir, name string) (items []iofs.DirEntry, err error)
 
 // Glob returns the paths that match a pattern, sorted in each directory, like a shell: names with a
 // leading dot only if that part of the pattern has one. It looks up parts without *, ? and [ ], so
-// that unlisted names are found.
+// that unlisted names are found. The error is one of the pattern, or of the context; files that cannot be read
+// match nothing.
 func (f *FS) Glob(pattern string) ([]string, error) {
 	_, err := path.Match(pattern, "")
 	if err != nil {
@@ -150,11 +150,12 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 		}
 		return []string{pattern}, nil
 	}
-	dir, part := path.Split(pattern)
-	dirs, err := f.Glob(path.Clean(dir))
+	above, part := path.Split(pattern)
+	dirs, err := f.Glob(path.Clean(above))
 	var found []string
 	for _, dir := range dirs {
-		found = append(found, f.globIn(dir, part)...)
+		matches := f.globIn(dir, part)
+		found = append(found, matches...)
 	}
 	if err == nil {
 		err = f.ctx.Err()
@@ -162,15 +163,16 @@ func (f *FS) Glob(pattern string) ([]string, error) {
 	return found, err
 }
 
-// globIn returns the paths in a directory that match a part of a pattern.
+// globIn returns the paths in a directory that match a part of a pattern; none if dir is no directory, or cannot
+// be read.
 func (f *FS) globIn(dir, part string) (found []string) {
 	if !strings.ContainsAny(part, `*?[\`) {
-		at := path.Join(dir, part)
-		_, err := f.Lstat(at)
+		child := path.Join(dir, part)
+		_, err := f.Lstat(child)
 		if err != nil {
 			return nil
 		}
-		return []string{at}
+		return []string{child}
 	}
 	items, _ := f.ReadDir(dir) // other files have no items
 	for _, it := range items {
@@ -189,7 +191,8 @@ func (f *FS) globIn(dir, part string) (found []string) {
 // maxStale bounds the lookups of a path if its node has changed meanwhile. The kernel repeats one.
 const maxStale = 4
 
-// at calls do at the target of a path; with follow it follows a link at the path's end.
+// at calls do with a walker at the end of the path name; with follow it follows a link there. It repeats both if
+// do returns ESTALE, so do may be called several times. op is for the error.
 func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error) {
 	defer f.answer(op, name, &err)
 	if name == ".." || strings.HasPrefix(name, "../") {
@@ -207,7 +210,7 @@ func (f *FS) at(op, name string, follow bool, do func(*walker) error) (err error
 	return err
 }
 
-// once walks to the target of a path and calls do there.
+// once is at without the repetition and the checks of the path.
 func (f *FS) once(name string, follow bool, do func(*walker) error) error {
 	attr, err := f.root.Stat(f.ctx)
 	if err != nil {
@@ -225,8 +228,9 @@ func (f *FS) once(name string, follow bool, do func(*walker) error) error {
 	return do(w)
 }
 
-// answer converts an error for the caller. It must be deferred. A panic is logged and becomes EIO,
-// as in a mount, so that one bad session ends no command over all sessions.
+// answer converts *err for the caller: to a PathError, with the cause of the context in place of EINTR. It must be
+// deferred. A panic is logged and becomes EIO, as in a mount, so that one bad session ends no command over all
+// sessions.
 func (f *FS) answer(op, name string, err *error) {
 	reason := recover()
 	if reason != nil {
@@ -236,8 +240,8 @@ func (f *FS) answer(op, name string, err *error) {
 	if *err == syscall.EINTR && f.ctx.Err() != nil {
 		*err = context.Cause(f.ctx)
 	}
-	has := (*iofs.PathError)(nil)
-	if *err != nil && !errors.As(*err, &has) {
+	_, hasPath := errors.AsType[*iofs.PathError](*err)
+	if *err != nil && !hasPath {
 		*err = &iofs.PathError{Op: op, Path: name, Err: *err}
 	}
 }
@@ -284,11 +288,13 @@ func (w *walker) path() string {
 	return path.Join(parts...)
 }
 
-// walk follows a path from the current node; follow includes a link at its end.
+// walk follows a path from the current node; follow includes a link at its end. After an error the walker is at
+// any node.
 func (w *walker) walk(name string, follow bool) error {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
-		err := w.step(part, follow || i+1 < len(parts))
+		isLast := i == len(parts)-1
+		err := w.step(part, follow || !isLast)
 		if err != nil {
 			return err
 		}
@@ -296,7 +302,8 @@ func (w *walker) walk(name string, follow bool) error {
 	return nil
 }
 
-// step follows one part of a path. An empty part, as after a final slash, is like ".".
+// step follows one part of a path, and with follow a link that has the name. An empty part, as after a final
+// slash, is like ".".
 func (w *walker) step(part string, follow bool) error {
 	dir, isDir := w.last().node.(nodes.Dir)
 	switch {
@@ -321,7 +328,7 @@ func (w *walker) step(part string, follow bool) error {
 		return nil
 	}
 	target, err := w.readlink()
-	w.at = w.at[:len(w.at)-1]
+	w.at = w.at[:len(w.at)-1] // back to the directory, from which the target leads
 	w.links++
 	switch {
 	case err != nil:
@@ -353,8 +360,8 @@ func lookUp(ctx context.Context, dir nodes.Dir, name string) (n namedNode, errno
 
 // readlink returns the target of the link at which the walk is.
 func (w *walker) readlink() (string, error) {
-	link, ok := w.last().node.(nodes.Link)
-	if !ok {
+	link, isLink := w.last().node.(nodes.Link)
+	if !isLink {
 		return "", syscall.EINVAL
 	}
 	target, err := link.Target(w.fs.ctx)

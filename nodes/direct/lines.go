@@ -18,34 +18,35 @@ import (
 // ErrUnended means that the writing was interrupted within a line.
 var ErrUnended = errors.New("interrupted: a line that was not ended is not written")
 
-// WriteLines writes the lines of in to the control file at a path, until in or ctx ends; out gets
+// WriteLines writes the lines of in to the control file at the path name, until in or ctx ends; out gets
 // the answers. If the path is a session's leaf, in has the new target. The error of a
 // refusal has the reason that last-error gives.
-func (f *FS) WriteLines(ctx context.Context, at string, in io.Reader, out io.Writer) error {
+func (f *FS) WriteLines(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	whole := f.With(context.WithoutCancel(ctx)) // an interrupt comes between lines
-	_, notLink := f.ReadLink(at)
-	var err error
-	if notLink == nil && path.Base(at) == leafLink {
-		err = whole.moveLeaf(at, in)
+	_, err := f.ReadLink(name)
+	isLink := err == nil
+	if isLink && path.Base(name) == leafLink {
+		err = whole.moveLeaf(name, in)
 	} else {
-		err = whole.writeControl(ctx, at, in, out)
+		err = whole.writeControl(ctx, name, in, out)
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // last-error says nothing of an interrupt
 		return err
 	}
-	return whole.explain(at, err)
+	return whole.explain(name, err)
 }
 
 // leafLink is the link that tells where a conversation stands.
 const leafLink = "leaf"
 
-// writeControl writes lines to a control file until ctx ends.
-func (f *FS) writeControl(ctx context.Context, at string, in io.Reader, out io.Writer) (err error) {
+// writeControl writes lines to the control file at the path name until in or ctx ends, and the answers to out.
+// f is for requests that nothing interrupts.
+func (f *FS) writeControl(ctx context.Context, name string, in io.Reader, out io.Writer) (err error) {
 	var file *File
-	err = f.at("open", at, true, func(w *walker) error {
+	err = f.at("open", name, true, func(w *walker) error {
 		flag := os.O_WRONLY | os.O_APPEND
-		c, ok := w.last().node.(nodes.Control)
-		if ok && !c.Readable() {
+		control, isControl := w.last().node.(nodes.Control)
+		if isControl && !control.Readable() {
 			flag = os.O_RDWR | os.O_APPEND // its answers are read
 		}
 		file, err = w.open(flag)
@@ -56,42 +57,35 @@ func (f *FS) writeControl(ctx context.Context, at string, in io.Reader, out io.W
 	}
 	defer file.Close()
 	err = file.feed(ctx, in, out)
-	if err == nil {
-		err = file.flush()
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = io.Copy(out, file)
+	err = file.flush()
+	if err != nil {
+		return err
 	}
+	_, err = io.Copy(out, file) // the answer to a line without a newline
 	return err
 }
 
-// feed writes the input, and after each write the answers to out, until the input or ctx ends.
+// feed writes the input, and after each write the answers to out, until the input or ctx ends. The error is
+// ErrUnended if ctx ends.
 func (f *File) feed(ctx context.Context, in io.Reader, out io.Writer) error {
-	read, typed := io.Pipe()
-	defer read.Close()
-	go storage.Guarded(func() { // a read of a terminal cannot be interrupted
-		defer typed.CloseWithError(errors.New("a bug: reading the input panicked")) // does nothing behind the next
-		_, err := io.Copy(typed, in)
-		if err != nil {
-			err = fmt.Errorf("reading the input: %w", err)
-		}
-		typed.CloseWithError(err)
-	})()
-	defer context.AfterFunc(ctx, func() {
-		typed.CloseWithError(ErrUnended)
-	})()
+	input := startReading(ctx, in)
+	defer input.Close()
 	buf := make([]byte, maxWrite)
 	for {
-		n, err := read.Read(buf)
+		n, err := input.Read(buf)
 		if err == io.EOF {
 			return nil
 		}
+		if err != nil {
+			return err
+		}
+		err = f.write(buf[:n])
+		_, copyErr := io.Copy(out, f) // also of the lines before a refused one
 		if err == nil {
-			err = f.write(buf[:n])
-			_, answered := io.Copy(out, f)
-			if err == nil {
-				err = answered
-			}
+			err = copyErr
 		}
 		if err != nil {
 			return err
@@ -99,18 +93,38 @@ func (f *File) feed(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
+// startReading returns a reader of in whose reads fail with ErrUnended when ctx is done: a read of a terminal
+// itself cannot be interrupted. The caller must close the reader.
+func startReading(ctx context.Context, in io.Reader) *io.PipeReader {
+	read, typed := io.Pipe()
+	copyInput := storage.Guarded(func() {
+		defer typed.CloseWithError(errors.New("a bug: reading the input panicked")) // does nothing after the next
+		_, err := io.Copy(typed, in)
+		if err != nil {
+			err = fmt.Errorf("reading the input: %w", err)
+		}
+		typed.CloseWithError(err)
+	})
+	go copyInput()
+	context.AfterFunc(ctx, func() {
+		typed.CloseWithError(ErrUnended)
+	})
+	return read
+}
+
 // maxWrite bounds the bytes of one write, as in the kernel.
 const maxWrite = 128 << 10
 
-// write writes like write(2) to a control file, which ignores the offset.
+// write writes all of p, like a program with write(2), to a control file, which ignores the offset.
 func (f *File) write(p []byte) (err error) {
 	defer f.fs.answer("write", f.path, &err)
+	lines := f.handle.(nodes.WriteHandle)
 	for len(p) > 0 {
-		n, errno := f.handle.(nodes.WriteHandle).Write(f.fs.ctx, p, 0)
-		if n == 0 {
-			if errno != 0 {
-				return errno
-			}
+		n, errno := lines.Write(f.fs.ctx, p, 0)
+		if errno != 0 {
+			return errno
+		}
+		if n == 0 { // it would be repeated for ever
 			return syscall.EIO
 		}
 		p = p[n:]
@@ -130,7 +144,7 @@ const maxTarget = 4096
 // newLeaf is the name of the link that replaces leaf.
 const newLeaf = "." + leafLink
 
-// moveLeaf makes the link leaf lead to the line of the input, which must be the only one.
+// moveLeaf makes the link at the path leaf lead to the line of the input, which must be the only one.
 func (f *FS) moveLeaf(leaf string, in io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(in, maxTarget+1))
 	if err != nil {
@@ -167,13 +181,14 @@ func replaceLeaf(ctx context.Context, dir nodes.LinkDir, target string) syscall.
 	return errno
 }
 
-// explain adds to a refusal the reason that last-error gives.
-func (f *FS) explain(at string, err error) error {
-	_, ok := errors.AsType[*iofs.PathError](err)
-	if !ok {
+// explain returns the reason that last-error gives for a refusal at the path name, in place of the error. It
+// returns another error, nil, and a refusal without a reason, as they are.
+func (f *FS) explain(name string, err error) error {
+	_, isRefusal := errors.AsType[*iofs.PathError](err)
+	if !isRefusal {
 		return err
 	}
-	text, readErr := iofs.ReadFile(f, path.Join(path.Dir(at), "last-error"))
+	text, readErr := iofs.ReadFile(f, path.Join(path.Dir(name), "last-error"))
 	if readErr != nil {
 		return err
 	}
@@ -183,8 +198,8 @@ func (f *FS) explain(at string, err error) error {
 		return err
 	}
 	subject, rest, hasSubject := strings.Cut(reason, ": ")
-	if hasSubject && path.Base(subject) == path.Base(at) {
-		reason = rest
+	if hasSubject && path.Base(subject) == path.Base(name) {
+		reason = rest // the error begins with the path
 	}
-	return fmt.Errorf("%s: %s", at, reason)
+	return fmt.Errorf("%s: %s", name, reason)
 }

@@ -63,7 +63,8 @@ func (d *dirInode) lookUp(ctx context.Context, name string, out *fuse.EntryOut) 
 	return d.enter(ctx, &state, nodes.Named(name), out)
 }
 
-// enter answers the lookup of a name with a child and its attributes.
+// enter answers the lookup of an item with the inode of its child, and fills out with the attributes and the
+// times for which the kernel may keep them.
 func (d *dirInode) enter(
 	ctx context.Context, state *nodes.DirState, it nodes.Item, out *fuse.EntryOut,
 ) (*fusefs.Inode, syscall.Errno) {
@@ -156,8 +157,8 @@ type dirHandle struct {
 
 	mu     sync.Mutex // guards the fields below
 	list   nodes.NameList
-	listed bool
-	next   int
+	listed bool // list is made
+	next   int  // the index in list of the next name to return
 
 	lookups    atomic.Uint32 // lookups of single names since then; counted for long listings only
 	attrPolicy attrPolicy
@@ -180,20 +181,21 @@ func (d *dirInode) OpendirHandle(ctx context.Context, _ uint32) (fusefs.FileHand
 	return &dirHandle{base: d}, 0, 0
 }
 
-// fetch lists the directory unless it is listed.
+// fetch lists the directory unless it is listed, and begins at the first name. Callers must hold l.mu.
 func (l *dirHandle) fetch(ctx context.Context) (errno syscall.Errno) {
 	if l.listed {
 		return 0
 	}
 	l.list, errno = nodes.ListDir(ctx, l.base.dir)
-	if errno == 0 {
-		l.listed = true
-		l.next = 0
-		if len(l.list.Items) > freeLookups {
-			l.base.door().long.add(l)
-		}
+	if errno != 0 {
+		return errno
 	}
-	return errno
+	l.listed = true
+	l.next = 0
+	if len(l.list.Items) > freeLookups {
+		l.base.door().long.add(l)
+	}
+	return 0
 }
 
 // drop forgets the listing. Callers must hold l.mu.
@@ -206,7 +208,7 @@ func (l *dirHandle) drop() {
 	l.forgetRequest()
 }
 
-// Readdirent returns the next name, with the inode number of a lookup.
+// Readdirent returns the next name, with the inode number of a lookup; nil at the end of the list.
 func (l *dirHandle) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,6 +238,7 @@ func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	if ctx.Err() != nil {
 		return nil, syscall.ENOENT // no caller would release the inode
 	}
+	// The name is the last one before next, but for names that did not fit into an earlier reply.
 	for i := min(l.next, len(l.list.Items)) - 1; i >= 0; i-- {
 		it := &l.list.Items[i]
 		if it.Name != name {
@@ -249,7 +252,8 @@ func (l *dirHandle) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	return nil, syscall.ENOENT
 }
 
-// enter looks up a listed name with the DirState of the request.
+// enter looks up a listed name in the DirState of the request, which the first name of a request makes. Callers
+// must hold l.mu.
 func (l *dirHandle) enter(ctx context.Context, it nodes.Item, out *fuse.EntryOut) (*fusefs.Inode, syscall.Errno) {
 	if l.request != ctx {
 		state, err := nodes.NewDirState(ctx, l.base.dir)
@@ -263,7 +267,7 @@ func (l *dirHandle) enter(ctx context.Context, it nodes.Item, out *fuse.EntryOut
 	return l.base.enter(ctx, &l.state, it, out)
 }
 
-// forgetRequest closes the DirState of the last request.
+// forgetRequest closes the DirState of the last request, if there is one. Callers must hold l.mu.
 func (l *dirHandle) forgetRequest() {
 	l.state.Close()
 	l.request = nil
@@ -325,7 +329,7 @@ func (o *longListings) remove(l *dirHandle) {
 	o.any.Store(len(o.open) > 0)
 }
 
-// countLookup counts a lookup of one name.
+// countLookup counts a lookup of one name in a directory for each open listing of it.
 func (o *longListings) countLookup(in *dirInode) {
 	if !o.any.Load() {
 		return
@@ -357,12 +361,14 @@ func (p *attrPolicy) omits(request context.Context, lookups uint32, number int) 
 	if number < freeLookups || p.wanted {
 		return false
 	}
-	if p.request != request {
-		p.wanted = p.omitted && lookups != p.lookups
-		p.request = request
-		p.omitAttr = !p.wanted
-		p.omitted = true
-		p.lookups = lookups
+	if p.request == request {
+		return p.omitAttr
 	}
+	haveFollowed := lookups != p.lookups
+	p.wanted = p.omitted && haveFollowed
+	p.request = request
+	p.omitAttr = !p.wanted
+	p.omitted = true
+	p.lookups = lookups
 	return p.omitAttr
 }

@@ -40,7 +40,8 @@ func (f *fileInode) node() nodes.Node { return f.file }
 // which saves a round trip for each close.
 const readOnlyFlags = fuse.FOPEN_NOFLUSH
 
-// openFile opens a file of the inode. After ESTALE the kernel looks up the path once more and retries.
+// openFile opens a file of the inode, and counts the handle; its release must uncount it. flags are those of
+// open(2). After ESTALE the kernel looks up the path once more and retries.
 func (i *inode) openFile(ctx context.Context, f nodes.File, flags uint32) (nodes.Handle, syscall.Errno) {
 	i.door().countRequest()
 	h, errno := nodes.OpenFile(ctx, f, i.name(), int(flags))
@@ -203,11 +204,10 @@ type sourceHandle struct {
 // Read reads the pinned file, if possible by splicing it to the kernel. The kernel's cache reads
 // whole pages; for other offsets go-fuse's pipe can return too little.
 func (h *sourceHandle) Read(ctx context.Context, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if off%pageSize == 0 {
-		fd, ok := h.source.Descriptor()
-		if ok {
-			return fuse.ReadResultFd(fd, off, len(dest)), 0
-		}
+	fd, hasDescriptor := h.source.Descriptor()
+	isAligned := off%pageSize == 0
+	if hasDescriptor && isAligned {
+		return fuse.ReadResultFd(fd, off, len(dest)), 0
 	}
 	return h.fileHandle.Read(ctx, dest, off)
 }
@@ -224,16 +224,21 @@ func (h *sourceHandle) PassthroughFd() (int, bool) {
 }
 
 // isStacked reports whether a file is on a stacked file system, which the kernel refuses for
-// passthrough. After a refusal go-fuse stops using passthrough, and files that are open with it
-// could not be opened once more.
+// passthrough, or on an unknown one. After a refusal go-fuse stops using passthrough, and files that are open
+// with it could not be opened once more.
 func isStacked(fd int) bool {
 	var st unix.Statfs_t
 	err := unix.Fstatfs(fd, &st)
 	if err != nil {
 		return true
 	}
+	const ( // of linux/magic.h
+		overlayFS = 0x794c7630
+		eCryptFS  = 0xf15f
+		fuseFS    = 0x65735546
+	)
 	switch int64(st.Type) {
-	case 0x794c7630, 0xf15f, 0x65735546: // overlayfs, ecryptfs and FUSE, as Linux numbers them
+	case overlayFS, eCryptFS, fuseFS:
 		return true
 	}
 	return false

@@ -133,16 +133,16 @@ func (i *inode) Setattr(
 	ctx context.Context, _ fusefs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut,
 ) syscall.Errno {
 	var change nodes.AttrChange
-	mode, ok := in.GetMode()
-	if ok {
+	mode, hasMode := in.GetMode()
+	if hasMode {
 		change.Mode = &mode
 	}
-	uid, ok := in.GetUID()
-	if ok {
+	uid, hasUID := in.GetUID()
+	if hasUID {
 		change.UID = &uid
 	}
-	gid, ok := in.GetGID()
-	if ok {
+	gid, hasGID := in.GetGID()
+	if hasGID {
 		change.GID = &gid
 	}
 	n := i.node()
@@ -154,7 +154,7 @@ func (i *inode) Setattr(
 	return errno
 }
 
-// Statfs returns the numbers of the backing file system.
+// Statfs returns the numbers of the backing file system, zeros if they are unknown.
 func (i *inode) Statfs(_ context.Context, out *fuse.StatfsOut) syscall.Errno {
 	space := i.door().root.Space
 	if space == nil {
@@ -201,11 +201,11 @@ func (l *linkInode) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
 // generation: go-fuse identifies nodes by both, so that even names chosen to collide in the inode
 // number are two files.
 func stableAttr(parent fusefs.StableAttr, name string, kind storage.Kind) fusefs.StableAttr {
-	var buf [256 + 16]byte
-	b := binary.LittleEndian.AppendUint64(buf[:0], parent.Ino)
-	b = binary.LittleEndian.AppendUint64(b, parent.Gen)
-	b = append(b, name...)
-	sum := sha256.Sum256(b)
+	var room [256 + 16]byte // for a name and two numbers, without an allocation
+	path := binary.LittleEndian.AppendUint64(room[:0], parent.Ino)
+	path = binary.LittleEndian.AppendUint64(path, parent.Gen)
+	path = append(path, name...)
+	sum := sha256.Sum256(path)
 	ino := binary.LittleEndian.Uint64(sum[:])
 	if ino <= 1 || ino == math.MaxUint64 {
 		ino = 2 // 0, 1 and the largest number are reserved by the kernel or go-fuse
@@ -220,7 +220,8 @@ func stableAttr(parent fusefs.StableAttr, name string, kind storage.Kind) fusefs
 // successors counts inodes of followers, to give each its own identity.
 var successors atomic.Uint64
 
-// standsFor reports whether a known inode is good for a content with an identity.
+// standsFor reports whether a known inode of a name is good for a child with an identity and a content, so that
+// the name needs no new inode.
 func standsFor(ctx context.Context, known *fusefs.Inode, id fusefs.StableAttr, content uint64) bool {
 	if known.StableAttr().Ino != id.Ino {
 		return false
@@ -244,9 +245,10 @@ func (d *dirInode) inodeOf(ctx context.Context, name string, c *nodes.Child) *fu
 		return known
 	}
 	n := c.Make()
-	f, ok := n.(nodes.Follower)
-	if ok && f.Follows() {
-		id.Gen ^= successors.Add(1) << 20
+	f, isFollower := n.(nodes.Follower)
+	if isFollower && f.Follows() {
+		const counterShift = 20 // any: the hash has random bits everywhere
+		id.Gen ^= successors.Add(1) << counterShift
 	}
 	return d.NewInode(ctx, newOperations(n), id)
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -49,7 +50,7 @@ type miss struct {
 	name string
 }
 
-// init sets the limit, as a number of inodes, and the least time between two counts.
+// init sets the limit, as a number of inodes, and the time without new nodes after which unused ones are pruned.
 func (c *inodeLimit) init(limit int, rest time.Duration) {
 	c.limit = limit
 	c.rest = rest
@@ -81,17 +82,17 @@ func (c *inodeLimit) addMiss(dir *fusefs.Inode, name string) {
 	}
 }
 
-// popMisses removes and returns all misses but the last ones.
+// popMisses removes and returns all misses but the last freshMisses.
 func (c *inodeLimit) popMisses() []miss {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := max(len(c.misses)-freshMisses, 0)
 	old := c.misses[:n]
-	c.misses = append([]miss(nil), c.misses[n:]...)
+	c.misses = slices.Clone(c.misses[n:]) // so that the memory of the old ones is freed
 	return old
 }
 
-// add counts an inode.
+// add counts an inode, and wakes Prune if there is no room for it.
 func (c *inodeLimit) add() {
 	if c.room.Add(-1) < 0 {
 		c.wake()
@@ -115,36 +116,42 @@ func (d *Door) KeepNodes(limit int, rest time.Duration) {
 // notifications: the kernel takes locks for them that requests in progress may hold.
 func (d *Door) Prune(stop <-chan struct{}) {
 	c := &d.inodes
-	rest := time.NewTicker(d.inodes.rest)
+	rest := time.NewTicker(c.rest)
 	defer rest.Stop()
-	before := int64(c.limit)
-	idle := true // not the current room: on one processor this may start late
+	pruneFull := storage.Guarded(func() { d.pruneFull(stop) })
+	pruneUnused := storage.Guarded(func() { d.pruneOnce(0, stop) })
+	lastRoom := int64(c.limit) // not the current room, which may be less: on one processor this may start late
+	isPruned := true           // there was no new node since the last pruning
 	for {
 		select {
 		case <-c.full:
-			storage.Guarded(func() {
-				d.forgetMisses(stop)
-				if c.room.Load() < 0 {
-					d.pruneOnce(c.limit*3/4, stop)
-				}
-			})()
+			pruneFull()
 		case <-rest.C:
 			room := c.room.Load()
-			if room != before {
-				before = room
-				idle = false
-			} else if !idle {
-				storage.Guarded(func() { d.pruneOnce(0, stop) })()
-				before = c.room.Load()
-				idle = true
+			hasNew := room != lastRoom
+			if !hasNew && !isPruned {
+				pruneUnused()
+				room = c.room.Load()
 			}
+			isPruned = !hasNew
+			lastRoom = room
 		case <-stop:
 			return
 		}
 	}
 }
 
-// forgetMisses makes the kernel forget missing names.
+// pruneFull makes the kernel forget missing names, and unused nodes if there are too many.
+func (d *Door) pruneFull(stop <-chan struct{}) {
+	c := &d.inodes
+	d.forgetMisses(stop)
+	if c.room.Load() < 0 {
+		enough := c.limit * 3 / 4 // with fewer the kernel has made room by itself
+		d.pruneOnce(enough, stop)
+	}
+}
+
+// forgetMisses makes the kernel forget the recorded missing names but the last ones, until stop is closed.
 func (d *Door) forgetMisses(stop <-chan struct{}) {
 	for _, m := range d.inodes.popMisses() {
 		select {
@@ -158,52 +165,50 @@ func (d *Door) forgetMisses(stop <-chan struct{}) {
 	}
 }
 
-// pruneOnce makes the kernel forget all unused nodes, if there are more than enough.
+// pruneOnce makes the kernel forget all unused nodes, if there are more nodes than enough, and makes room for
+// as many as there are no longer. It ends early, and makes no room, if stop is closed or the mount ends.
 func (d *Door) pruneOnce(enough int, stop <-chan struct{}) {
 	root := d.inode.EmbeddedInode()
-	unused := below(nil, root)
-	if len(unused) <= enough { // the kernel has forgotten some by itself
-		d.inodes.makeRoom(len(unused))
+	all := below(nil, root)
+	if len(all) <= enough { // the kernel has forgotten some by itself
+		d.inodes.makeRoom(len(all))
 		return
 	}
 	d.forgetMisses(stop)
-	before := len(unused)
 	forget := root.NotifyPrune
-	for len(unused) > 0 {
+	for batch := range slices.Chunk(all, pruneBatch) {
 		select {
 		case <-stop:
 			return
 		default:
 		}
-		n := min(len(unused), pruneBatch)
-		switch errno := forget(unused[:n]); errno {
-		case 0:
-		case syscall.ENOSYS: // before Linux 6.18
+		errno := forget(batch)
+		if errno == syscall.ENOSYS { // before Linux 6.18
 			forget = forgetNames
-			continue
-		default: // unmounting
+			errno = forget(batch)
+		}
+		if errno != 0 { // unmounting
 			return
 		}
-		unused = unused[n:]
 	}
 	left := len(below(nil, root))
 	d.inodes.makeRoom(left)
-	d.root.View().Log.Debug("nodes were given back", "before", before, "left", left)
+	d.root.View().Log.Debug("nodes were given back", "before", len(all), "left", left)
 }
 
-// below appends the prunable nodes below a directory, children before their directory, which is in
-// use while the kernel has a name in it.
-func below(unused []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
+// below appends the prunable nodes below a directory to found, children before their directory, which is in
+// use while the kernel has a name in it. A link that waits to be renamed to leaf must be kept.
+func below(found []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 	for _, child := range dir.Children() {
 		if child.IsDir() {
-			unused = below(unused, child)
+			found = below(found, child)
 		}
-		link, ok := nodeOf(child).(*nodes.LeafLink)
-		if !ok || !link.Waits() {
-			unused = append(unused, child)
+		link, isLeaf := nodeOf(child).(*nodes.LeafLink)
+		if !isLeaf || !link.Waits() {
+			found = append(found, child)
 		}
 	}
-	return unused
+	return found
 }
 
 // forgetNames is NotifyPrune for older kernels, which can only forget names, whether in use or not.
@@ -211,12 +216,13 @@ func below(unused []*fusefs.Inode, dir *fusefs.Inode) []*fusefs.Inode {
 func forgetNames(unused []*fusefs.Inode) syscall.Errno {
 	for _, n := range unused {
 		name, parent := n.Parent()
-		if parent != nil && !n.IsDir() {
-			// ENOENT means that the kernel had forgotten the name.
-			errno := parent.NotifyEntry(name)
-			if errno != 0 && errno != syscall.ENOENT {
-				return errno
-			}
+		if parent == nil || n.IsDir() {
+			continue
+		}
+		errno := parent.NotifyEntry(name)
+		wasForgotten := errno == syscall.ENOENT // before, by the kernel itself
+		if errno != 0 && !wasForgotten {
+			return errno
 		}
 	}
 	return 0

@@ -46,6 +46,7 @@ type LinkEntry struct {
 func RelativeTarget(from, to string) string {
 	here := strings.Split(from, "/")
 	there := strings.Split(to, "/")
+	// The common beginning is left out, but not the last name: a link to the directory itself would be empty.
 	for len(here) > 0 && len(there) > 1 && here[0] == there[0] {
 		here = here[1:]
 		there = there[1:]
@@ -68,11 +69,12 @@ func (d ByID) List(ctx context.Context) ([]LinkEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]LinkEntry, 0, len(sessions.All()))
-	seen := make(map[string]bool, len(sessions.All()))
-	for _, info := range sessions.All() {
-		if !seen[info.ID] {
-			seen[info.ID] = true
+	infos := sessions.All()
+	entries := make([]LinkEntry, 0, len(infos))
+	isListed := make(map[string]bool, len(infos))
+	for _, info := range infos {
+		if !isListed[info.ID] {
+			isListed[info.ID] = true
 			entries = append(entries, LinkEntry{Name: names.FileName(info.ID)})
 		}
 	}
@@ -80,16 +82,16 @@ func (d ByID) List(ctx context.Context) ([]LinkEntry, error) {
 	return entries, nil
 }
 
-// Find resolves a key as --resume does.
+// Find resolves a key as --resume does: first among the sessions, then in the archive.
 func (d ByID) Find(ctx context.Context, name string, known bool) (LinkEntry, error) {
 	info, err := d.Listing.Resume(ctx, name, known)
-	if errors.Is(err, sessioncore.ErrNotFound) && !known {
-		if d.Archive != nil {
-			info, err = d.Archive.Resume(ctx, name, false)
-		}
-		if errors.Is(err, sessioncore.ErrNotFound) {
-			err = errNoKey
-		}
+	isMissing := errors.Is(err, sessioncore.ErrNotFound)
+	if isMissing && !known && d.Archive != nil {
+		info, err = d.Archive.Resume(ctx, name, false)
+		isMissing = errors.Is(err, sessioncore.ErrNotFound)
+	}
+	if isMissing && !known {
+		return LinkEntry{}, errNoKey
 	}
 	if err != nil {
 		return LinkEntry{}, err
@@ -181,7 +183,7 @@ func (d Recent) List(ctx context.Context) ([]LinkEntry, error) {
 	return entries, nil
 }
 
-// newest returns the sessions by rank.
+// newest returns the last modified sessions, the newest first. Sessions of subagents have no rank.
 func (d Recent) newest(ctx context.Context) (infos []*listing.Info, err error) {
 	for info, err := range d.Listing.NewestFirst(ctx) {
 		if err != nil {
@@ -235,13 +237,15 @@ func findRecent(infos []*listing.Info, name string) *listing.Info {
 	return infos[n-1]
 }
 
-// recentName returns the name of the link to infos[i].
+// recentName returns the name of the link to infos[i]; infos are all recent sessions, by rank.
 func recentName(infos []*listing.Info, i int) string {
-	name := fmt.Sprintf("%02d-%s", i+1, infos[i].DisplayName())
-	parent := slices.IndexFunc(infos, infos[i].ForkOf)
-	if parent >= 0 {
+	info := infos[i]
+	name := fmt.Sprintf("%02d-%s", i+1, info.DisplayName())
+	parent := slices.IndexFunc(infos, info.ForkOf)
+	switch {
+	case parent >= 0:
 		name += fmt.Sprintf(" (fork of %02d)", parent+1)
-	} else if infos[i].Parent != "" {
+	case info.Parent != "": // it has no rank
 		name += " (fork)"
 	}
 	return names.FileName(name)
@@ -256,7 +260,7 @@ type Continue struct {
 // Stat mirrors the directory of breadcrumbs.
 func (d Continue) Stat(_ context.Context) (storage.Stat, error) { return d.Crumbs.Stat("") }
 
-// List returns the terminals in the order of the storage.
+// List returns the terminals in the order of the storage, without those that Find does not find.
 func (d Continue) List(ctx context.Context) ([]LinkEntry, error) {
 	crumbs, err := storage.List(d.Crumbs, "")
 	if err != nil {
@@ -275,9 +279,10 @@ func (d Continue) List(ctx context.Context) ([]LinkEntry, error) {
 	return entries, nil
 }
 
-// Find follows the breadcrumb of a terminal. The link has the breadcrumb's owner and times.
+// Find follows the breadcrumb of a terminal. The link has the breadcrumb's owner and times. It reads the
+// breadcrumb, with or without known.
 func (d Continue) Find(ctx context.Context, terminal string, _ bool) (LinkEntry, error) {
-	if terminal[0] == '.' {
+	if terminal[0] == '.' { // temporary files lie beside the breadcrumbs
 		return LinkEntry{}, fmt.Errorf("%w: no terminal is called %q", sessioncore.ErrNotFound, terminal)
 	}
 	st, err := d.Crumbs.Stat(terminal)
@@ -311,21 +316,22 @@ func (d *Running) Stat(ctx context.Context) (storage.Stat, error) { return d.Lis
 // List returns the sessions in the order of names, with the fields that Find sets. Sessions that
 // share a name have their id appended, except the oldest.
 func (d *Running) List(ctx context.Context) ([]LinkEntry, error) {
-	infos, err := d.infos(ctx)
+	infos, err := d.openSessions(ctx)
 	if err != nil {
 		return nil, err
 	}
+	// The names of files begin with a time, so the oldest comes first and keeps its plain name.
 	slices.SortFunc(infos, func(a, b *listing.Info) int {
 		return strings.Compare(path.Base(a.Name()), path.Base(b.Name()))
 	})
 	var entries []LinkEntry
-	used := map[string]bool{}
+	isUsed := map[string]bool{}
 	for _, info := range infos {
 		name := info.DisplayName()
-		if used[name] {
+		if isUsed[name] {
 			name += " " + info.ID
 		}
-		used[name] = true
+		isUsed[name] = true
 		entries = append(entries, linkTo(names.FileName(name), info))
 	}
 	sortByName(entries)
@@ -333,18 +339,18 @@ func (d *Running) List(ctx context.Context) ([]LinkEntry, error) {
 	return entries, nil
 }
 
-// Find finds a link by its full name.
+// Find finds a link by its full name, with known in the last listing.
 func (d *Running) Find(ctx context.Context, name string, known bool) (LinkEntry, error) {
 	var entries []LinkEntry
-	var err error
 	last := d.last.Load()
 	if known && last != nil {
 		entries = *last
 	} else {
-		entries, err = d.List(ctx)
+		current, err := d.List(ctx)
 		if err != nil {
 			return LinkEntry{}, err
 		}
+		entries = current
 	}
 	i := slices.IndexFunc(entries, func(e LinkEntry) bool {
 		return e.Name == name
@@ -355,17 +361,18 @@ func (d *Running) Find(ctx context.Context, name string, known bool) (LinkEntry,
 	return entries[i], nil
 }
 
-// infos returns the sessions that are open.
-func (d *Running) infos(ctx context.Context) (open []*listing.Info, err error) {
-	var named []string // sessions, or their subagents' sessions
+// openSessions returns the sessions that an agent has open: a client names their file, or the file of a
+// subagent's session, or holds their lease.
+func (d *Running) openSessions(ctx context.Context) (open []*listing.Info, err error) {
+	var named []string // files of sessions, or of their subagents' sessions
 	for _, file := range d.Clients.Named() {
 		s, err := d.Listing.Locate(ctx, file)
-		if err == nil {
+		if err == nil { // otherwise the file is in another store
 			named = append(named, s.Name())
 		}
 	}
 	held := d.Leases.Held()
-	if len(named) == 0 && held == nil {
+	if len(named) == 0 && held == nil { // no agent runs, so no session need be read
 		return nil, nil
 	}
 	sessions, err := d.Listing.Sessions(ctx)

@@ -53,27 +53,29 @@ func PathName(s *sessioncore.Snapshot, place int, e sessioncore.Entry) string {
 	return numbered(place+1, pathDigits, s.PathLabel(e), s.Name(e))
 }
 
-// numbered returns the name of a link to an entry's file, without the label if it is too long.
+// numbered returns the name of a link to an entry's file called name, with a number of at least so many digits.
+// It leaves the label out if the name would be too long with it.
 func numbered(number, digits int, label, name string) string {
-	numbered := fmt.Sprintf("%0*d-%s-%s%s", digits, number, label, name, EntrySuffix)
-	if len(numbered) > maxFileName {
-		return fmt.Sprintf("%0*d--%s%s", digits, number, name, EntrySuffix)
+	withLabel := fmt.Sprintf("%0*d-%s-%s%s", digits, number, label, name, EntrySuffix)
+	if len(withLabel) <= maxFileName {
+		return withLabel
 	}
-	return numbered
+	return fmt.Sprintf("%0*d--%s%s", digits, number, name, EntrySuffix)
 }
 
-// FindPathName returns the entry of a name in a branch's path/, or sessioncore.ErrNotFound.
+// FindPathName returns the entry of a name in a branch's path/, or an error that wraps sessioncore.ErrNotFound, or
+// storage.ErrStale if the file was changed under the snapshot.
 func FindPathName(s *sessioncore.Snapshot, branch *sessioncore.Branch, name string) (sessioncore.Entry, error) {
 	entries := branch.Entries()
-	number, _, _ := strings.Cut(name, "-")
-	n, err := strconv.ParseUint(number, 10, 31)
-	isNumber := err == nil && n >= 1 && n <= uint64(len(entries))
+	digits, _, _ := strings.Cut(name, "-")
+	number, err := strconv.ParseUint(digits, 10, 31)
+	isNumber := err == nil && number >= 1 && number <= uint64(len(entries))
 	if !isNumber {
 		return sessioncore.NoEntry, fmt.Errorf("%w: %q", sessioncore.ErrNotFound, name)
 	}
-	place := int(n) - 1
+	place := int(number) - 1
 	e := entries[place]
-	if PathName(s, place, e) != name {
+	if PathName(s, place, e) != name { // the number is written in another way, or the rest is another one
 		return sessioncore.NoEntry, fmt.Errorf("%w: %q", sessioncore.ErrNotFound, name)
 	}
 	return e, s.Confirm(context.Background(), e)
@@ -86,12 +88,16 @@ const (
 	HitsSessions = "sessions"
 )
 
-// HitName returns the name of a link to a hit: number, kind, and the name of its file in entries/.
+// hitDigits is the minimum number of digits in the names of links to hits.
+const hitDigits = 4
+
+// HitName returns the name of a link to a hit: number, kind, and the name of its file in entries/, which a hit
+// in the title does not have.
 func HitName(number int, h *search.Hit) string {
 	if h.Entry == "" {
-		return fmt.Sprintf("%04d-%s", number, h.What)
+		return fmt.Sprintf("%0*d-%s", hitDigits, number, h.What)
 	}
-	return numbered(number, 4, h.What, h.Entry)
+	return numbered(number, hitDigits, h.What, h.Entry)
 }
 
 // LinkedHits returns the hits with a link: all, or the first one of each session.
@@ -109,7 +115,7 @@ func LinkedHits(hits []search.Hit, all bool) (linked []*search.Hit) {
 
 // HitSessionName returns the name of a link to a session that has hits.
 func HitSessionName(number int, h *search.Hit) string {
-	return names.FileName(fmt.Sprintf("%04d-%s", number, h.Session))
+	return names.FileName(fmt.Sprintf("%0*d-%s", hitDigits, number, h.Session))
 }
 
 // The directories of session files in the mount, and their names.
@@ -136,19 +142,22 @@ func Hidden(name string) bool {
 	if storage.IsOwnName(name) {
 		return true
 	}
-	rest, hasDot := strings.CutPrefix(name, ".")
-	if hasDot {
-		locked, isLock := strings.CutSuffix(rest, ".lock")
-		if isLock && strings.HasSuffix(locked, SessionSuffix) {
-			return true
-		}
-		written, isTemporary := strings.CutSuffix(rest, ".tmp")
-		if isTemporary {
-			return hexAfterSession(written)
-		}
+	withoutDot, hasDot := strings.CutPrefix(name, ".")
+	if hasDot && isLockOrTemporary(withoutDot) {
+		return true
 	}
 	saved, isBackup := strings.CutSuffix(name, ".bak")
 	return isBackup && hexAfterSession(saved)
+}
+
+// isLockOrTemporary reports whether a name without its dot is X.jsonl.lock or X.jsonl.<hex>.tmp.
+func isLockOrTemporary(name string) bool {
+	locked, isLock := strings.CutSuffix(name, ".lock")
+	if isLock {
+		return strings.HasSuffix(locked, SessionSuffix)
+	}
+	written, isTemporary := strings.CutSuffix(name, ".tmp")
+	return isTemporary && hexAfterSession(written)
 }
 
 // hexAfterSession reports whether base is X.jsonl.<hex>.
@@ -209,31 +218,27 @@ func FindTreeName(s *sessioncore.Snapshot, name string) (sessioncore.Entry, erro
 	return e, err
 }
 
-// StretchStarts returns the entries at which stretches start, in the order of a walk down from the
-// roots. tree/.deep lists them.
+// StretchStarts returns the entries at which stretches start, the children of an entry together, in the order of
+// a walk down from the roots. The stretches that start at roots are left out. tree/.deep lists the entries.
 func StretchStarts(s *sessioncore.Snapshot) (starts []sessioncore.Entry) {
-	type place struct {
-		entry sessioncore.Entry
-		at    Nesting
+	type level struct { // entries of one directory, and its place
+		entries []sessioncore.Entry
+		dir     Nesting
 	}
 	tree := s.Tree()
-	var stack []place
-	push := func(entries []sessioncore.Entry, in Nesting) {
-		for _, e := range entries {
-			name := TreeName(s, e)
-			at, isWithin := in.Below(name)
-			if !isWithin {
-				at, _ = Nesting{}.Below(name)
-				starts = append(starts, e)
-			}
-			stack = append(stack, place{entry: e, at: at})
-		}
-	}
-	push(tree.Roots(), Nesting{})
+	stack := []level{{entries: tree.Roots()}} // no recursion: a chain may have any length
 	for len(stack) > 0 {
 		top := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		push(tree.Children(top.entry), top.at)
+		for _, e := range top.entries {
+			name := TreeName(s, e)
+			place, isWithin := top.dir.Below(name)
+			if !isWithin {
+				place, _ = Nesting{}.Below(name)
+				starts = append(starts, e)
+			}
+			stack = append(stack, level{entries: tree.Children(e), dir: place})
+		}
 	}
 	return starts
 }
@@ -247,62 +252,81 @@ var ErrNoReference = fmt.Errorf("%w: the target of leaf must be an entry of this
 var places = []string{Entries, Tree, Branches, ByLabel}
 
 // FindLeaf returns the entry of a target of leaf, in any form that a script may have
-// (docs/design.md, leaf), or NoEntry for the position before the first entry.
+// (docs/design.md, leaf), or NoEntry for the position before the first entry. The error wraps ErrNoReference for
+// another form, and sessioncore.ErrNotFound for a name that is not there.
 func FindLeaf(snap *sessioncore.Snapshot, target string) (sessioncore.Entry, error) {
 	parts := belowSession(target)
 	if len(parts) == 0 || slices.Contains(parts, "..") || slices.Contains(parts, ".") {
 		return sessioncore.NoEntry, ErrNoReference
 	}
-	last := parts[len(parts)-1]
-	if len(parts) == 1 {
-		if last == Tree {
-			return sessioncore.NoEntry, nil
-		}
-		return entryNamed(snap, last)
+	dir := parts[0]
+	below := parts[1:]
+	if len(below) == 0 && dir == Tree {
+		return sessioncore.NoEntry, nil
 	}
-	switch parts[0] {
+	if len(below) == 0 {
+		return entryNamed(snap, dir)
+	}
+	switch dir {
 	case Entries:
-		base, ok := strings.CutSuffix(last, EntrySuffix)
-		if !ok || len(parts) != 2 {
-			return sessioncore.NoEntry, ErrNoReference
-		}
-		return snap.FindName(base)
+		return entryOfFile(snap, below)
 	case Tree:
-		if last == EntryLink && len(parts) > 2 {
-			last = parts[len(parts)-2]
-		}
-		if last == Deep || last == EntryLink {
-			return sessioncore.NoEntry, ErrNoReference
-		}
-		return FindTreeName(snap, last)
+		return entryInTree(snap, below)
 	case Branches:
-		return branchNamed(snap, parts[1:])
+		return branchNamed(snap, below)
 	case BranchIDs: // the target of a link in branches/
 		return branchNamed(snap, parts)
 	case ByLabel:
-		if len(parts) != 2 {
-			return sessioncore.NoEntry, ErrNoReference
-		}
-		l, err := report.FindByLabel(snap, last)
-		if err != nil {
-			return sessioncore.NoEntry, err
-		}
-		return l.Entry, nil
+		return entryLabelled(snap, below)
 	}
 	return sessioncore.NoEntry, ErrNoReference
+}
+
+// entryOfFile finds the entry of a path below entries/: the name of a file.
+func entryOfFile(snap *sessioncore.Snapshot, below []string) (sessioncore.Entry, error) {
+	base, hasSuffix := strings.CutSuffix(below[0], EntrySuffix)
+	if !hasSuffix || len(below) > 1 {
+		return sessioncore.NoEntry, ErrNoReference
+	}
+	return snap.FindName(base)
+}
+
+// entryInTree finds the entry of a path below tree/: the last directory's, which may be followed by entry.json.
+// The directories above it may be any.
+func entryInTree(snap *sessioncore.Snapshot, below []string) (sessioncore.Entry, error) {
+	last := below[len(below)-1]
+	if last == EntryLink && len(below) > 1 {
+		last = below[len(below)-2]
+	}
+	if last == Deep || last == EntryLink {
+		return sessioncore.NoEntry, ErrNoReference
+	}
+	return FindTreeName(snap, last)
+}
+
+// entryLabelled finds the entry of a path below by-label/: a label.
+func entryLabelled(snap *sessioncore.Snapshot, below []string) (sessioncore.Entry, error) {
+	if len(below) > 1 {
+		return sessioncore.NoEntry, ErrNoReference
+	}
+	l, err := report.FindByLabel(snap, below[0])
+	if err != nil {
+		return sessioncore.NoEntry, err
+	}
+	return l.Entry, nil
 }
 
 // entryNamed finds an entry by the name of its file, with or without the suffix, or by its id or
 // the beginning of that.
 func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, error) {
-	base, ok := strings.CutSuffix(name, EntrySuffix)
-	if ok {
+	base, hasSuffix := strings.CutSuffix(name, EntrySuffix)
+	if hasSuffix {
 		e, err := snap.FindName(base)
 		if err == nil {
 			return e, nil
 		}
 	}
-	e, err := snap.FindName(name)
+	e, err := snap.FindName(name) // an id may end like the suffix
 	if err == nil {
 		return e, nil
 	}
@@ -316,20 +340,23 @@ func entryNamed(snap *sessioncore.Snapshot, name string) (sessioncore.Entry, err
 //	current                           the leaf
 //	current/path/0003-assistant-a1b2  an entry on the branch
 func branchNamed(snap *sessioncore.Snapshot, parts []string) (e sessioncore.Entry, err error) {
-	fixed := []string{CurrentBranch}
-	if len(parts) > 1 && parts[0] == BranchIDs {
-		fixed = nil
+	inIDs := len(parts) > 1 && parts[0] == BranchIDs
+	if inIDs {
 		parts = parts[1:]
 	}
+	name := parts[0]
 	inPath := len(parts) == 3 && parts[1] == BranchPath
 	isBranch := len(parts) == 1 || inPath
-	if !isBranch || parts[0] == BranchIDs {
+	if !isBranch || name == BranchIDs {
 		return sessioncore.NoEntry, ErrNoReference
 	}
-	if fixed != nil && parts[0] == CurrentBranch {
+	switch {
+	case inIDs: // without fixed names
+		e, err = snap.FindBranch(name)
+	case name == CurrentBranch:
 		e, err = CurrentLeaf(snap)
-	} else {
-		e, err = snap.FindBranch(parts[0], fixed...)
+	default:
+		e, err = snap.FindBranch(name, CurrentBranch)
 	}
 	if err != nil || !inPath {
 		return e, err
@@ -368,7 +395,7 @@ func belowSession(target string) []string {
 			continue
 		}
 		isLast := i == len(parts)-1
-		if !isLast || part == Tree {
+		if !isLast || part == Tree { // of the places only tree is a target itself
 			begin = i
 		}
 	}

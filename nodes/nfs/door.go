@@ -69,7 +69,8 @@ func New(root *nodes.RootDir, source string, secret []byte, log *slog.Logger) *D
 	d.root.parent = d.root
 	d.root.ID = nodeID(d.mac([]byte(source)))
 	d.result.Store(new([]byte))
-	objects := min(maxObjects, root.View().Memory.Size()>>12)
+	const memoryOfObject = 4 << 10 // of the budget
+	objects := min(maxObjects, root.View().Memory.Size()/memoryOfObject)
 	d.objects, _ = lru.New[handle, *handledNode](int(objects)) // it is positive
 	d.versions, _ = lru.NewWithEvict(maxVersions, func(_ *handledNode, v *fileVersion) {
 		d.closing.Go(func() {
@@ -95,12 +96,13 @@ func (d *Door) Export() string {
 	return "/" + d.path
 }
 
-// useExport reports whether a path is the exported one, which it ends, or below it.
+// useExport reports whether a path is the exported one, or below it, and returns the part below. The exported
+// path is not good any more then.
 func (d *Door) useExport(path string) (below string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	path, below, _ = strings.Cut(strings.Trim(path, "/"), "/")
-	isSame := subtle.ConstantTimeCompare([]byte(path), []byte(d.path)) == 1
+	first, below, _ := strings.Cut(strings.Trim(path, "/"), "/")
+	isSame := subtle.ConstantTimeCompare([]byte(first), []byte(d.path)) == 1
 	if !isSame || time.Since(d.exported) > exportTime {
 		return "", false
 	}
@@ -108,8 +110,8 @@ func (d *Door) useExport(path string) (below string, ok bool) {
 	return below, true
 }
 
-// Serve answers the clients that connect, until ctx is done. Connections of other users are closed
-// before a byte is read, and hold no place.
+// Serve answers the clients that connect, until ctx is done, which is no error, or the listener fails. It closes
+// the listener. Connections of other users are closed before a byte is read, and hold no place.
 func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	owners := openSocketOwners(l.Addr())
@@ -129,10 +131,7 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	failure := make(chan error, 1)
 	go func() { failure <- d.accept(l, arrived) }()
 	for first := range arrived {
-		batch := []net.Conn{first}
-		for range len(arrived) {
-			batch = append(batch, <-arrived)
-		}
+		batch := withWaiting(first, arrived)
 		for i, err := range owners.check(batch, d.uid) {
 			c := batch[i]
 			if err != nil {
@@ -153,7 +152,18 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	return <-failure
 }
 
-// accept hands on the connections of a listener until that is closed.
+// withWaiting returns a connection and those that wait in a channel, without waiting for more: their owners are
+// looked up together.
+func withWaiting(first net.Conn, arrived <-chan net.Conn) []net.Conn {
+	batch := []net.Conn{first}
+	for range len(arrived) {
+		batch = append(batch, <-arrived)
+	}
+	return batch
+}
+
+// accept hands on the connections of a listener until that is closed, and closes arrived then. It returns
+// net.ErrClosed; other errors it logs.
 func (d *Door) accept(l net.Listener, arrived chan<- net.Conn) error {
 	defer close(arrived)
 	for {
@@ -162,8 +172,9 @@ func (d *Door) accept(l net.Listener, arrived chan<- net.Conn) error {
 			return err
 		}
 		if err != nil { // no descriptors, for example
+			const pause = 100 * time.Millisecond // until some are free
 			d.log.Warn("a client cannot connect", "err", err)
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(pause)
 			continue
 		}
 		arrived <- c
@@ -200,8 +211,8 @@ func newConnection(c net.Conn) *clientConnection {
 	}
 }
 
-// serve answers the calls of a connection, each as soon as it can. A stranger's are answered one by
-// one. A client that reads no answers keeps nobody else waiting.
+// serve answers the calls of a connection, each as soon as it can, until the client or ctx ends it. A stranger's
+// are answered one by one. A client that reads no answers keeps nobody else waiting.
 func (d *Door) serve(ctx context.Context, c *clientConnection) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var calls, sender sync.WaitGroup
@@ -215,7 +226,7 @@ func (d *Door) serve(ctx context.Context, c *clientConnection) error {
 	_ = c.SetReadDeadline(time.Now().Add(strangerTime))
 	sender.Go(func() { c.send(cancel) })
 	for {
-		c.calls <- struct{}{}
+		c.calls <- struct{}{} // send takes it out
 		message, err := readRecord(c)
 		if err != nil {
 			return err
@@ -231,7 +242,7 @@ func (d *Door) serve(ctx context.Context, c *clientConnection) error {
 	}
 }
 
-// send sends the replies until there are no more calls. It calls end where a client takes no reply or sends a
+// send sends the replies until c.replies is closed. It calls end where a client takes no reply or sends a
 // message that is no call.
 func (c *clientConnection) send(end func()) {
 	for r := range c.replies {

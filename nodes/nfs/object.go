@@ -17,7 +17,7 @@ import (
 // finds the node again in the listings of its ancestors.
 type handle struct {
 	Kind    storage.Kind
-	Depth   uint8 // below the root; 255 is any deeper one too
+	Depth   uint8 // below the root; maxDepth is any deeper one too
 	ID      nodeID
 	Content uint64 // as in nodes.Child
 	// Ancestors are the first bytes of the ids of those below the root, the highest first. A node
@@ -26,7 +26,11 @@ type handle struct {
 	_         byte
 }
 
-const handleSize, macSize = 64, 16
+const (
+	handleSize = 64 // of a handle and its MAC, in bytes
+	macSize    = 16
+	maxDepth   = 255
+)
 
 // nodeID identifies a path of the mount: it is a hash of the directory's id and the name.
 type nodeID [16]byte
@@ -38,7 +42,7 @@ func (id nodeID) child(name string) nodeID {
 }
 
 // number is the fileid of the node, and the cookie of its name in a listing. Clients take cookies
-// for signed numbers.
+// for signed numbers, so it has 63 bits.
 func (id nodeID) number() uint64 { return max(binary.BigEndian.Uint64(id[:])>>1, firstCookie) }
 
 // handledNode is a node that clients have a handle of.
@@ -53,11 +57,12 @@ type handledNode struct {
 	changed atomic.Int64  // when another sum was seen, in nanoseconds since 1970
 }
 
-// child returns the object of a child that was found in a directory.
+// child returns the object of a child that was found in a directory: the known one of the same handle, or a new
+// one, which the table keeps.
 func (d *Door) child(dir *handledNode, name string, c *nodes.Child) *handledNode {
 	h := handle{
 		Kind:      c.Kind,
-		Depth:     min(dir.Depth, 254) + 1,
+		Depth:     min(dir.Depth, maxDepth-1) + 1,
 		ID:        dir.ID.child(name),
 		Content:   c.Content,
 		Ancestors: dir.Ancestors,
@@ -87,7 +92,7 @@ func (d *Door) child(dir *handledNode, name string, c *nodes.Child) *handledNode
 	return o
 }
 
-// mac returns the MAC of a handle.
+// mac returns the MAC of bytes under the door's secret, cut to macSize.
 func (d *Door) mac(b []byte) []byte {
 	h := hmac.New(sha256.New, d.secret)
 	h.Write(b)
@@ -100,24 +105,26 @@ func (d *Door) sign(h handle) []byte {
 	return append(b, d.mac(b)...)
 }
 
-// object decodes a handle.
+// object decodes a handle and returns its object. The connection is trusted then. A handle without our MAC, or
+// of a node that is gone, ends the request.
 func (r *request) object() *handledNode {
-	b := r.in.opaque(handleSize)
+	signed := r.in.opaque(handleSize)
 	var h handle
-	n, _ := binary.Decode(b, binary.BigEndian, &h)
-	if len(b) != handleSize || !hmac.Equal(b[n:], r.mac(b[:n])) {
+	n, _ := binary.Decode(signed, binary.BigEndian, &h)
+	if len(signed) != handleSize || !hmac.Equal(signed[n:], r.mac(signed[:n])) {
 		panic(r.failed(nfsBadHandle))
 	}
 	r.from.trust()
-	o, known := r.objects.Get(h)
-	switch {
-	case h == r.root.handle:
-		o = r.root
-	case !known:
-		r.resolving = true
-		o = r.resolve(r.root, h)
-		r.resolving = false
+	if h == r.root.handle { // the table has not the root
+		return r.root
 	}
+	o, isKnown := r.objects.Get(h)
+	if isKnown {
+		return o
+	}
+	r.resolving = true
+	o = r.resolve(r.root, h)
+	r.resolving = false
 	r.require(o != nil, syscall.ESTALE)
 	return o
 }
@@ -141,7 +148,7 @@ func (r *request) resolve(dir *handledNode, h handle) *handledNode {
 	defer state.Close()
 	for _, n := range list.startingAt(prefix) {
 		if !bytes.HasPrefix(n.id[:], prefix) {
-			break
+			break // the listing is in the order of ids
 		}
 		found, _, errno := r.find(&state, dir, n.item)
 		r.check(errno)
@@ -195,7 +202,7 @@ func (r *request) lookIn(dir *handledNode, name string) (*handledNode, nodes.Att
 // types are the numbers of RFC 1813, ftype3.
 var types = map[storage.Kind]int{storage.KindFile: 1, storage.KindDir: 2, storage.KindLink: 5}
 
-// knownAttr returns the attributes of an object now if they take no rendering, else attributes of no kind.
+// knownAttr returns the attributes of an object now if they take no rendering, else attributes of KindOther.
 func (r *request) knownAttr(o *handledNode) (a nodes.Attr) {
 	if !nodes.IsRendered(o.node) {
 		a, _ = o.node.Stat(r.ctx) // a client that needs them gets the error
@@ -219,7 +226,7 @@ func (r *request) attr(o *handledNode) nodes.Attr {
 	v := r.open(o, true)
 	defer v.RUnlock()
 	a := v.attr
-	if o.lines != nil {
+	if o.lines != nil { // a client writes behind the size that it is told
 		tail := make([]byte, min(a.Size, tailSize))
 		_, err := v.handle.ReadAt(r.ctx, tail, a.Size-int64(len(tail)))
 		if err == nil || len(tail) == 0 {
@@ -232,7 +239,7 @@ func (r *request) attr(o *handledNode) nodes.Attr {
 // putAttr encodes a fattr3.
 func (r *request) putAttr(o *handledNode, a nodes.Attr) {
 	if o.lines != nil {
-		a.Size = o.lines.taken()
+		a.Size = o.lines.writtenSize()
 	}
 	const links = 1
 	size := uint64(a.Size)
@@ -242,14 +249,15 @@ func (r *request) putAttr(o *handledNode, a nodes.Attr) {
 	r.out.put32(a.UID)
 	r.out.put32(a.GID)
 	r.out.put64(size)
-	r.out.put64(size)               // used
-	r.out.put64(0)                  // rdev
-	r.out.put64(r.root.ID.number()) // fsid
-	r.out.put64(o.ID.number())      // fileid
-	for _, t := range []time.Time{a.Modified, a.Modified, a.Changed} {
+	r.out.put64(size)                                                  // used
+	r.out.put64(0)                                                     // rdev
+	r.out.put64(r.root.ID.number())                                    // fsid
+	r.out.put64(o.ID.number())                                         // fileid
+	for _, t := range []time.Time{a.Modified, a.Modified, a.Changed} { // atime, mtime, ctime
+		const second = int64(time.Second)
 		ns := max(t.UnixNano(), o.changed.Load(), 0)
-		r.out.put32(uint32(ns / 1e9))
-		r.out.put32(uint32(ns % 1e9))
+		r.out.put32(uint32(ns / second))
+		r.out.put32(uint32(ns % second))
 	}
 }
 

@@ -12,26 +12,27 @@ const logPause = time.Minute
 
 // refusedConnections closes and logs the connections that are another user's.
 type refusedConnections struct {
-	log    *slog.Logger
-	logged time.Time // when the last line was logged
-	more   int       // connections since then
+	log      *slog.Logger
+	logged   time.Time // when the last line was logged
+	unlogged int       // connections since then
 }
 
 // close closes a connection, and logs or counts it.
 func (r *refusedConnections) close(c net.Conn, why error) {
 	c.Close()
 	if time.Since(r.logged) < logPause {
-		r.more++
+		r.unlogged++
 		return
 	}
-	r.log.Warn("refused a connection before reading from it", "from", c.RemoteAddr(), "why", why, "refused_since_the_last_line", r.more)
+	r.log.Warn("refused a connection before reading from it",
+		"from", c.RemoteAddr(), "why", why, "refused_since_the_last_line", r.unlogged)
 	r.logged = time.Now()
-	r.more = 0
+	r.unlogged = 0
 }
 
 // end logs the number of those that were only counted.
 func (r *refusedConnections) end() {
-	if r.more > 0 {
-		r.log.Warn("refused more connections before reading from them", "refused_since_the_last_line", r.more)
+	if r.unlogged > 0 {
+		r.log.Warn("refused more connections before reading from them", "refused_since_the_last_line", r.unlogged)
 	}
 }

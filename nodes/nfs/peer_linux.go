@@ -54,7 +54,8 @@ func openSocketOwners(listener net.Addr) *socketOwners {
 		return o
 	}
 	o.netlink = fd
-	found, err := o.ask(ends{local: addressOf(listener), remote: netip.AddrPortFrom(netip.IPv4Unspecified(), 0)})
+	anyRemote := netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+	found, err := o.ask(ends{local: addressOf(listener), remote: anyRemote})
 	if err != nil || len(found) != 1 {
 		o.close()
 	}
@@ -142,7 +143,7 @@ func checkEstablished(c net.Conn) error {
 	return nil
 }
 
-// find returns the sockets with addresses of IPv4.
+// find returns the sockets with addresses of IPv4, by netlink, or where that fails from the tables.
 func (o *socketOwners) find(wanted []ends) (map[ends][]socket, error) {
 	found := map[ends][]socket{}
 	if o.netlink < 0 {
@@ -150,7 +151,7 @@ func (o *socketOwners) find(wanted []ends) (map[ends][]socket, error) {
 	}
 	for _, e := range wanted {
 		answer, err := o.ask(e)
-		if err != nil {
+		if err != nil { // the tables are read for all
 			clear(found)
 			return found, o.readTables(wanted, found)
 		}
@@ -226,8 +227,10 @@ func (o *socketOwners) send(e ends) error {
 	return unix.Sendto(o.netlink, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
 }
 
-// receive reads the answer to the last question, which is there as soon as that is sent.
+// receive reads the answer to the last question, which is there as soon as that is sent. It skips late answers
+// to earlier ones.
 func (o *socketOwners) receive() ([]socket, error) {
+	const sequenceAt = 8 // in nlmsghdr
 	buf := make([]byte, 4096)
 	for {
 		n, from, err := unix.Recvfrom(o.netlink, buf, unix.MSG_DONTWAIT)
@@ -239,16 +242,18 @@ func (o *socketOwners) receive() ([]socket, error) {
 		if !isKernel || n < unix.SizeofNlMsghdr {
 			continue
 		}
-		sequence := binary.NativeEndian.Uint32(buf[8:])
+		sequence := binary.NativeEndian.Uint32(buf[sequenceAt:])
 		if sequence == o.sequence {
 			return parseReply(buf[:n])
 		}
 	}
 }
 
-// parseReply returns the socket of an answer.
+// parseReply returns the socket of an answer, none if there is no such socket. The message has a whole
+// nlmsghdr.
 func parseReply(message []byte) ([]socket, error) {
-	messageType := binary.NativeEndian.Uint16(message[4:])
+	const typeAt = 4 // in nlmsghdr
+	messageType := binary.NativeEndian.Uint16(message[typeAt:])
 	if messageType == unix.NLMSG_ERROR {
 		return nil, parseError(message)
 	}
@@ -260,12 +265,14 @@ func parseReply(message []byte) ([]socket, error) {
 	return []socket{{state: r.State, uid: r.UID, inode: uint64(r.Inode)}}, nil
 }
 
-// parseError returns the error of an answer, nil if there is no such socket.
+// parseError returns the error of an answer of the type NLMSG_ERROR: nil if there is no such socket. Behind the
+// header is the errno as a negative number.
 func parseError(message []byte) error {
-	if len(message) < unix.SizeofNlMsghdr+4 {
+	body := message[unix.SizeofNlMsghdr:]
+	if len(body) < 4 {
 		return errNoAnswer
 	}
-	negative := int32(binary.NativeEndian.Uint32(message[unix.SizeofNlMsghdr:]))
+	negative := int32(binary.NativeEndian.Uint32(body))
 	errno := syscall.Errno(-negative)
 	if errno == unix.ENOENT {
 		return nil
@@ -273,8 +280,8 @@ func parseError(message []byte) error {
 	return fmt.Errorf("%w: %w", errNoAnswer, errno)
 }
 
-// readTables adds the sockets with addresses of IPv4 that the kernel's tables have. The table of IPv6
-// has sockets with mapped addresses, and is missing where there is no IPv6.
+// readTables adds the sockets with addresses of IPv4 that the kernel's tables have to found. The second table,
+// that of IPv6, has sockets with mapped addresses, and is missing where there is no IPv6.
 func (o *socketOwners) readTables(wanted []ends, found map[ends][]socket) error {
 	columns := map[string]ends{}
 	for _, e := range wanted {
@@ -292,7 +299,8 @@ func (o *socketOwners) readTables(wanted []ends, found map[ends][]socket) error 
 	return nil
 }
 
-// readTable adds the sockets of a table with wanted columns of addresses.
+// readTable adds the sockets of a table with wanted columns of addresses to found. The heading has no such
+// columns.
 func readTable(name string, wanted map[string]ends, found map[ends][]socket) error {
 	table, err := os.Open(name)
 	if err != nil {
@@ -304,8 +312,8 @@ func readTable(name string, wanted map[string]ends, found map[ends][]socket) err
 		_, columns, _ := strings.Cut(lines.Text(), ": ")
 		local, columns, _ := strings.Cut(columns, " ")
 		remote, columns, _ := strings.Cut(columns, " ")
-		e, ok := wanted[local+" "+remote]
-		if !ok {
+		e, isWanted := wanted[local+" "+remote]
+		if !isWanted {
 			continue
 		}
 		s, err := parseColumns(columns)
@@ -336,13 +344,18 @@ func tableColumn(a netip.AddrPort) (text string) {
 // parseColumns decodes the columns behind the addresses: the state, the queues, the timer, how often
 // something was sent again, the user, the timeout and the inode.
 func parseColumns(columns string) (s socket, err error) {
-	f := strings.Fields(columns)
-	if len(f) < 7 {
+	const (
+		stateColumn = 0
+		userColumn  = 4
+		inodeColumn = 6
+	)
+	fields := strings.Fields(columns)
+	if len(fields) <= inodeColumn {
 		return s, errNotATable
 	}
-	state, stateErr := strconv.ParseUint(f[0], 16, 8)
-	uid, uidErr := strconv.ParseUint(f[4], 10, 32)
-	inode, inodeErr := strconv.ParseUint(f[6], 10, 64)
+	state, stateErr := strconv.ParseUint(fields[stateColumn], 16, 8)
+	uid, uidErr := strconv.ParseUint(fields[userColumn], 10, 32)
+	inode, inodeErr := strconv.ParseUint(fields[inodeColumn], 10, 64)
 	s = socket{state: uint8(state), uid: uint32(uid), inode: inode}
 	return s, errors.Join(stateErr, uidErr, inodeErr)
 }

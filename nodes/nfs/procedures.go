@@ -52,33 +52,35 @@ func emptyList(*request) {}
 
 // mount answers MNT for the exported path, or a directory below it.
 func (r *request) mount() {
-	below, ok := r.useExport(r.in.text())
-	r.require(ok, syscall.EACCES)
+	below, isExported := r.useExport(r.in.text())
+	r.require(isExported, syscall.EACCES)
 	r.from.trust()
 	dir := r.root
 	isSlash := func(c rune) bool { return c == '/' }
 	for name := range strings.FieldsFuncSeq(below, isSlash) {
 		dir, _ = r.lookIn(dir, name)
 	}
-	r.dir(dir)
+	r.dir(dir) // it must be a directory
 	r.out.putOpaque(r.sign(dir.handle))
 	r.out.put32(1) // number of ways to authenticate
 	r.out.put32(authSys)
 }
 
-// name decodes a directory and a name in it.
-func (r *request) name() (dir *handledNode, in nodes.Dir, name string) {
+// name decodes a directory, with its node, and a name in it. A name that no file can have ends the request.
+func (r *request) name() (dir *handledNode, node nodes.Dir, name string) {
 	dir = r.object()
 	name = r.in.text()
-	in = r.dir(dir)
-	r.require(len(name) <= 255, syscall.ENAMETOOLONG)
+	node = r.dir(dir)
+	r.require(len(name) <= syscall.NAME_MAX, syscall.ENAMETOOLONG)
 	r.require(name != "", syscall.EINVAL)
-	return dir, in, name
+	return dir, node, name
 }
 
+// getAttr answers GETATTR.
 func (r *request) getAttr() {
 	o := r.object()
-	r.putAttr(o, r.attr(o))
+	a := r.attr(o)
+	r.putAttr(o, a)
 }
 
 // access answers ACCESS.
@@ -93,7 +95,7 @@ func (r *request) access() {
 // rights returns the rights of ACCESS by a mode, for owner, group and others alike: the server does
 // no more than its user may.
 func rights(mode uint32) (rights uint32) {
-	const (
+	const ( // of RFC 1813
 		read    = 1
 		lookup  = 2
 		modify  = 4
@@ -120,7 +122,7 @@ func (r *request) lookup() {
 	o := dir
 	a := nodes.Attr{}
 	switch name {
-	case ".":
+	case ".": // the directory itself
 	case "..":
 		o = dir.parent
 	default:
@@ -134,36 +136,49 @@ func (r *request) lookup() {
 // readLink answers READLINK.
 func (r *request) readLink() {
 	o := r.object()
-	link, ok := o.node.(nodes.Link)
-	r.require(ok, syscall.EINVAL)
+	link, isLink := o.node.(nodes.Link)
+	r.require(isLink, syscall.EINVAL)
 	target, err := link.Target(r.ctx)
 	r.check(nodes.Stale(o.node, o.name, "readlink", err))
 	r.out.noAttributes()
 	r.out.putOpaque([]byte(target))
 }
 
-// newAttr decodes a sattr3. Times are ignored, and so is a size but 0, which > sends.
-func (r *request) newAttr() (to nodes.AttrChange, empties bool) {
-	for _, field := range []**uint32{&to.Mode, &to.UID, &to.GID} {
-		if r.in.bool() {
-			*field = new(r.in.u32())
-		}
+// newAttr decodes a sattr3. Times are ignored, and so is a size but 0, which > sends: empties reports that.
+func (r *request) newAttr() (change nodes.AttrChange, empties bool) {
+	change.Mode = r.optional32()
+	change.UID = r.optional32()
+	change.GID = r.optional32()
+	hasSize := r.in.bool()
+	if hasSize {
+		size := r.in.u64()
+		empties = size == 0
 	}
-	empties = r.in.bool() && r.in.u64() == 0
 	const timeOfClient = 2
-	for range 2 {
-		if r.in.u32() == timeOfClient {
+	for range 2 { // atime and mtime
+		how := r.in.u32()
+		if how == timeOfClient {
 			r.in.u64()
 		}
 	}
-	return to, empties
+	return change, empties
 }
 
-// setAttr answers SETATTR.
+// optional32 decodes a word that may be left out; nil if it is.
+func (r *request) optional32() *uint32 {
+	isThere := r.in.bool()
+	if !isThere {
+		return nil
+	}
+	word := r.in.u32()
+	return &word
+}
+
+// setAttr answers SETATTR. It changes nothing but the size that clients have of a file that accepts lines.
 func (r *request) setAttr() {
 	o := r.object()
-	to, empties := r.newAttr()
-	_, errno := nodes.SetAttr(r.ctx, o.node, o.name, to)
+	change, empties := r.newAttr()
+	_, errno := nodes.SetAttr(r.ctx, o.node, o.name, change)
 	r.check(errno)
 	if o.lines != nil && empties {
 		o.lines.empty()
@@ -201,10 +216,10 @@ func (r *request) commit() {
 // linkDir decodes a directory in which links are replaced, and a name in it. In others that is
 // refused.
 func (r *request) linkDir(op string) (links nodes.LinkDir, name string) {
-	_, in, name := r.name()
-	links, ok := in.(nodes.LinkDir)
-	if !ok {
-		r.check(nodes.DenyName(in, name, op))
+	_, dir, name := r.name()
+	links, hasLinks := dir.(nodes.LinkDir)
+	if !hasLinks {
+		r.check(nodes.DenyName(dir, name, op))
 	}
 	return links, name
 }
@@ -232,8 +247,8 @@ func (r *request) remove() {
 // rename answers RENAME.
 func (r *request) rename() {
 	links, name := r.linkDir("rename")
-	_, to, newName := r.name()
-	if to != links {
+	_, newDir, newName := r.name()
+	if newDir != links {
 		r.check(nodes.DenyName(links, name, "rename"))
 	}
 	errno := links.Rename(r.ctx, name, newName, 0)
@@ -245,13 +260,13 @@ func (r *request) rename() {
 // refuse answers a change that no directory allows.
 func (r *request) refuse(op string) {
 	if op == "link" {
-		r.object()
+		r.object() // the file, which comes before the directory
 	}
-	_, in, name := r.name()
-	r.check(nodes.DenyName(in, name, op))
+	_, dir, name := r.name()
+	r.check(nodes.DenyName(dir, name, op))
 }
 
-// fsStat answers FSSTAT with the numbers of the file system of SOURCE.
+// fsStat answers FSSTAT with the numbers of the file system of SOURCE, zeros if they are unknown.
 func (r *request) fsStat() {
 	o := r.object()
 	var s nodes.Space

@@ -50,66 +50,83 @@ type listedName struct {
 	item nodes.Item
 }
 
-// version returns the version of an object that is kept, if it is good, else a new one that fill
-// makes. The caller must call RUnlock.
-func (d *Door) version(o *handledNode, good func(*fileVersion) bool, fill func(*fileVersion) syscall.Errno) (*fileVersion, syscall.Errno) {
-	kept, isKept := d.versions.Get(o)
-	if isKept && good(kept) && kept.TryRLock() {
-		kept.idle.Reset(idleTime)
-		return kept, 0
+// use locks a kept version for reading, and keeps it for another idleTime. It returns false, and locks nothing,
+// if the version is closed.
+func (v *fileVersion) use() bool {
+	if !v.TryRLock() {
+		return false
 	}
-	v := &fileVersion{made: time.Now()}
-	errno := fill(v)
-	if errno != 0 {
-		return nil, errno
-	}
+	v.idle.Reset(idleTime)
+	return true
+}
+
+// keep keeps a new version of an object, in place of the one before, until it was not used for idleTime. It locks
+// the version for reading. The caller must call RUnlock.
+func (d *Door) keep(o *handledNode, v *fileVersion) {
 	v.RLock()
 	v.idle = time.AfterFunc(idleTime, func() {
 		kept, _ := d.versions.Peek(o)
-		if kept == v {
+		if kept == v { // otherwise another one is in its place already
 			d.versions.Remove(o)
 		}
 	})
 	d.replacing.Lock()
 	defer d.replacing.Unlock()
-	d.versions.Remove(o)
+	d.versions.Remove(o) // Add alone would not close the version before
 	d.versions.Add(o, v)
-	return v, 0
 }
 
-// open opens a file, or returns it if it is open. With now it shows the name's content of now, unless
-// a reader is in the middle of it. The caller must call RUnlock.
+// open returns the kept version of a file, or opens the file. With now the version is the name's content of now,
+// unless a reader is in the middle of the kept one. A failure ends the request. The caller must call RUnlock.
 func (r *request) open(o *handledNode, now bool) *fileVersion {
-	good := func(v *fileVersion) bool {
-		if !now {
-			return true
+	kept, isKept := r.versions.Get(o)
+	if isKept {
+		isGood := !now || r.isCurrent(kept)
+		if isGood && kept.use() {
+			return kept
 		}
-		age := time.Since(v.made)
-		if age < justNow && v.made.UnixNano() > r.changed.Load() {
-			return true
-		}
-		return age < maxReader && v.isInUse()
 	}
-	v, errno := r.version(o, good, func(v *fileVersion) (errno syscall.Errno) {
-		r.log.Debug("opened", "name", o.name)
-		file := o.node.(nodes.File)
-		v.handle, errno = nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY)
-		if errno != 0 {
-			return errno
-		}
-		var err error
-		v.attr, err = nodes.StatVersion(r.ctx, file, v.handle)
-		if err != nil {
-			v.handle.Close()
-		}
-		v.close = v.handle.Close
-		return nodes.Stale(file, o.name, "stat", err)
-	})
+	v, errno := r.openVersion(o)
 	r.check(errno)
+	r.keep(o, v)
 	return v
 }
 
-// isInUse reports whether a reader is in the middle of the version.
+// isCurrent reports whether a version of a file may be taken for the name's content of now: it was just made, and
+// no client has changed something since, or a reader is in the middle of it.
+func (r *request) isCurrent(v *fileVersion) bool {
+	age := time.Since(v.made)
+	isUnchanged := v.made.UnixNano() > r.changed.Load()
+	if age < justNow && isUnchanged {
+		return true
+	}
+	return age < maxReader && v.isInUse()
+}
+
+// openVersion opens a file as a version that is not kept yet.
+func (r *request) openVersion(o *handledNode) (*fileVersion, syscall.Errno) {
+	r.log.Debug("opened", "name", o.name)
+	made := time.Now() // before the content, so that a change meanwhile counts
+	file := o.node.(nodes.File)
+	handle, errno := nodes.OpenFile(r.ctx, file, o.name, os.O_RDONLY)
+	if errno != 0 {
+		return nil, errno
+	}
+	attr, err := nodes.StatVersion(r.ctx, file, handle)
+	if err != nil {
+		handle.Close()
+		return nil, nodes.Stale(file, o.name, "stat", err)
+	}
+	v := &fileVersion{
+		made:   made,
+		close:  handle.Close,
+		handle: handle,
+		attr:   attr,
+	}
+	return v, 0
+}
+
+// isInUse reports whether a reader is in the middle of the version: it has read a part, not long ago.
 func (v *fileVersion) isInUse() bool {
 	read := v.read.Load()
 	if read <= 0 || read >= v.attr.Size {
@@ -119,29 +136,21 @@ func (v *fileVersion) isInUse() bool {
 	return time.Since(last) < fresh
 }
 
-// read answers READ.
+// read answers READ. It reads the kept version, from which the client has the size.
 func (r *request) read() {
+	const maxOffset = 1<<62 - 1 // so that no sum of an offset and a count overflows
 	o := r.object()
-	off := int64(r.in.u64() & (1<<62 - 1))
+	off := int64(r.in.u64() & maxOffset)
 	count := min(r.in.u32(), maxRead)
-	_, ok := o.node.(nodes.File)
-	r.require(ok, syscall.EINVAL)
+	_, isFile := o.node.(nodes.File)
+	r.require(isFile, syscall.EINVAL)
 	buf := make([]byte, count)
 	n := 0
 	size := int64(0)
 	if o.lines != nil && !o.lines.file.Readable() {
 		n, size = o.lines.readTail(buf, off)
 	} else {
-		v := r.open(o, false)
-		defer v.RUnlock()
-		var err error
-		n, err = v.handle.ReadAt(r.ctx, buf, off)
-		if err != io.EOF {
-			r.check(nodes.Fail(o.node, o.name, "read", err))
-		}
-		size = v.attr.Size
-		v.read.Store(off + int64(n))
-		v.readAt.Store(time.Now().UnixNano())
+		n, size = r.readFile(o, buf, off)
 	}
 	isEnd := n < len(buf) || off+int64(n) >= size
 	r.out.noAttributes() // a later version may have other ones
@@ -150,44 +159,63 @@ func (r *request) read() {
 	r.out.putOpaque(buf[:n])
 }
 
-// list lists a directory, or returns a listing that is not older than age. The caller must call
-// RUnlock.
-func (r *request) list(dir *handledNode, age time.Duration) (*fileVersion, syscall.Errno) {
-	good := func(v *fileVersion) bool {
-		return time.Since(v.made) < age
+// readFile reads a file that shows content into buf. It returns the number of bytes, and the size of the version
+// that it reads, which counts as in use then. A failure ends the request.
+func (r *request) readFile(o *handledNode, buf []byte, off int64) (n int, size int64) {
+	v := r.open(o, false)
+	defer v.RUnlock()
+	n, err := v.handle.ReadAt(r.ctx, buf, off)
+	if err != io.EOF {
+		r.check(nodes.Fail(o.node, o.name, "read", err))
 	}
-	return r.version(dir, good, func(v *fileVersion) syscall.Errno {
-		return r.fillListing(dir, v)
-	})
+	v.read.Store(off + int64(n))
+	v.readAt.Store(time.Now().UnixNano())
+	return n, v.attr.Size
 }
 
-// fillListing lists a directory in a version, in the order of ids, and notes a change of the names.
-func (r *request) fillListing(dir *handledNode, v *fileVersion) syscall.Errno {
-	in := r.dir(dir)
-	errno := nodes.OpenDir(r.ctx, in)
-	if errno != 0 {
-		return errno
+// list lists a directory, or returns a kept listing that is younger than age. The caller must call
+// RUnlock, unless there is an errno.
+func (r *request) list(dir *handledNode, age time.Duration) (*fileVersion, syscall.Errno) {
+	kept, isKept := r.versions.Get(dir)
+	if isKept && time.Since(kept.made) < age && kept.use() {
+		return kept, 0
 	}
-	held, errno := nodes.ListDir(r.ctx, in)
+	v, errno := r.listVersion(dir)
 	if errno != 0 {
-		return errno
+		return nil, errno
 	}
-	v.names = make([]listedName, len(held.Items))
-	v.close = held.Close
-	sum := uint64(1)
+	r.keep(dir, v)
+	return v, 0
+}
+
+// listVersion lists a directory, in the order of ids, as a version that is not kept yet. If the names are not
+// those of the last listing, it sets dir.changed.
+func (r *request) listVersion(dir *handledNode) (*fileVersion, syscall.Errno) {
+	made := time.Now()
+	node := r.dir(dir)
+	errno := nodes.OpenDir(r.ctx, node)
+	if errno != 0 {
+		return nil, errno
+	}
+	held, errno := nodes.ListDir(r.ctx, node)
+	if errno != 0 {
+		return nil, errno
+	}
+	names := make([]listedName, len(held.Items))
+	sum := uint64(1) // not 0, which means that the directory was not listed
 	for i, it := range held.Items {
 		id := dir.ID.child(it.Name)
-		v.names[i] = listedName{id: id, item: it}
+		names[i] = listedName{id: id, item: it}
 		sum += id.number() + uint64(it.Kind)
 	}
-	slices.SortFunc(v.names, func(a, b listedName) int {
+	slices.SortFunc(names, func(a, b listedName) int {
 		return bytes.Compare(a.id[:], b.id[:])
 	})
 	before := dir.sum.Swap(sum)
 	if before != 0 && before != sum {
-		dir.changed.Store(v.made.UnixNano()) // clients keep a listing until the times of the directory change
+		dir.changed.Store(made.UnixNano()) // clients keep a listing until the times of the directory change
 	}
-	return 0
+	return &fileVersion{made: made, close: held.Close, names: names}, 0
 }
 
 // startingAt returns the names of a listing from the first one on that has an id not below prefix.
@@ -200,13 +228,14 @@ func (v *fileVersion) startingAt(prefix []byte) []listedName {
 
 // readDir answers READDIR, and with plus READDIRPLUS.
 func (r *request) readDir(plus bool) {
+	const otherBytes = 128 // of the reply, beside the names
 	dir := r.object()
 	cookie := r.in.u64()
 	r.in.u64() // the verifier: cookies stay good
 	if plus {
 		r.in.u32() // how much of the reply may be names
 	}
-	limit := int(min(r.in.u32(), maxRead)) - 128 // of it is for the rest of the reply
+	limit := int(min(r.in.u32(), maxRead)) - otherBytes
 	state := r.dirState(dir)
 	defer state.Close()
 	age := justNow
@@ -221,18 +250,18 @@ func (r *request) readDir(plus bool) {
 	r.out.put64(0) // the verifier
 	start := len(r.out)
 	isFull := false
-	for n, at := range list.namesBehind(cookie, dir) {
+	for name, ownCookie := range list.namesBehind(cookie, dir) {
 		before := len(r.out)
 		r.out.putBool(true) // an entry follows
-		r.out.put64(n.id.number())
-		r.out.putOpaque([]byte(n.item.Name))
-		r.out.put64(at)
+		r.out.put64(name.id.number())
+		r.out.putOpaque([]byte(name.item.Name))
+		r.out.put64(ownCookie)
 		if plus {
-			r.putListed(dir, &state, n, like)
+			r.putListed(dir, &state, name, like)
 		}
 		isFull = len(r.out)-start > limit
 		if isFull {
-			r.out = r.out[:before]
+			r.out = r.out[:before] // without the last entry
 			break
 		}
 	}
@@ -259,7 +288,8 @@ func (v *fileVersion) namesBehind(cookie uint64, dir *handledNode) iter.Seq2[lis
 		leastID := binary.BigEndian.AppendUint64(nil, (cookie+1)<<1)
 		for _, n := range v.startingAt(leastID) {
 			own := n.id.number()
-			if own > cookie && !yield(n, own) {
+			isBehind := own > cookie // a number is at least firstCookie, so the first ids may share one
+			if isBehind && !yield(n, own) {
 				return
 			}
 		}
@@ -287,7 +317,7 @@ func (r *request) putListed(dir *handledNode, state *nodes.DirState, n listedNam
 	}
 	const readable = 0o444
 	like.Kind = n.item.Kind
-	like.Mode = like.Mode & readable
+	like.Mode &= readable
 	r.putKnown(&handledNode{handle: handle{ID: n.id}}, like)
 	r.out.putBool(false) // no handle
 }

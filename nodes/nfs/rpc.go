@@ -75,7 +75,7 @@ type xdrMessage []byte
 
 // fixed decodes n bytes and their padding. A message that is too short ends the request.
 func (m *xdrMessage) fixed(n uint32) []byte {
-	padded := (uint64(n) + 3) &^ 3
+	padded := (uint64(n) + 3) &^ 3 // to a multiple of four
 	if padded > uint64(len(*m)) {
 		panic(accepted(badArguments))
 	}
@@ -120,7 +120,7 @@ func (m *xdrMessage) putBool(v bool) {
 func (m *xdrMessage) putOpaque(v []byte) {
 	m.put32(uint32(len(v)))
 	*m = append(*m, v...)
-	padding := -len(v) & 3
+	padding := -len(v) & 3 // up to a multiple of four
 	*m = append(*m, make([]byte, padding)...)
 }
 
@@ -136,15 +136,19 @@ func (m *xdrMessage) noChange() {
 // maxRecord is the longest message of a client: a WRITE of maxWrite, and the words before its data.
 const maxRecord = maxWrite + 2048
 
+const (
+	recordMark   = 4       // the size of a fragment's mark, in bytes
+	lastFragment = 1 << 31 // the bit of the last one in it
+)
+
 var errTooLong = errors.New("a record of a client is too long")
 
 // readRecord reads a message, which may come in fragments. Each has a mark of four bytes before it: a bit for
-// the last one, and its length.
+// the last one, and its length. The error is errTooLong for more than maxRecord bytes.
 func readRecord(r io.Reader) (m xdrMessage, err error) {
-	const lastFragment = 1 << 31
 	isLast := false
 	for !isLast {
-		var mark [4]byte
+		var mark [recordMark]byte
 		_, err := io.ReadFull(r, mark[:])
 		if err != nil {
 			return nil, err
@@ -181,15 +185,22 @@ type request struct {
 // interrupted, and if it comes again, as after a lost answer, it is not carried out twice: its
 // caller, number and arguments are the same.
 func (d *Door) answer(ctx context.Context, from *clientConnection, in xdrMessage) []byte {
-	if len(in) < 8 || binary.BigEndian.Uint32(in[4:]) != rpcCall {
+	const xidAndType = 8 // bytes
+	if len(in) < xidAndType {
+		return nil
+	}
+	rest := in
+	xid := rest.u32()
+	messageType := rest.u32()
+	if messageType != rpcCall {
 		return nil
 	}
 	r := &request{
 		Door: d,
 		ctx:  ctx,
 		from: from,
-		xid:  binary.BigEndian.Uint32(in),
-		in:   in[8:],
+		xid:  xid,
+		in:   rest,
 	}
 	denied := r.reply(r.header)
 	if r.procedure.do == nil {
@@ -206,14 +217,13 @@ func (d *Door) answer(ctx context.Context, from *clientConnection, in xdrMessage
 	}
 	r.ctx = context.WithoutCancel(ctx)
 	once := sync.OnceValue(func() []byte {
-		defer func() {
-			d.changed.Store(time.Now().UnixNano())
-		}()
-		return carryOut()
+		reply := carryOut()
+		d.changed.Store(time.Now().UnixNano())
+		return reply
 	})
-	earlier, ok, _ := d.replies.PeekOrAdd(sha256.Sum256(in), once)
-	if ok {
-		once = earlier
+	earlier, isRepeated, _ := d.replies.PeekOrAdd(sha256.Sum256(in), once)
+	if isRepeated {
+		return earlier() // it may be carried out still
 	}
 	return once()
 }
@@ -265,9 +275,10 @@ type failure []uint32
 // accepted returns the words of a reply to a call that was accepted.
 func accepted(words ...uint32) failure { return append(failure{replyAccepted, authNone, 0}, words...) }
 
-// failed returns the reply of a status.
-func (r *request) failed(s uint32) failure {
-	return append(accepted(success, s), make([]uint32, r.procedure.zeros)...)
+// failed returns the reply of a status, with the procedure's optional values left out.
+func (r *request) failed(status uint32) failure {
+	words := accepted(success, status)
+	return append(words, make([]uint32, r.procedure.zeros)...)
 }
 
 // check ends the request where errno is not 0. A handle that leads nowhere is stale.
@@ -279,11 +290,11 @@ func (r *request) check(errno syscall.Errno) {
 	if r.resolving && isMissing {
 		errno = syscall.ESTALE
 	}
-	s, isKnown := statuses[errno]
+	status, isKnown := statuses[errno]
 	if !isKnown {
-		s = nfsIO
+		status = nfsIO
 	}
-	panic(r.failed(s))
+	panic(r.failed(status)) // reply recovers
 }
 
 // require ends the request with errno unless ok is true.
@@ -293,31 +304,35 @@ func (r *request) require(ok bool, errno syscall.Errno) {
 	}
 }
 
-// reply returns the reply that do makes, or that with which it fails. One that fails with a bug
-// fails alone.
+// reply returns the reply that do makes in r.out, or the failure with which do panics. A panic of another kind
+// is a bug, which is logged and ends no other request. The reply is a whole record, with its mark.
 func (r *request) reply(do func()) (reply []byte) {
-	begin := func(words failure) {
-		r.out = append(r.out[:0], 0, 0, 0, 0) // the mark of the record
-		r.out.put32(r.xid)
-		r.out.put32(rpcReply)
-		for _, word := range words {
-			r.out.put32(word)
-		}
-	}
 	defer func() {
 		switch reason := recover().(type) {
 		case nil:
 		case failure:
-			begin(reason)
+			r.beginReply(reason)
 		default:
 			r.log.Error("a bug: a request panicked and was answered with EIO",
 				"panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
-			begin(r.failed(nfsServerFault))
+			r.beginReply(r.failed(nfsServerFault))
 		}
-		binary.BigEndian.PutUint32(r.out, uint32(len(r.out)-4)|1<<31)
+		length := uint32(len(r.out) - recordMark)
+		binary.BigEndian.PutUint32(r.out, length|lastFragment)
 		reply = r.out
 	}()
-	begin(accepted(success))
+	r.beginReply(accepted(success))
 	do()
-	return nil
+	return nil // the deferred function returns the reply
+}
+
+// beginReply makes r.out a reply of words behind rpcReply, in place of what it was. The mark of the record is
+// empty.
+func (r *request) beginReply(words failure) {
+	r.out = append(r.out[:0], make([]byte, recordMark)...)
+	r.out.put32(r.xid)
+	r.out.put32(rpcReply)
+	for _, word := range words {
+		r.out.put32(word)
+	}
 }
