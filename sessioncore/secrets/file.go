@@ -73,7 +73,8 @@ func Read(name string) (*Rules, error) {
 	return rules, nil
 }
 
-// withFile returns the rules together with the rules of a rule file, given as text.
+// withFile returns the rules together with the rules of a rule file, given as text, without the known rules that
+// it disables. The error tells which rule cannot be used.
 func (set *Rules) withFile(file string) (*Rules, error) {
 	s, err := parse(file)
 	if err != nil {
@@ -96,14 +97,15 @@ func (set *Rules) withFile(file string) (*Rules, error) {
 			return nil, err
 		}
 	}
-	disabled := func(r *rule) bool {
+	isDisabled := func(r *rule) bool {
 		return slices.Contains(s.Extend.DisabledRules, r.id)
 	}
-	rest := &Rules{allow: set.allow, rules: slices.DeleteFunc(slices.Clone(set.rules), disabled)}
+	enabled := slices.DeleteFunc(slices.Clone(set.rules), isDisabled)
+	rest := &Rules{allow: set.allow, rules: enabled}
 	return rest.with(rules, s.allowlists()), nil
 }
 
-// parse decodes a rule file. An unknown key is an error.
+// parse decodes a rule file, given as text. An unknown key is an error, as are references to other files.
 func parse(file string) (*settings, error) {
 	var s settings
 	meta, err := toml.Decode(file, &s)
@@ -178,7 +180,9 @@ func lineOfRule(file string, i, rules int) string {
 	if len(headers) != rules {
 		return ""
 	}
-	return fmt.Sprintf(" (line %d)", strings.Count(file[:headers[i][0]], "\n")+1)
+	headerStart := headers[i][0]
+	line := strings.Count(file[:headerStart], "\n") + 1
+	return fmt.Sprintf(" (line %d)", line)
 }
 
 // wrongRegexp returns the error of an expression without the words of its package.

@@ -18,45 +18,63 @@ type match struct {
 const stopEvery = 1 << 10
 
 // find calls found for the secrets in text, unordered, and perhaps twice for one. The first byte of
-// text only separates: no secret includes it.
+// text only separates: no secret includes it. The error is ctx's.
 func (set *Rules) find(ctx context.Context, text []byte, found func(match)) error {
 	for _, n := range set.always {
 		set.matches(set.rules[n], text, 0, len(text), found)
 	}
-	var done map[int]int // for each rule, the end of the text that it was applied to
+	search := keywordSearch{set: set, text: text, found: found}
 	hits := 0
 	set.keywords.find(text, func(word, at int) bool {
 		hits++
 		if hits%stopEvery == 0 && ctx.Err() != nil {
 			return false
 		}
-		for _, n := range set.byWord[word] {
-			if at < done[n] {
-				continue
-			}
-			to := set.try(set.rules[n], text, at, found)
-			if to > at {
-				if done == nil {
-					done = map[int]int{}
-				}
-				done[n] = to
-			}
-		}
+		search.tryRules(word, at)
 		return true
 	})
 	return ctx.Err()
 }
 
-// try applies a rule with a keyword at an offset, and returns the offset for the next try.
+// keywordSearch is a search of a text by the rules with keywords.
+type keywordSearch struct {
+	set   *Rules
+	text  []byte
+	found func(match)
+	// done has for each rule the end of the text that it was applied to. It is nil before the first rule is
+	// applied: most texts have no keyword.
+	done map[int]int
+}
+
+// tryRules tries the rules of a keyword that stands at an offset, unless a try before has included it.
+func (s *keywordSearch) tryRules(word, at int) {
+	for _, n := range s.set.byWord[word] {
+		if at < s.done[n] {
+			continue
+		}
+		next := s.set.try(s.set.rules[n], s.text, at, s.found)
+		if next <= at {
+			continue
+		}
+		if s.done == nil {
+			s.done = map[int]int{}
+		}
+		s.done[n] = next
+	}
+}
+
+// try applies a rule with a keyword at an offset, and returns the offset from which the rule is to be tried next;
+// 0 if the try excludes none.
 func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 	if !r.anchored {
 		set.matches(r, text, 0, len(text), found)
 		return len(text)
 	}
-	if at == 0 {
+	if at == 0 { // an anchored expression needs a byte before the keyword
 		return 0
 	}
-	if r.separate && !beginsWord(text, at, !r.common) {
+	afterUnderscore := !r.common
+	if r.separate && !beginsWord(text, at, afterUnderscore) {
 		return 0
 	}
 	// A short range is searched first: hardly any secret is longer.
@@ -70,14 +88,14 @@ func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 }
 
 // beginsWord reports whether text[at] begins a word, as \b does, or may begin a key all the same:
-// after an escape of a URL, a mail or a program, or, with below, after an underscore.
-func beginsWord(text []byte, at int, below bool) bool {
+// after an escape of a URL, a mail or a program, or, with afterUnderscore, after an underscore. at is not 0.
+func beginsWord(text []byte, at int, afterUnderscore bool) bool {
 	last := text[at-1]
 	isBoundary := !isWord(last) || !isWord(text[at])
 	switch {
 	case isBoundary:
 		return true
-	case below && last == '_':
+	case afterUnderscore && last == '_':
 		return true
 	case at >= 2 && text[at-2] == '\\': // as \n
 		return bytes.IndexByte([]byte("0abefnrtv"), last) >= 0
@@ -121,28 +139,30 @@ func isAlphanumeric(c byte) bool {
 }
 
 const (
-	nearby       = 800
+	nearby       = 800      // bytes, in which nearly every secret ends
 	longestValue = 16 << 10 // bound in bytes of a secret that is known by the name before it
 )
 
-// matches applies a rule to text[lo:hi] and returns the end of its last match, 0 if there is none.
-// It reports with cut that a match may go on after hi.
+// matches applies a rule to text[lo:hi], calls found for the secrets, and returns the end of the last match, 0 if
+// there is none. cut reports that a match may go on after hi; found was not called for that one.
 func (set *Rules) matches(r *rule, text []byte, lo, hi int, found func(match)) (end int, cut bool) {
 	part := text[lo:hi]
-	most := -1
+	most := -1 // all
 	if r.anchored {
 		most = 1
 	}
-	for _, at := range r.regex().FindAllSubmatchIndex(part, most) {
-		if at[1] == len(part) && hi < len(text) {
+	for _, groups := range r.regex().FindAllSubmatchIndex(part, most) {
+		matchStart := groups[0]
+		matchEnd := groups[1]
+		if matchEnd == len(part) && hi < len(text) {
 			return 0, true
 		}
-		end = lo + at[1]
-		m := match{kind: r.id, from: lo + at[0], to: end}
+		end = lo + matchEnd
+		m := match{kind: r.id, from: lo + matchStart, to: end}
 		if r.anchored {
-			m.from = nameStart(text, m.from+1)
+			m.from = nameStart(text, m.from+1) // behind the byte before the keyword
 		}
-		first, last := r.secret(at)
+		first, last := r.secret(groups)
 		secret := part[first:last]
 		m.start = lo + last - len(bytes.TrimLeft(secret, "\n"))
 		m.end = lo + first + len(bytes.TrimRight(secret, "\n"))
@@ -154,23 +174,23 @@ func (set *Rules) matches(r *rule, text []byte, lo, hi int, found func(match)) (
 }
 
 // secret returns the place of the secret in a match: the rule's group, else the first group that is
-// not empty, else the whole match.
-func (r *rule) secret(at []int) (start, end int) {
-	groupAt := 2 * r.group // of at
-	if groupAt > 0 && groupAt+1 < len(at) {
-		return max(at[groupAt], 0), max(at[groupAt+1], 0)
+// not empty, else the whole match. groups are the offsets of the match and its groups, as regexp returns them.
+func (r *rule) secret(groups []int) (start, end int) {
+	ofRule := 2 * r.group // the index of the rule's group
+	if ofRule > 0 && ofRule+1 < len(groups) {
+		return max(groups[ofRule], 0), max(groups[ofRule+1], 0) // they are -1 for a group without a match
 	}
 	if !r.isMatch {
-		for i := 2; i+1 < len(at); i += 2 {
-			if at[i] < at[i+1] {
-				return at[i], at[i+1]
+		for i := 2; i+1 < len(groups); i += 2 {
+			if groups[i] < groups[i+1] {
+				return groups[i], groups[i+1]
 			}
 		}
 	}
 	if r.anchored {
-		return at[0] + 1, at[1]
+		return groups[0] + 1, groups[1] // without the byte before the keyword
 	}
-	return at[0], at[1]
+	return groups[0], groups[1]
 }
 
 // isSecret reports whether a match of a rule has the rule's entropy, and no list allows it.
@@ -185,9 +205,10 @@ func (set *Rules) isSecret(r *rule, text []byte, m match) bool {
 	return !isAllowed
 }
 
-// nameStart returns the start of the name around at, up to 50 bytes before, like the rules.
+// nameStart returns the start of the name around at, at most maxBefore bytes before, like the rules.
 func nameStart(text []byte, at int) int {
-	least := max(0, at-50)
+	const maxBefore = 50 // see anyBefore
+	least := max(0, at-maxBefore)
 	for at > least {
 		c := text[at-1]
 		isOfName := isWord(c) || c == '.' || c == '-'
@@ -209,7 +230,7 @@ func lineAround(text []byte, from, to int) []byte {
 	return text[start : to+end]
 }
 
-// entropy returns the Shannon entropy of text in bits per byte.
+// entropy returns the Shannon entropy of text in bits per byte, 0 for an empty one.
 func entropy(text []byte) (sum float64) {
 	var counts [256]int
 	for _, c := range text {

@@ -67,59 +67,83 @@ func (m *mask) update(obj storage.Object, rules *Rules) error {
 	if isCurrent {
 		return nil
 	}
-	in := io.NewSectionReader(obj, 0, st.Size)
-	hash := xxhash.New()
-	isGrowth := false
-	if m.scan != nil && st.Size >= m.token.Size {
-		_, err := io.CopyN(hash, in, m.token.Size)
+	sum, isGrowth, err := m.hash(obj, st.Size)
+	if err != nil {
+		return err
+	}
+	isSame := isGrowth && st.Size == m.token.Size // only the times of the file have changed
+	if !isSame {
+		err := m.search(obj, rules, st.Size, isGrowth)
 		if err != nil {
-			return readError(err)
+			return err
+		}
+	}
+	m.token = st.Token
+	m.at = now
+	m.sum = sum
+	return nil
+}
+
+// hash returns the hash of the first size bytes of a file. isGrowth reports whether they begin with all bytes that
+// were searched. Callers must hold m.mu.
+func (m *mask) hash(obj storage.Object, size int64) (sum uint64, isGrowth bool, err error) {
+	in := io.NewSectionReader(obj, 0, size)
+	hash := xxhash.New()
+	rest := size
+	if m.scan != nil && size >= m.token.Size {
+		searched, err := io.CopyN(hash, in, m.token.Size)
+		if err != nil {
+			return 0, false, readError(err)
 		}
 		isGrowth = hash.Sum64() == m.sum
-	}
-	if isGrowth && st.Size == m.token.Size {
-		m.token = st.Token
-		m.at = now
-		return nil
+		rest -= searched
 	}
 	n, err := io.Copy(hash, in)
-	if err != nil || n < st.Size-m.token.Size {
-		return readError(err)
+	if err != nil || n < rest {
+		return 0, false, readError(err)
 	}
+	return hash.Sum64(), isGrowth, nil
+}
+
+// search searches the first size bytes of a file, or with isGrowth only the bytes that it has more now. It sets
+// the scan, the places and the version. After an error there is no scan, so that the next search is one of the
+// whole file. Callers must hold m.mu.
+func (m *mask) search(obj storage.Object, rules *Rules, size int64, isGrowth bool) error {
 	before := m.scan
-	scan := m.scan
+	scan := before
 	if !isGrowth {
 		scan = &Scan{Rules: rules}
 	}
-	stays := int64(0) // earlier bytes keep their masks if the file grows
+	settled := int64(0) // earlier bytes keep their masks if the file grows
 	if before != nil {
-		stays = before.Next()
+		settled = before.Next()
 	}
-	m.scan = nil // unusable after an error
-	err = scan.Extend(context.Background(), obj, st.Size)
+	m.scan = nil // Extend may leave it unusable
+	err := scan.Extend(context.Background(), obj, size)
 	if err != nil {
 		return searchError(err)
 	}
-	if !slices.Equal(placesBefore(m.places, stays), placesBefore(scan.Places, stays)) {
+	oldPlaces := placesBefore(m.places, settled)
+	newPlaces := placesBefore(scan.Places, settled)
+	if !slices.Equal(oldPlaces, newPlaces) {
 		m.version.remasks++
 	}
 	m.scan = scan
 	m.places = slices.Clone(scan.Places)
-	m.token = st.Token
-	m.at = now
-	m.sum = hash.Sum64()
 	m.version.content++
 	return nil
 }
 
-// placesBefore returns the places that begin before an offset.
+// placesBefore returns the places, which are in the order of offsets, that begin before an offset.
 func placesBefore(places []SecretPlace, off int64) []SecretPlace {
-	return places[:sort.Search(len(places), func(i int) bool {
+	count := sort.Search(len(places), func(i int) bool {
 		return places[i].Offset >= off
-	})]
+	})
+	return places[:count]
 }
 
-// readError is the error for a file that could not be read up to its size.
+// readError is the error for a file that could not be read up to its size: err, or ErrStale if that is nil or
+// io.EOF.
 func readError(err error) error {
 	if err == nil || err == io.EOF {
 		return fmt.Errorf("%w: it was cut while it was searched for secrets", storage.ErrStale)
@@ -136,7 +160,7 @@ func searchError(err error) error {
 }
 
 // ReadAt implements storage.Object. The error is storage.ErrStale if bytes that this object may
-// have returned before are now masked differently.
+// have returned before are now masked differently. After an error p has no bytes of the file.
 func (o *maskedObject) ReadAt(p []byte, off int64) (int, error) {
 	for range tries {
 		places, size, before, err := o.places()
@@ -144,14 +168,14 @@ func (o *maskedObject) ReadAt(p []byte, off int64) (int, error) {
 			return 0, err
 		}
 		left := max(0, size-off)
-		part := p[:min(int64(len(p)), left)]
+		part := p[:min(int64(len(p)), left)] // the bytes behind were not searched
 		n, err := o.obj.ReadAt(part, off)
-		after, changed := o.mask.current(o.obj, o.rules)
-		if changed != nil {
+		after, updateErr := o.mask.current(o.obj, o.rules)
+		if updateErr != nil {
 			clear(p)
-			return 0, changed
+			return 0, updateErr
 		}
-		if before != after {
+		if before != after { // the bytes may be others than those that were searched
 			continue
 		}
 		Hide(p[:n], off, places)
@@ -164,19 +188,20 @@ func (o *maskedObject) ReadAt(p []byte, off int64) (int, error) {
 	return 0, fmt.Errorf("%w: it changes all the time", storage.ErrStale)
 }
 
-// places returns the places masked in the first size bytes of the file.
-func (o *maskedObject) places() ([]SecretPlace, int64, maskVersion, error) {
+// places returns the places masked in the first size bytes of the file, which is all of it, and the version of the
+// mask. The error is storage.ErrStale if earlier bytes are masked differently than when the file was opened.
+func (o *maskedObject) places() (places []SecretPlace, size int64, version maskVersion, err error) {
 	m := o.mask
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	err := m.update(o.obj, o.rules)
+	err = m.update(o.obj, o.rules)
 	if err == nil && m.version.remasks != o.version.remasks {
 		err = fmt.Errorf("%w: more of it is masked now", storage.ErrStale)
 	}
 	return m.places, m.token.Size, m.version, err
 }
 
-// Kinds returns the number of masked secrets by rule.
+// Kinds returns the number of masked secrets by rule, as of the last search if the file cannot be read now.
 func (o *maskedObject) Kinds() map[string]int {
 	kinds := map[string]int{}
 	places, _, _, _ := o.places()
@@ -200,10 +225,11 @@ type calledObject interface {
 	InCaller(ctx context.Context, ids map[string]bool) (found map[string]bool, err error)
 }
 
-// InCaller returns those ids that are records of the session that called the masked one.
+// InCaller returns those ids that are records of the session that called the masked one, nil if it was not
+// called.
 func (o *maskedObject) InCaller(ctx context.Context, ids map[string]bool) (found map[string]bool, err error) {
-	file, ok := o.obj.(calledObject)
-	if !ok {
+	file, isCalled := o.obj.(calledObject)
+	if !isCalled {
 		return nil, nil
 	}
 	return file.InCaller(ctx, ids)

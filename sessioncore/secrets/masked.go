@@ -48,14 +48,17 @@ func Mask(files storage.Files, rules *Rules) *Masked {
 const ending = ".jsonl"
 
 // hidden reports whether a path is hidden: a part of it, or the id in a session's file name, is a
-// secret.
+// secret. The root, "", never is.
 func (s *Masked) hidden(name string) bool {
+	if name == "" {
+		return false
+	}
 	_, id, _ := strings.Cut(path.Base(name), "_") // rules find no secret in the middle of a word
-	return name != "" && s.rules.In(name+"\n"+id)
+	return s.rules.In(name + "\n" + id)
 }
 
-// shown returns the state to show for a name, the zero Stat for a hidden one. A file that cannot be
-// opened has no mode.
+// shown returns the state to show for a name with the state st: the zero Stat for a hidden one, or for a link. A
+// file that cannot be masked has no mode, so that nobody opens it.
 func (s *Masked) shown(name string, st storage.Stat) storage.Stat {
 	switch {
 	case st.Kind == storage.KindLink || s.hidden(name):
@@ -103,7 +106,8 @@ func (s *Masked) Stat(name string) (storage.Stat, error) {
 	return st, nil
 }
 
-// Open implements storage.Files. It searches the file, which takes longer than reading it.
+// Open implements storage.Files. It searches the file, which takes longer than reading it. The error is
+// fs.ErrNotExist for a hidden name, and fs.ErrPermission for a file that cannot be masked.
 func (s *Masked) Open(name string) (storage.Object, error) {
 	err := storage.CheckName(name)
 	if err != nil {
@@ -132,15 +136,21 @@ func (s *Masked) Open(name string) (storage.Object, error) {
 	return o, nil
 }
 
-// MaskObject shows an open session file with the secrets masked that rules know.
+// MaskObject returns an open session file with the secrets masked that rules know. It searches the file. Closing
+// the result closes obj; after an error the caller must close obj.
 func MaskObject(obj storage.Object, rules *Rules) (storage.Object, error) {
-	o := &maskedObject{obj: obj, mask: &mask{}, rules: rules}
-	version, err := o.mask.current(obj, rules)
-	o.version = version
+	m := &mask{}
+	version, err := m.current(obj, rules)
+	o := &maskedObject{
+		obj:     obj,
+		mask:    m,
+		rules:   rules,
+		version: version,
+	}
 	return o, err
 }
 
-// maskOf returns the mask of a file, which may be out of date.
+// maskOf returns the kept mask of a file, which may be out of date, or a new one.
 func (s *Masked) maskOf(obj storage.Object) (*mask, error) {
 	st, err := obj.Stat()
 	if err != nil {
@@ -157,7 +167,8 @@ func (s *Masked) maskOf(obj storage.Object) (*mask, error) {
 	return m, nil
 }
 
-// keep counts the places of a mask, and evicts others beyond the bounds.
+// keep counts the places of a mask, and evicts others while the masks exceed the bounds. Open files go on with
+// an evicted mask.
 func (s *Masked) keep(m *mask) {
 	m.mu.Lock()
 	places := len(m.places)

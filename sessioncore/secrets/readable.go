@@ -35,7 +35,7 @@ func (r *readable) put(c byte, size int) {
 	r.drop(size - 1)
 }
 
-// drop leaves out the next size bytes of the original.
+// drop leaves out the next size bytes of the original; size may be 0.
 func (r *readable) drop(size int) {
 	by := size
 	n := len(r.shifts)
@@ -47,13 +47,13 @@ func (r *readable) drop(size int) {
 	}
 }
 
-// read makes r from text. It replaces each control sequence by a blank, so that a word begins after
-// it. With joined it drops the sequences instead, as a key may be written in two colors, and
-// decodes the escapes of URLs and mails. differs are the offsets that joined changes.
+// read makes r from text, in place of its content before. It replaces each control sequence by a blank, so that a
+// word begins after it. With joined it drops the sequences instead, as a key may be written in two colors, and
+// decodes the escapes of URLs and mails. differs are the offsets in text, which ascend, that joined changes.
 func (r *readable) read(text []byte, joined bool) (differs []int) {
 	r.text = r.text[:0]
 	r.shifts = r.shifts[:0]
-	isMail := bytes.Contains(text, []byte("=3D"))
+	isMail := bytes.Contains(text, []byte("=3D")) // a mail writes each = so
 	for i := 0; i < len(text); {
 		c := text[i]
 		isPlainSign := c == '=' && !isMail
@@ -153,14 +153,23 @@ func sequenceLen(text []byte, run int) int {
 	case bytes.HasPrefix(text, []byte("^[[")):
 		return 3 + controlLen(text[3:])
 	case run > 0:
-		for _, escape := range escapes {
-			at := run + len(escape)
-			if len(text) >= at && bytes.EqualFold(text[run:at], []byte(escape)) {
-				n := restLen(text[at:])
-				if n > 0 || len(escape) > 1 {
-					return at + n
-				}
-			}
+		return escapedLen(text, run)
+	}
+	return 0
+}
+
+// escapedLen is sequenceLen for a sequence with its ESC escaped as in source code.
+func escapedLen(text []byte, run int) int {
+	for _, escape := range escapes {
+		end := run + len(escape)
+		isHere := len(text) >= end && bytes.EqualFold(text[run:end], []byte(escape))
+		if !isHere {
+			continue
+		}
+		rest := restLen(text[end:])
+		isCertain := len(escape) > 1 // \e alone may be anything
+		if rest > 0 || isCertain {
+			return end + rest
 		}
 	}
 	return 0
@@ -187,13 +196,17 @@ func restLen(rest []byte) int {
 // maxControl bounds the parameters of a sequence, in bytes.
 const maxControl = 64
 
-// controlLen returns the length of a sequence's parameters and final byte, 0 if it does not end.
+// controlLen returns the length of a sequence's parameters and final byte, 0 if it does not end. The ranges of
+// bytes are those of ECMA-48.
 func controlLen(text []byte) int {
 	for i, c := range text[:min(len(text), maxControl)] {
-		if c >= 0x40 && c <= 0x7E {
+		isFinal := c >= '@' && c <= '~'
+		if isFinal {
 			return i + 1
-		} else if c < 0x20 || c > 0x3F {
-			break
+		}
+		isParameter := c >= ' ' && c <= '?'
+		if !isParameter {
+			return 0
 		}
 	}
 	return 0
@@ -202,9 +215,11 @@ func controlLen(text []byte) int {
 // unescape returns the length of the JSON escape at the start of text, after run backslashes
 // (several if JSON is nested), and the ASCII character that it stands for; 0 if there is none.
 func unescape(text []byte, run int) (size int, c byte) {
-	u, n := rawjson.ReadEscape(text[run-1:])
-	if n == 6 && u < utf8.RuneSelf {
-		return run + 5, byte(u)
+	const codeEscape = len(`\u0041`)
+	lastBackslash := run - 1
+	char, length := rawjson.ReadEscape(text[lastBackslash:])
+	if length == codeEscape && char < utf8.RuneSelf {
+		return lastBackslash + codeEscape, byte(char)
 	}
 	if run == len(text) {
 		return 0, 0

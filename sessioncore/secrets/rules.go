@@ -112,7 +112,8 @@ func knownRule(text ruleText, isGitleaks bool) *rule {
 	return r
 }
 
-// with returns the set with more rules, which replace rules of the same id, and with allowlists.
+// with returns a new set with more rules, which replace rules of the same id, and with allowlists. A list with
+// target rules is for these alone. The set itself does not change.
 func (set *Rules) with(rules []*rule, lists []allowText) *Rules {
 	out := &Rules{allow: slices.Clip(set.allow)}
 	for _, r := range set.rules {
@@ -127,7 +128,7 @@ func (set *Rules) with(rules []*rule, lists []allowText) *Rules {
 	for _, list := range lists {
 		a := newAllowed(list)
 		switch {
-		case a == nil:
+		case a == nil: // it is about files
 		case len(list.TargetRules) == 0:
 			out.allow = append(out.allow, a)
 		default:
@@ -138,7 +139,8 @@ func (set *Rules) with(rules []*rule, lists []allowText) *Rules {
 	return out
 }
 
-// allowIn adds a list to the rules with these ids.
+// allowIn adds a list to the rules with these ids. It replaces the rules in the set, as another set may have them,
+// too.
 func (set *Rules) allowIn(ids []string, a *allowed) {
 	for i, r := range set.rules {
 		if slices.Contains(ids, r.id) {
@@ -149,23 +151,23 @@ func (set *Rules) allowIn(ids []string, a *allowed) {
 	}
 }
 
-// index finds the rules by their keywords.
+// index sets the fields by which rules are found by their keywords.
 func (set *Rules) index() {
 	var keywords []string
-	known := map[string]int{}
+	numbers := map[string]int{} // of the keywords
 	for n, r := range set.rules {
 		if len(r.keywords) == 0 {
 			set.always = append(set.always, n)
 		}
 		for _, word := range r.keywords {
-			at, ok := known[word]
-			if !ok {
-				at = len(keywords)
-				known[word] = at
+			number, isKnown := numbers[word]
+			if !isKnown {
+				number = len(keywords)
+				numbers[word] = number
 				keywords = append(keywords, word)
 				set.byWord = append(set.byWord, nil)
 			}
-			set.byWord[at] = append(set.byWord[at], n)
+			set.byWord[number] = append(set.byWord[number], n)
 		}
 	}
 	set.keywords = newWords(keywords)
@@ -207,7 +209,7 @@ func newRule(text ruleText) *rule {
 		return len(word) < minKeyword || word[0] >= utf8.RuneSelf
 	}
 	if slices.ContainsFunc(r.keywords, isUnusable) {
-		r.keywords = nil
+		r.keywords = nil // the rule is tried on every text
 	}
 	for _, list := range append(text.Allowlists, text.Allowlist) {
 		a := newAllowed(list)
@@ -246,20 +248,22 @@ func (r *rule) beginsWithKeyword() bool {
 	return strings.HasPrefix(first, regexp.QuoteMeta(r.keywords[0]))
 }
 
-// anchor makes the rule match only at its keywords, by an expression that begins with one.
+// anchor makes the rule match only at its keywords, by an expression that begins with one. It does nothing for a
+// rule that is anchored already.
 func (r *rule) anchor(regex string) {
-	if !r.anchored {
-		r.anchored = true
-		r.common = slices.Contains(commonKeyword, r.id)
-		begin := wordBegins.FindStringSubmatch(regex)
-		if begin != nil {
-			r.separate = true
-			regex = begin[1] + begin[2] // beginsWord knows more than \b
-		}
-		r.regex = sync.OnceValue(func() *regexp.Regexp {
-			return regexp.MustCompile(`\A(?s:.)(?:` + regex + `)`)
-		})
+	if r.anchored {
+		return
 	}
+	r.anchored = true
+	r.common = slices.Contains(commonKeyword, r.id)
+	begin := wordBegins.FindStringSubmatch(regex)
+	if begin != nil {
+		r.separate = true
+		regex = begin[1] + begin[2] // beginsWord knows more than \b
+	}
+	r.regex = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\A(?s:.)(?:` + regex + `)`)
+	})
 }
 
 // allowed is a list of exceptions: matches of rules that are no secrets.
@@ -290,25 +294,29 @@ func newAllowed(text allowText) *allowed {
 	return a
 }
 
-// allows reports whether the list excepts the match m.
+// allows reports whether the list excepts the match m of a text: by one of its words and expressions, or only by
+// both; see all.
 func (a *allowed) allows(text []byte, m match) bool {
 	secret := text[m.start:m.end]
 	if a.words != nil {
-		has := !a.words.find(secret, func(int, int) bool {
-			return false
+		hasNone := a.words.find(secret, func(int, int) bool {
+			return false // one word suffices
 		})
-		if has != a.all {
-			return has
+		hasWord := !hasNone
+		isDecided := hasWord != a.all // by the words alone
+		if isDecided {
+			return hasWord
 		}
 	}
 	if a.regex == nil {
 		return a.all
 	}
+	target := secret
 	switch a.target {
 	case "match":
-		secret = text[m.from:m.to]
+		target = text[m.from:m.to]
 	case "line":
-		secret = lineAround(text, m.from, m.to)
+		target = lineAround(text, m.from, m.to)
 	}
-	return a.regex().Match(secret)
+	return a.regex().Match(target)
 }

@@ -40,7 +40,7 @@ type SecretPlace struct {
 }
 
 // Hide overwrites the places in p, the part of the file at off, with asterisks. It keeps newlines,
-// as a secret outside JSON can span lines.
+// as a secret outside JSON can span lines. The places are in the order of offsets and do not overlap.
 func Hide(p []byte, off int64, places []SecretPlace) {
 	first := sort.Search(len(places), func(i int) bool {
 		return places[i].Offset+places[i].Size > off
@@ -72,59 +72,59 @@ type Scan struct {
 // Next returns the offset before which growth changes no places, except by new secrets.
 func (s *Scan) Next() int64 { return s.next }
 
-// Extend searches the growth of a file, which has now size bytes, and the whole file for the
-// secrets that it finds. After an error the Scan must not be used; after IsTooMany it has up to
-// MaxPlaces places.
+// Extend searches the growth of a file, which has now size bytes, by the rules, and then for all secrets that were
+// found so far: the growth, or the whole file if a secret is new. After an error the Scan must not be used; after
+// IsTooMany it has up to MaxPlaces places.
 func (s *Scan) Extend(ctx context.Context, file io.ReaderAt, size int64) error {
-	first := pass{
+	byRules := pass{
 		Scan:    s,
 		at:      s.next,
 		line:    s.lines,
 		byRules: true,
 	}
-	second := pass{Scan: s, at: first.at, line: first.line}
-	byOffset := func(p SecretPlace, off int64) int {
-		return cmp.Compare(p.Offset, off)
-	}
-	at, _ := slices.BinarySearchFunc(s.Places, s.next, byOffset)
-	s.Places = s.Places[:at]
-	err := first.run(ctx, file, size)
+	byValues := pass{Scan: s, at: s.next, line: s.lines}
+	s.Places = placesBefore(s.Places, s.next) // the others are found once more
+	err := byRules.run(ctx, file, size)
 	if err != nil {
 		return err
 	}
-	if first.isNew {
-		second.at = 0
-		second.line = 0
+	if byRules.isNew {
+		byValues.at = 0
+		byValues.line = 0
 	}
 	if s.values.words != nil {
-		err := second.run(ctx, file, size)
+		err := byValues.run(ctx, file, size)
 		if err != nil {
 			return err
 		}
 	}
 	s.Places = joined(s.Places)
-	s.next = first.safe
-	s.lines = first.safeLine
+	s.next = byRules.safe
+	s.lines = byRules.safeLine
 	return nil
 }
 
-// joined sorts places and merges those that overlap.
+// joined sorts places, in place, and merges those that overlap. Of their kinds it takes the first that is not
+// vague.
 func joined(places []SecretPlace) []SecretPlace {
 	slices.SortStableFunc(places, func(a, b SecretPlace) int {
 		return cmp.Compare(a.Offset, b.Offset)
 	})
 	out := places[:0]
 	for _, p := range places {
-		n := len(out)
-		if n > 0 && p.Offset < out[n-1].Offset+out[n-1].Size {
-			last := &out[n-1]
-			if slices.Contains(vague, last.Kind) {
-				last.Kind = p.Kind
-			}
-			last.Size = max(last.Size, p.Offset+p.Size-last.Offset)
-		} else {
+		if len(out) == 0 {
 			out = append(out, p)
+			continue
 		}
+		last := &out[len(out)-1]
+		if p.Offset >= last.Offset+last.Size {
+			out = append(out, p)
+			continue
+		}
+		if slices.Contains(vague, last.Kind) {
+			last.Kind = p.Kind
+		}
+		last.Size = max(last.Size, p.Offset+p.Size-last.Offset)
 	}
 	return out
 }
@@ -151,32 +151,36 @@ func (s *Scan) rules() *Rules {
 
 // In reports whether text has a secret.
 func (set *Rules) In(text string) (found bool) {
-	_ = set.find(context.Background(), append([]byte{'\n'}, text...), func(match) {
+	afterNewline := append([]byte{'\n'}, text...) // find needs a byte before the text
+	_ = set.find(context.Background(), afterNewline, func(match) {
 		found = true
 	})
 	return found
 }
 
-// pass is one reading of a file, by the rules or for known secrets.
+// pass is one reading of a file, by the rules or for known secrets. It adds to the places and the values of its
+// Scan.
 type pass struct {
 	*Scan
 	byRules bool
-	isNew   bool // the pass found a new secret
-	at      int64
+	isNew   bool  // the pass found a new secret
+	at      int64 // the offset of the line that is searched
 	line    int64 // number of lines before at
 
-	text, buf []byte
+	text      []byte   // the memory of the line
+	buf       []byte   // the memory of a string after its key
 	readable  readable // the text for the rules
-	block     []byte   // lines that are not JSON
-	blockAt   int64
-	blockLine int64
-	safe      int64 // Scan.next after this pass
-	safeLine  int64
+	block     []byte   // lines that are not JSON, behind a newline
+	blockAt   int64    // their offset in the file
+	blockLine int64    // the number of lines before them
+	safe      int64    // Scan.next after this pass
+	safeLine  int64    // Scan.lines after this pass
 }
 
-// run searches the lines of a file from p.at on.
+// run searches the lines of a file from p.at on, up to size.
 func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
-	in := bufio.NewReaderSize(io.NewSectionReader(file, p.at, size-p.at), chunkSize)
+	part := io.NewSectionReader(file, p.at, size-p.at)
+	in := bufio.NewReaderSize(part, chunkSize)
 	p.safe = p.at
 	p.safeLine = p.line
 	for ctx.Err() == nil {
@@ -193,7 +197,8 @@ func (p *pass) run(ctx context.Context, file io.ReaderAt, size int64) error {
 		}
 		p.at += length
 		p.line++
-		if err == nil && len(p.block) == 0 {
+		isComplete := err == nil // the line has a newline
+		if isComplete && len(p.block) == 0 {
 			p.safe = p.at
 			p.safeLine = p.line
 		}
@@ -235,12 +240,13 @@ func (p *pass) readLine(in *bufio.Reader) (line []byte, length int64, err error)
 		if length <= maxLine {
 			p.text = append(p.text, part...)
 		}
-		if err != bufio.ErrBufferFull {
-			if length > maxLine {
-				return nil, length, err
-			}
-			return p.text, length, err
+		if err == bufio.ErrBufferFull { // the line goes on
+			continue
 		}
+		if length > maxLine {
+			return nil, length, err
+		}
+		return p.text, length, err
 	}
 }
 
@@ -265,33 +271,41 @@ func (p *pass) searchLine(ctx context.Context, line []byte, length int64) error 
 	if failed != nil {
 		return failed
 	}
-	isJSON := isWhole(line)
-	if isJSON || len(p.block) > maxBlock {
+	if isWhole(line) {
+		return p.searchBlock(ctx)
+	}
+	if len(p.block) > maxBlock {
 		err := p.searchBlock(ctx)
-		if err != nil || isJSON {
+		if err != nil {
 			return err
 		}
 	}
+	p.addToBlock(line)
+	return nil
+}
+
+// addToBlock adds a line to the block. No block begins with a blank line.
+func (p *pass) addToBlock(line []byte) {
 	if len(p.block) == 0 {
 		isBlank := len(bytes.TrimSpace(line)) == 0
 		if isBlank {
-			return nil
+			return
 		}
-		p.block = append(p.block, '\n')
+		p.block = append(p.block, '\n') // search needs a byte before the text
 		p.blockAt = p.at
 		p.blockLine = p.line
 	}
 	p.block = append(p.block, line...)
-	return nil
 }
 
-// searchString searches the text of a string after its key, as in a settings file, since many rules
-// know a secret by its key.
+// searchString searches the text of a string of a line after its key, as in a settings file, since many rules
+// know a secret by its key: of {"token":"abc"} it searches "token": "abc". It adds the places of the secrets.
 func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at stringPlace) error {
 	body := line[s.start:s.end]
 	p.buf = append(p.buf[:0], '"')
 	if !s.isKey {
-		p.buf = append(decode(p.buf, at.key()), `": "`...)
+		p.buf = decode(p.buf, at.key())
+		p.buf = append(p.buf, `": "`...)
 	}
 	before := len(p.buf)
 	p.buf = decode(p.buf, body)
@@ -299,11 +313,11 @@ func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at s
 	p.buf = append(p.buf, '"')
 	return p.search(ctx, p.buf, before, end, func(found []match) {
 		pointer := p.pointerOf(s, at)
-		last := encodedAt{}
+		position := encodedAt{}
 		for _, m := range found {
-			first, _ := last.seek(body, m.start-before)
-			tail := last
-			_, end := tail.seek(body, m.end-1-before)
+			first, _ := position.seek(body, m.start-before)
+			last := position // the next secret may begin within this one
+			_, end := last.seek(body, m.end-1-before)
 			p.Places = append(p.Places, SecretPlace{
 				Offset: p.at + int64(s.start+first),
 				Size:   int64(end - first),
@@ -315,7 +329,8 @@ func (p *pass) searchString(ctx context.Context, line []byte, s jsonString, at s
 	})
 }
 
-// pointerOf returns the JSON pointer of a string, "" if none is wanted.
+// pointerOf returns the JSON pointer of a string, "" if none is wanted. The pointer of a key is the one of its
+// object, and "/*".
 func (p *pass) pointerOf(s jsonString, at stringPlace) string {
 	if !p.Pointers {
 		return ""
@@ -326,19 +341,22 @@ func (p *pass) pointerOf(s jsonString, at stringPlace) string {
 	return at.pointer(p.Clean)
 }
 
-// searchBlock searches the lines that are not JSON.
+// searchBlock searches the lines that are not JSON, if there are any, adds the places of their secrets, and empties
+// the block.
 func (p *pass) searchBlock(ctx context.Context) error {
 	if len(p.block) == 0 {
 		return nil
 	}
-	err := p.search(ctx, p.block, 1, len(p.block), func(found []match) {
+	const begin = 1 // behind the newline before the text
+	err := p.search(ctx, p.block, begin, len(p.block), func(found []match) {
 		line := p.blockLine + 1
-		at := 1
+		counted := begin // the newlines before it
 		for _, m := range found {
-			line += int64(bytes.Count(p.block[at:m.start], []byte{'\n'}))
-			at = m.start
+			newlines := bytes.Count(p.block[counted:m.start], []byte{'\n'})
+			line += int64(newlines)
+			counted = m.start
 			p.Places = append(p.Places, SecretPlace{
-				Offset: p.blockAt + int64(m.start-1),
+				Offset: p.blockAt + int64(m.start-begin),
 				Size:   int64(m.end - m.start),
 				Line:   line,
 				Kind:   m.kind,
@@ -349,7 +367,8 @@ func (p *pass) searchBlock(ctx context.Context) error {
 	return err
 }
 
-// search calls found with the secrets in text[from:to], sorted, if there are any.
+// search calls found with the secrets in text[from:to], sorted, if there are any. It cuts those that begin before
+// from, or end behind to. By the rules it also adds them to the values.
 func (p *pass) search(ctx context.Context, text []byte, from, to int, found func([]match)) error {
 	var matches []match
 	add := func(m match) {
@@ -380,7 +399,8 @@ func (p *pass) search(ctx context.Context, text []byte, from, to int, found func
 	return nil
 }
 
-// addValues adds the secrets of matches to those that are searched for in the rest of the file.
+// addValues adds the secrets of matches to those that are searched for in the whole file, and sets isNew if one of
+// them is new.
 func (p *pass) addValues(text []byte, matches []match) {
 	for _, m := range matches {
 		isNew := p.values.add(text[m.start:m.end], m.kind)
@@ -393,7 +413,8 @@ func (p *pass) addValues(text []byte, matches []match) {
 // joinedBefore and joinedAfter bound in bytes the text around a difference that is read joined.
 const joinedBefore, joinedAfter = 256, 1024
 
-// searchRules applies the rules to the readable text and, near differences, to the joined one.
+// searchRules applies the rules to the readable text and, near differences, to the joined one; see readable.read.
+// The matches that it calls found with are places in text.
 func (p *pass) searchRules(ctx context.Context, text []byte, found func(match)) error {
 	differs := p.readable.read(text, false)
 	err := p.searchReadable(ctx, 0, found)
@@ -412,8 +433,8 @@ func (p *pass) searchRules(ctx context.Context, text []byte, found func(match)) 
 	return nil
 }
 
-// joinedRange returns the range of a text around the first differences, as many as lie close to each
-// other, and the rest of the differences.
+// joinedRange returns the range of a text of size bytes around the first differences, as many as lie close to each
+// other, and the rest of the differences. There is at least one, and they ascend.
 func joinedRange(differs []int, size int) (from, to int, rest []int) {
 	from = max(differs[0]-joinedBefore, 0)
 	to = min(differs[0]+joinedAfter, size)

@@ -36,7 +36,8 @@ func isWhole(line []byte) bool {
 	return status == rawjson.OK && end == len(v)
 }
 
-// eachString calls visit for the strings in a line, keys included, even if it is not valid JSON.
+// eachString calls visit for the strings in a line, keys included, even if it is not valid JSON. The place is valid
+// during the call only.
 func eachString(line []byte, visit func(jsonString, stringPlace)) {
 	at := make(stringPlace, 1, 16)
 	for i := 0; i < len(line); i++ {
@@ -72,14 +73,15 @@ func eachString(line []byte, visit func(jsonString, stringPlace)) {
 func stringEnd(line []byte, i int) int {
 	for i < len(line) && line[i] != '"' {
 		if line[i] == '\\' {
-			i++
+			i++ // the escaped byte may be a quote
 		}
 		i++
 	}
-	return min(i, len(line))
+	return min(i, len(line)) // a backslash may end the line
 }
 
-// key returns the key of the innermost object around the value, nil if there is none.
+// key returns the key of the innermost object around the value, nil if there is none. In {"name":"TOKEN",
+// "value":"x"} it is TOKEN for x.
 func (p stringPlace) key() []byte {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i].object && p[i].name != nil && string(p[i].key) == "value" {
@@ -94,7 +96,8 @@ func (p stringPlace) key() []byte {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// pointer returns the JSON pointer (RFC 6901) of a value, with each key passed through clean.
+// pointer returns the JSON pointer (RFC 6901) of a value, with each key passed through clean. A long one is cut
+// and ends in "…".
 func (p stringPlace) pointer(clean func(string) string) string {
 	var out []byte
 	for _, l := range p[1:] {
@@ -152,9 +155,10 @@ func appendPiece(dst, piece []byte) []byte {
 // encodedAt maps offsets in a string's text to its body. Offsets must ascend.
 type encodedAt struct{ body, text int }
 
-// seek returns the range in body of the byte or escape that holds byte off of the text.
+// seek returns the range in body of the byte or escape that holds byte off of the text, and goes on there. Beyond
+// the text it returns the end of body.
 func (e *encodedAt) seek(body []byte, off int) (start, end int) {
-	var piece [4]byte
+	var piece [4]byte // room for a character, without an allocation
 	for e.body < len(body) {
 		n := 1
 		size := 1

@@ -21,7 +21,8 @@ func fold(c byte) byte {
 func pairKey(a, b byte) uint32      { return uint32(a)<<8 | uint32(b) }
 func tripleKey(a, b, c byte) uint32 { return 1<<24 | uint32(a)<<16 | uint32(b)<<8 | uint32(c) }
 
-func keyHash(key uint32) uint32 { return key * 2654435761 >> 17 }
+// keyHash returns a hash of 15 bits, by the multiplication of Knuth with the golden ratio.
+func keyHash(key uint32) uint32 { return key * 2654435761 >> (32 - 15) }
 
 // newWords returns an index of words, which have two bytes at least.
 func newWords(list []string) *words {
@@ -45,7 +46,8 @@ func (w *words) add(word []byte) {
 	w.list = append(w.list, bytes.Clone(word))
 }
 
-// find calls found with the number and the offset of each word until found returns false.
+// find calls found with the number and the offset of each word until found returns false; find returns false
+// then. A word that is also the beginning of another is found, too.
 func (w *words) find(text []byte, found func(word, at int) bool) bool {
 	for i := 0; w != nil && i+1 < len(text); i++ {
 		a := fold(text[i])
@@ -65,7 +67,7 @@ func (w *words) find(text []byte, found func(word, at int) bool) bool {
 	return true
 }
 
-// at calls found with the words of a key that begin at text[i].
+// at calls found with the words of a key that begin at text[i], and returns false if found does.
 func (w *words) at(text []byte, i int, key uint32, found func(word, at int) bool) bool {
 	rest := text[i:]
 	for _, n := range w.byKey[key] {
