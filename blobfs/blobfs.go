@@ -64,7 +64,7 @@ func (s *Store) Open(hash string) (storage.Object, error) {
 	return s.Storage.Open(hash)
 }
 
-// verify reports whether the content of a blob has the hash in its name.
+// verify reports whether the content of a blob has the hash in its name. It reads the whole blob.
 func (s *Store) verify(hash string) (bool, error) {
 	obj, err := s.Open(hash)
 	if err != nil {
@@ -110,7 +110,8 @@ func (s *Store) Put(data []byte, ending string) (hash string, err error) {
 	return hash, nil
 }
 
-// Copy is Put for content that is read twice and not held in memory. It fails if the hash differs.
+// Copy is Put for the first size bytes of from, which are read twice and not held in memory. It fails, and stores
+// nothing, if they do not have the hash. The blob gets no second name.
 func (s *Store) Copy(hash string, from io.ReaderAt, size int64) error {
 	sum := sha256.New()
 	_, err := io.Copy(sum, io.NewSectionReader(from, 0, size))
@@ -126,7 +127,8 @@ func (s *Store) Copy(hash string, from io.ReaderAt, size int64) error {
 	})
 }
 
-// store writes a blob unless it is complete already.
+// store makes a blob durable with the content that write writes, unless it is complete already. It may call write
+// several times.
 func (s *Store) store(hash string, write func(io.Writer) error) error {
 	for range putTries {
 		err := s.put(hash, write)
@@ -171,7 +173,7 @@ func (s *Store) put(hash string, write func(io.Writer) error) error {
 	var broken storage.Token // of the partial blob; zero if there is none
 	st, err := s.Storage.Stat(hash)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist): // broken stays zero
 	case err != nil:
 		return err
 	case st.Kind != storage.KindFile:
@@ -182,7 +184,7 @@ func (s *Store) put(hash string, write func(io.Writer) error) error {
 			return err
 		}
 		if isComplete {
-			return s.Storage.Sync(hash)
+			return s.Storage.Sync(hash) // its writer may not have done it
 		}
 		broken = st.Token
 	}

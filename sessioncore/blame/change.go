@@ -35,7 +35,8 @@ type arguments struct {
 	byRole [message.Roles]rawjson.Value
 }
 
-// argumentsOf returns the arguments in a call of a tool, or in one item of its list of edits.
+// argumentsOf returns the arguments in a call of a tool, or in one item of its list of edits, by their roles. An
+// argument without a role is left out.
 func argumentsOf(tool string, v rawjson.Value) (a arguments) {
 	for m := range v.EachMember {
 		role := message.ArgumentOf(tool, m.Name()).Role
@@ -56,8 +57,8 @@ func textOf(v rawjson.Value) string {
 	return strings.ReplaceAll(text, "\r\n", "\n")
 }
 
-// Changes returns the changes of one file that a call of a tool with arguments v makes, if it succeeds. is
-// knows the file by its path. An agent names changes in one of these ways:
+// Changes returns the changes of one file that a call of a tool with arguments v makes, if it succeeds; none if the
+// call does not change the file. is knows the file by its path. An agent names changes in one of these ways:
 //
 //	{"file_path": "a.go", "old_string": "x", "new_string": "y"}    one change
 //	{"file_path": "a.go", "edits": [{"old_string": …}, …]}          a list of changes
@@ -108,8 +109,9 @@ func Changes(tool string, v rawjson.Value, is func(path string) bool) (list []Ch
 	return list
 }
 
-// changes returns the changes of one edit. isFile says that the edit names the file, isInPatch knows the
-// file by its path in a patch, and writesWhole says that a content is the whole file.
+// changes returns the changes of the file by one edit, none if it has no text for it. isFile says that the edit
+// names the file, isInPatch knows the file by its path in a patch, and writesWhole says that a content is the whole
+// file.
 func (a *arguments) changes(isFile, writesWhole bool, isInPatch func(string) bool) []Change {
 	diff, hasDiff := a.text(message.DiffRole)
 	if hasDiff {
@@ -133,10 +135,12 @@ func (a *arguments) changes(isFile, writesWhole bool, isInPatch func(string) boo
 	return nil
 }
 
-// replacing returns the change that puts a text behind the line with a number, or in place of the old text.
+// replacing returns the change that puts a text behind the line with the number of the arguments, or without one
+// in place of the old text.
 func (a *arguments) replacing(text string) Change {
 	line, err := strconv.Atoi(string(a.byRole[message.BehindRole]))
-	if err == nil {
+	isInsertion := err == nil
+	if isInsertion {
 		return Change{
 			New:   strings.TrimSuffix(text, "\n") + "\n",
 			Lines: true,
@@ -156,13 +160,14 @@ func eachText(v rawjson.Value, depth int, f func(string)) {
 	if v.IsString() {
 		f(textOf(v))
 	}
-	if depth < maxDepth {
-		for m := range v.EachMember {
-			eachText(m.Value, depth+1, f)
-		}
-		for e := range v.EachElement {
-			eachText(e, depth+1, f)
-		}
+	if depth == maxDepth {
+		return
+	}
+	for m := range v.EachMember {
+		eachText(m.Value, depth+1, f)
+	}
+	for e := range v.EachElement {
+		eachText(e, depth+1, f)
 	}
 }
 
@@ -193,34 +198,41 @@ func patched(text string, is func(string) bool) (list []Change) {
 //	-old
 //	+new
 func files(patch string, is func(string) bool) (list []Change) {
-	var section []string // the lines about one file
-	isFile := false
-	adds := false
-	end := func() {
-		if isFile && adds {
-			list = append(list, added(section))
-		} else if isFile {
-			list = append(list, hunks(section)...)
-		}
-		section = nil
-	}
+	const addMark = "*** Add File"
+	var section patchSection
 	for line := range strings.SplitSeq(patch, "\n") {
 		mark, path, _ := strings.Cut(line, ": ")
 		switch mark {
-		case "*** Add File", "*** Update File", "*** Delete File":
-			end()
-			isFile = is(path)
-			adds = mark == "*** Add File"
+		case addMark, "*** Update File", "*** Delete File":
+			list = append(list, section.changes()...)
+			section = patchSection{isFile: is(path), adds: mark == addMark}
 		case "*** Move to":
 			if is(path) {
-				isFile = true
+				section.isFile = true
 			}
 		default:
-			section = append(section, line)
+			section.lines = append(section.lines, line)
 		}
 	}
-	end()
-	return list
+	return append(list, section.changes()...)
+}
+
+// patchSection is the part of a patch of apply_patch about one file.
+type patchSection struct {
+	isFile bool // it is the file's
+	adds   bool // the patch adds the file
+	lines  []string
+}
+
+// changes returns the changes of the file by the section, none if it is about another one.
+func (s *patchSection) changes() []Change {
+	switch {
+	case !s.isFile:
+		return nil
+	case s.adds:
+		return []Change{added(s.lines)}
+	}
+	return hunks(s.lines)
 }
 
 // operation matches a line of a patch of omp's edit. "PUT 3.=5:" replaces the lines 3 to 5, "PUT <3:" puts
@@ -233,7 +245,8 @@ func anchored(text string, is func(string) bool) []Change {
 	for line := range strings.Lines(text) {
 		path := message.AnchoredPath(line)
 		if path != "" && is(path) {
-			return []Change{{Lines: true}}
+			unknownLines := Change{Lines: true}
+			return []Change{unknownLines}
 		}
 	}
 	return nil
@@ -281,10 +294,12 @@ func (r *sectionReader) addLine(line string) {
 		return
 	}
 	op := strings.TrimSpace(line)
-	if op != "" && !strings.HasPrefix(op, "***") {
-		r.endBody()
-		r.section = append(r.section, operationOf(op))
+	isFrame := strings.HasPrefix(op, "***") // the begin or the end of the patch
+	if op == "" || isFrame {
+		return
 	}
+	r.endBody()
+	r.section = append(r.section, operationOf(op))
 }
 
 // addBody adds a line to the text of the last operation.
@@ -354,7 +369,7 @@ func operationOf(line string) Change {
 		return Change{Lines: true, From: atEnd} // a number that no file has
 	}
 	to, _ := strconv.Atoi(last)
-	switch side {
+	switch side { // a change that replaces no line has To = From-1
 	case ">":
 		from++
 	case "<":

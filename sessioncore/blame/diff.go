@@ -7,7 +7,8 @@ import (
 	"sessionfs/sessioncore/view"
 )
 
-// diff returns changes of a file as a diff without line numbers.
+// diff returns changes of the file name as a diff. A hunk has no line numbers, or a note of the lines that it
+// replaces. Changes of unknown texts are left out.
 func diff(name string, changes []Change) string {
 	out := fmt.Appendf(nil, "--- a/%[1]s\n+++ b/%[1]s\n", name)
 	for _, c := range changes {

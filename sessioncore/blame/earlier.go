@@ -88,23 +88,28 @@ func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, 
 	}
 	var all []Earlier
 	named := 0 // the length of all up to the last path that calls name
-	seen := []string{file.Path()}
-	at := file
+	paths := []string{file.Path()}
+	current := file
 	var later *fileMove
 	for len(all) < maxEarlier {
-		step, move, err := t.stepBack(ctx, at, hits, later)
+		step, move, err := t.stepBack(ctx, current, hits, later)
 		if err != nil {
 			return nil, err
 		}
-		if step == nil || slices.Contains(seen, step.Touched.Path()) {
+		if step == nil {
 			break
 		}
-		seen = append(seen, step.Touched.Path())
+		path := step.Touched.Path()
+		isCircle := slices.Contains(paths, path)
+		if isCircle {
+			break
+		}
+		paths = append(paths, path)
 		all = append(all, *step)
 		if len(step.Hits) > 0 {
 			named = len(all)
 		}
-		at = step.Touched
+		current = step.Touched
 		hits = step.Hits
 		later = move
 	}
@@ -112,7 +117,8 @@ func (t *Tracer) Earlier(ctx context.Context, file *search.Touched) ([]Earlier, 
 }
 
 // stepBack returns the path of the file before the last move that was made before another, and that move; nil
-// if there is none. hits are the calls that name the file.
+// if there is none. hits are the calls that name the file. If the first of them wrote all of it, only a path with
+// the same text is sought.
 func (t *Tracer) stepBack(
 	ctx context.Context, file *search.Touched, hits []search.Hit, later *fileMove,
 ) (*Earlier, *fileMove, error) {
@@ -126,7 +132,8 @@ func (t *Tracer) stepBack(
 	return t.before(ctx, file, later)
 }
 
-// before returns the path of the file before its last move that was made before another, and that move.
+// before returns the path of the file before its last move that was made before another, and that move; nil if
+// there is none. It tries the newest moves, at most maxTried.
 func (t *Tracer) before(ctx context.Context, file *search.Touched, later *fileMove) (*Earlier, *fileMove, error) {
 	matcher := file.Moves()
 	if matcher == nil {
@@ -140,13 +147,10 @@ func (t *Tracer) before(ctx context.Context, file *search.Touched, later *fileMo
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(moves, func(a, b *fileMove) int {
-		if a.by.Path() == b.by.Path() {
-			return b.at - a.at
-		}
-		return b.by.Time.Compare(a.by.Time)
-	})
-	isLater := func(m *fileMove) bool { return !m.isBefore(later) }
+	slices.SortStableFunc(moves, newerMoveFirst)
+	isLater := func(m *fileMove) bool {
+		return !m.isBefore(later)
+	}
 	moves = slices.DeleteFunc(moves, isLater)
 	for _, m := range moves[:min(len(moves), maxTried)] {
 		found, err := t.choose(ctx, file, m)
@@ -157,8 +161,16 @@ func (t *Tracer) before(ctx context.Context, file *search.Touched, later *fileMo
 	return nil, nil, nil
 }
 
-// choose returns the earlier path by a move, nil if there is none. A command may be read in two ways. If
-// sessions know both paths, the choice is open, and choose returns nil, too.
+// newerMoveFirst puts the newer one of two moves first, of one entry the later one.
+func newerMoveFirst(a, b *fileMove) int {
+	if a.by.Path() == b.by.Path() {
+		return b.at - a.at
+	}
+	return b.by.Time.Compare(a.by.Time)
+}
+
+// choose returns the earlier path of the file by a move, nil if there is none. A command may be read in two ways:
+// then a path that sessions know is chosen. If they know both, the choice is open, and choose returns nil, too.
 func (t *Tracer) choose(ctx context.Context, file *search.Touched, m *fileMove) (chosen *Earlier, err error) {
 	for _, p := range m.paths {
 		isMoved, err := t.isMoved(ctx, file, m, p)
@@ -190,8 +202,8 @@ func (t *Tracer) choose(ctx context.Context, file *search.Touched, m *fileMove) 
 	return chosen, nil
 }
 
-// isMoved reports whether a move may have moved the file. If its target was a directory before, the
-// move went into that directory.
+// isMoved reports whether a move may have moved the file from an earlier path p. If the move's target was a
+// directory before, as calls that named files in it tell, the move went into that directory.
 func (t *Tracer) isMoved(ctx context.Context, file *search.Touched, m *fileMove, p search.EarlierPath) (bool, error) {
 	isFileItself := p.Above == file.Path() && !t.IsDirectory
 	if p.Above == "" || isFileItself {
@@ -216,7 +228,8 @@ func (t *Tracer) hits(ctx context.Context, file *search.Touched) ([]search.Hit, 
 	return result.Hits, nil
 }
 
-// moves returns the moves by the calls in entries that succeeded.
+// moves returns the moves by the calls in the entries of hits that succeeded. An entry that is gone meanwhile has
+// none.
 func (t *Tracer) moves(ctx context.Context, hits []search.Hit, matcher *search.Moves) (all []*fileMove, err error) {
 	for i := range hits {
 		found, err := t.movesIn(&hits[i], matcher)
@@ -231,45 +244,57 @@ func (t *Tracer) moves(ctx context.Context, hits []search.Hit, matcher *search.M
 	return all, nil
 }
 
-// entryOf returns the entry of a hit, with its session, which callers must release, and that one's header.
-func (t *Tracer) entryOf(hit *search.Hit) (*sessioncore.Snapshot, rawjson.Value, sessioncore.Entry, error) {
+// hitEntry is the entry of a hit, with its session and the session's header.
+type hitEntry struct {
+	snap   *sessioncore.Snapshot
+	header rawjson.Value
+	entry  sessioncore.Entry
+}
+
+// entryOf returns the entry of a hit. Callers must release its session, unless there is an error. The error wraps
+// ErrNotFound if the entry is gone.
+func (t *Tracer) entryOf(hit *search.Hit) (found hitEntry, err error) {
 	snap, err := t.Acquire(hit)
 	if err != nil {
-		return nil, nil, 0, err
+		return hitEntry{}, err
 	}
+	defer func() {
+		if err != nil {
+			snap.Release()
+		}
+	}()
 	header, _, err := snap.ReadHeader()
 	if err != nil {
-		snap.Release()
-		return nil, nil, 0, err
+		return hitEntry{}, err
 	}
 	e, err := snap.FindName(hit.Entry)
 	if err != nil {
-		snap.Release()
-		return nil, nil, 0, err
+		return hitEntry{}, err
 	}
-	return snap, header, e, nil
+	return hitEntry{snap: snap, header: header, entry: e}, nil
 }
 
-// movesIn returns the moves in an entry.
+// movesIn returns the moves by the calls in the entry of a hit that succeeded, in their order.
 func (t *Tracer) movesIn(hit *search.Hit, matcher *search.Moves) (all []*fileMove, err error) {
-	snap, header, e, err := t.entryOf(hit)
+	found, err := t.entryOf(hit)
 	if err != nil {
 		return nil, err
 	}
-	defer snap.Release()
-	calls, err := succeededShells(snap, e)
+	defer found.snap.Release()
+	calls, err := succeededShells(found.snap, found.entry)
 	if err != nil {
 		return nil, err
 	}
 	for _, shell := range calls {
 		start := shell.Start(renames.WorkingDirectory{})
-		if shell.Dir == "" && !shell.IsFresh {
-			start, err = t.directoryBefore(hit.File, snap, header, e)
+		keepsDirectory := shell.Dir == "" && !shell.IsFresh // of the call before it
+		if keepsDirectory {
+			start, err = t.directoryBefore(hit.File, found)
 			if err != nil {
 				return nil, err
 			}
 		}
-		for _, paths := range matcher.Earlier(header, shell, start) {
+		for _, paths := range matcher.Earlier(found.header, shell, start) {
 			all = append(all, &fileMove{by: hit, at: len(all), paths: paths})
 		}
 	}
@@ -277,7 +302,7 @@ func (t *Tracer) movesIn(hit *search.Hit, matcher *search.Moves) (all []*fileMov
 }
 
 // succeededShells returns the calls of shells in an entry that have succeeded, as their results say: also
-// those that a tool made itself.
+// those that a tool made itself, which come first.
 func succeededShells(snap *sessioncore.Snapshot, e sessioncore.Entry) (list []message.ShellCall, err error) {
 	text, err := snap.ShownText(e)
 	if err != nil {
@@ -290,18 +315,12 @@ func succeededShells(snap *sessioncore.Snapshot, e sessioncore.Entry) (list []me
 			list = append(list, shell)
 		}
 	})
-	var ids []string
-	calls := map[string]message.ShellCall{}
-	message.EachCall(m[message.Content], func(call *message.Members) {
-		id, hasID := call[message.ID].Text()
-		shell, isShell := message.Shell(call)
-		if hasID && isShell {
-			ids = append(ids, id)
-			calls[id] = shell
-		}
-	})
+	ids, calls := shellCalls(m[message.Content])
 	succeeded := map[string]bool{}
-	isShell := func(id string) bool { return calls[id].Command != "" }
+	isShell := func(id string) bool {
+		_, isKnown := calls[id]
+		return isKnown
+	}
 	err = callIDs{}.eachResult(snap, e, isShell, len(calls), func(id string, m *message.Members) {
 		succeeded[id] = !isFailed(m) && !saysFailed(m[message.Content])
 	})
@@ -311,6 +330,20 @@ func succeededShells(snap *sessioncore.Snapshot, e sessioncore.Entry) (list []me
 		}
 	}
 	return list, err
+}
+
+// shellCalls returns the calls of shells with an id in the content of a message, and the ids in their order.
+func shellCalls(content rawjson.Value) (ids []string, calls map[string]message.ShellCall) {
+	calls = map[string]message.ShellCall{}
+	message.EachCall(content, func(call *message.Members) {
+		id, hasID := call[message.ID].Text()
+		shell, isShell := message.Shell(call)
+		if hasID && isShell {
+			ids = append(ids, id)
+			calls[id] = shell
+		}
+	})
+	return ids, calls
 }
 
 // failure matches a sign in the result of a command that has failed, for agents that do not say so: an exit
@@ -331,21 +364,19 @@ func saysFailed(content rawjson.Value) bool {
 	return false
 }
 
-// directoryBefore returns the directory in which the shell of an entry begins, if a shell may keep the
-// directory of the call before it: the session's, or Unknown after a call that may have left that, as an
+// directoryBefore returns the directory in which the shell of an entry of a session's file begins, if a shell may
+// keep the directory of the call before it: the session's, or Unknown after a call that may have left that, as an
 // agent may have put the shell back. It reads the calls of a session once.
-func (t *Tracer) directoryBefore(
-	file string, snap *sessioncore.Snapshot, header rawjson.Value, before sessioncore.Entry,
-) (dir renames.WorkingDirectory, err error) {
+func (t *Tracer) directoryBefore(file string, at hitEntry) (dir renames.WorkingDirectory, err error) {
 	left, isKnown := t.left[file]
 	if !isKnown {
-		left, err = firstLeaving(snap, header)
+		left, err = firstLeaving(at.snap, at.header)
 		if err != nil {
 			return dir, err
 		}
 		t.left[file] = left
 	}
-	if left < before {
+	if left < at.entry {
 		return renames.Unknown, nil
 	}
 	return renames.WorkingDirectory{}, nil
@@ -367,11 +398,13 @@ func firstLeaving(snap *sessioncore.Snapshot, header rawjson.Value) (sessioncore
 		if err != nil {
 			return 0, err
 		}
-		if !bytes.Contains(text, []byte("cd")) && !bytes.Contains(text, []byte("pushd")) {
+		mayLeave := bytes.Contains(text, []byte("cd")) || bytes.Contains(text, []byte("pushd"))
+		if !mayLeave { // as most do not, so that they need not be parsed
 			continue
 		}
 		isElsewhere := false
-		message.EachCall(snap.Message(e, text).Member("content"), func(call *message.Members) {
+		content := snap.Message(e, text).Member("content")
+		message.EachCall(content, func(call *message.Members) {
 			shell, isShell := message.Shell(call)
 			if !isShell || shell.IsFresh || shell.Dir != "" {
 				return

@@ -20,7 +20,7 @@ type FileEdit struct {
 }
 
 // Edits returns the edits of a file among hits of touched, the oldest first. acquire returns the
-// session of a hit, which is released. An entry that is gone meanwhile has none.
+// session of a hit, which is released. An entry that is gone meanwhile has none, nor has a hit without an entry.
 func Edits(
 	ctx context.Context, hits []search.Hit, touched *search.Touched,
 	acquire func(*search.Hit) (*sessioncore.Snapshot, error),
@@ -62,7 +62,7 @@ func Sort(list []FileEdit) {
 	})
 }
 
-// editsIn returns the edits among the hits in a session.
+// editsIn returns the edits among hits, which are of one session, in their order.
 func editsIn(
 	hits []*search.Hit, touched *search.Touched, acquire func(*search.Hit) (*sessioncore.Snapshot, error),
 ) (list []FileEdit, err error) {
@@ -81,24 +81,26 @@ func editsIn(
 	prompts := search.Prompts{AreWhole: true}
 	for _, h := range hits {
 		e, err := snap.FindName(h.Entry)
-		if errors.Is(err, sessioncore.ErrNotFound) || known[e] {
+		isGone := errors.Is(err, sessioncore.ErrNotFound)
+		if isGone || known[e] {
 			continue
-		}
-		known[e] = true
-		var changes []Change
-		if err == nil {
-			changes, err = results.read(snap, e, spellings)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if len(changes) > 0 {
-			hit := *h // a copy, as the caller keeps its own prompt
-			if h.Prompt != "" {
-				hit.Prompt = prompts.Before(snap, e)
-			}
-			list = append(list, FileEdit{Hit: &hit, Changes: changes})
+		known[e] = true
+		changes, err := results.read(snap, e, spellings)
+		if err != nil {
+			return nil, err
 		}
+		if len(changes) == 0 {
+			continue
+		}
+		hit := *h // a copy, as the caller keeps its own prompt
+		if h.Prompt != "" {
+			hit.Prompt = prompts.Before(snap, e)
+		}
+		list = append(list, FileEdit{Hit: &hit, Changes: changes})
 	}
 	return list, nil
 }

@@ -45,7 +45,8 @@ const (
 // noneAbove stands for no line above: it is no edit, nor Nobody.
 const noneAbove = Nobody - 1
 
-// layOut chooses the columns: half of the terminal is for the text.
+// layOut sets p.columns: half of the terminal is for the text. If the other half has no room for the title and the
+// prompt, an edit stands above its lines.
 func (p *EditPrinter) layOut() {
 	c := blameColumns{number: len(fmt.Sprint(p.Last))}
 	said := 0
@@ -56,7 +57,7 @@ func (p *EditPrinter) layOut() {
 		said = max(said, uniseg.StringWidth(saidOf(e)))
 	}
 	c.said = min(said, mostSaid)
-	blanks := 3*len(" ") + 2*len("  ")
+	blanks := 3*len(" ") + 2*len("  ") // between the columns; see forPeople
 	fixed := len("~2006-01-02") + c.agent + c.entry + c.number + blanks
 	left := p.Width/2 - fixed
 	if p.Width > 0 && left < c.said {
@@ -94,13 +95,13 @@ func (p *EditPrinter) Line(number int, text string, line Line) {
 	case p.Out.People:
 		p.forPeople(number, names.VisibleExcept(text, "\t"), line)
 	default:
-		columns := []string{"", "-", "", "", "", ""}
+		about := []string{"", "-", "", "", "", ""} // the columns of a line of Nobody's
 		if line.Edit != Nobody {
 			e := &p.Edits[line.Edit]
-			columns = []string{mark(line), e.When(), p.Agent(e), e.Title, e.Entry, e.Prompt}
+			about = []string{mark(line), e.When(), p.Agent(e), e.Title, e.Entry, e.Prompt}
 		}
-		said := strings.Join(columns, "\t")
-		fmt.Fprintf(p.Out, "%d\t%s\t%s\n", number, names.VisibleExcept(said, "\t"), text)
+		columns := names.VisibleExcept(strings.Join(about, "\t"), "\t")
+		fmt.Fprintf(p.Out, "%d\t%s\t%s\n", number, columns, text)
 	}
 }
 
@@ -112,40 +113,52 @@ func mark(line Line) string {
 	return "~"
 }
 
-// forPeople prints a line on a terminal.
+// editColumns are the columns about an edit on a terminal.
+type editColumns struct{ date, agent, entry, said string }
+
+// columnsOf returns the columns about the edit of a line, with "-" as the date of Nobody's.
+func (p *EditPrinter) columnsOf(line Line) editColumns {
+	if line.Edit == Nobody {
+		return editColumns{date: "-"}
+	}
+	e := &p.Edits[line.Edit]
+	return editColumns{
+		date:  e.Time.Local().Format(time.DateOnly),
+		agent: p.Agent(e),
+		entry: entryOf(e),
+		said:  saidOf(e),
+	}
+}
+
+// forPeople prints a line on a terminal, with its edit before it, or above it unless the line above has the same.
 func (p *EditPrinter) forPeople(number int, text string, line Line) {
 	if p.columns.number == 0 {
 		p.layOut()
 	}
-	c := p.columns
-	date := "-"
-	agent := ""
-	entry := ""
-	said := ""
-	if line.Edit != Nobody {
-		e := &p.Edits[line.Edit]
-		date = e.Time.Local().Format(time.DateOnly)
-		agent = p.Agent(e)
-		entry = entryOf(e)
-		said = saidOf(e)
-	}
-	if !c.isStacked {
-		said = view.CutAt(said, c.said)
-		agent = padded(agent, c.agent)
-		entry = padded(entry, c.entry)
-		said = padded(said, c.said)
-		about := fmt.Sprintf("%1s%-10s %s %s  %s  %*d", mark(line), date, agent, entry, said, c.number, number)
+	width := p.columns
+	edit := p.columnsOf(line)
+	if !width.isStacked {
+		agent := padded(edit.agent, width.agent)
+		entry := padded(edit.entry, width.entry)
+		said := padded(view.CutAt(edit.said, width.said), width.said)
+		about := fmt.Sprintf("%1s%-10s %s %s  %s  %*d", mark(line), edit.date, agent, entry, said, width.number, number)
 		fmt.Fprintf(p.Out, "%s %s\n", p.Out.Coloured(view.ColourPath, about), text)
 		return
 	}
 	if line.Edit != p.above {
-		about := strings.TrimRight(fmt.Sprintf("%s %s %s", date, agent, entry), " ")
-		left := p.Width - uniseg.StringWidth(about) - len(" ")
-		about += " " + view.CutAt(said, max(left, leastSaid))
-		p.Out.WriteString(p.Out.Coloured(view.ColourPath, strings.TrimRight(about, " ")) + "\n")
+		p.printAbove(edit)
 		p.above = line.Edit
 	}
-	fmt.Fprintf(p.Out, "%1s%*d %s\n", mark(line), c.number, number, text)
+	fmt.Fprintf(p.Out, "%1s%*d %s\n", mark(line), width.number, number, text)
+}
+
+// printAbove prints the columns about an edit in a line of its own, cut at the width of the terminal.
+func (p *EditPrinter) printAbove(edit editColumns) {
+	about := strings.TrimRight(edit.date+" "+edit.agent+" "+edit.entry, " ")
+	left := p.Width - uniseg.StringWidth(about) - len(" ")
+	about += " " + view.CutAt(edit.said, max(left, leastSaid))
+	about = strings.TrimRight(about, " ")
+	p.Out.WriteString(p.Out.Coloured(view.ColourPath, about) + "\n")
 }
 
 // padded returns a text with blanks behind it, up to a width in columns.

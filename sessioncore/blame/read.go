@@ -17,8 +17,8 @@ func Read(snap *sessioncore.Snapshot, e sessioncore.Entry, is func(path string) 
 	return callIDs{}.read(snap, e, is)
 }
 
-// callIDs has the ids of the calls of results that were read, so that each is read for its own call
-// alone.
+// callIDs has the ids of the calls by the entries of the results that were read, so that a result is not read once
+// more for another call.
 type callIDs map[sessioncore.Entry]string
 
 // read is Read for one of several entries of a session.
@@ -29,18 +29,16 @@ func (c callIDs) read(
 	if err != nil {
 		return nil, err
 	}
-	results := map[string]editResult{}
+	results := map[string]editResult{} // by the ids of the calls
 	var calls []message.Members
 	m := message.Read(snap.Message(e, text))
 	message.EachCall(m[message.Content], func(call *message.Members) {
 		calls = append(calls, *call)
-	})
-	for _, call := range calls {
 		id, hasID := call[message.ID].Text()
 		if hasID {
 			results[id] = editResult{}
 		}
-	}
+	})
 	err = c.readResults(snap, e, results, is)
 	if err != nil {
 		return nil, err
@@ -53,8 +51,8 @@ func (c callIDs) read(
 	return list, nil
 }
 
-// changesOf returns the changes of the file by a call with a result: by the tool's own calls; else from the
-// call's arguments, or from the result where the arguments do not tell the replaced text.
+// changesOf returns the changes of the file by a call with a result, which is zero if none was found: by the tool's
+// own calls; else from the call's arguments, or from the result where the arguments do not tell the replaced text.
 func changesOf(call *message.Members, result editResult, is func(path string) bool) []Change {
 	if len(result.nested) > 0 {
 		return result.nested
@@ -111,7 +109,7 @@ func isFailed(m *message.Members) bool {
 }
 
 // eachResult calls f for the results of calls of entry e by their ids, until it has found count results with
-// a wanted id. It ends at maxBetween entries.
+// a wanted id. It ends at maxBetween entries behind e. The results that it reads are added to c.
 func (c callIDs) eachResult(
 	snap *sessioncore.Snapshot, e sessioncore.Entry, isWanted func(id string) bool, count int,
 	f func(id string, m *message.Members),

@@ -36,7 +36,7 @@ type replacement struct {
 	end    int    // the offset in text of the end of the line with rest, -1 before the first place
 }
 
-// newReplacement returns a replacement of no place.
+// newReplacement returns a replacement in a fragment of a change by an edit. No place is replaced yet.
 func newReplacement(p *fragment, c Change, edit int) *replacement {
 	eachAlone := strings.Contains(c.Old, "\n") && strings.Contains(c.New, "\n")
 	size := len(p.text) + len(c.New)
@@ -50,7 +50,7 @@ func newReplacement(p *fragment, c Change, edit int) *replacement {
 	}
 }
 
-// replaceAt replaces Old at an offset of text, which is not below rest.
+// replaceAt replaces Old at an offset of text, which is not below rest: places are replaced in their order.
 func (r *replacement) replaceAt(at int) {
 	isSameLine := at <= r.end
 	goesOn := isSameLine && !r.eachAlone
@@ -97,32 +97,38 @@ func (r *replacement) close(carry bool) {
 	view.EachCommon(before, after, func(i, j int) {
 		marks[j] = r.markOf(i)
 	})
-	last := len(after) - 1
 	r.isOpen = false
 	if carry {
-		for _, line := range after[:last] {
-			r.newText = append(r.newText, line...)
-			r.newText = append(r.newText, '\n')
-		}
-		r.newMarks = append(r.newMarks, marks[:last]...)
-		r.carried = strings.TrimSuffix(after[last], tail)
-		r.isCarry = true
-		r.mark = marks[last]
-		r.from = r.rest
 		r.line += len(before) - 1
+		r.endButLast(after, marks, tail)
 		return
 	}
+	r.line += len(before)
 	r.newText = append(r.newText, r.open...)
 	r.newText = append(r.newText, tail...)
 	r.newMarks = append(r.newMarks, marks...)
 	r.carried = ""
 	r.isCarry = false
 	r.from = r.end
-	r.line += len(before)
 	if r.end < len(r.text) {
 		r.newText = append(r.newText, '\n')
 		r.from++
 	}
+}
+
+// endButLast ends new lines with their marks but the last one. That one becomes carried, without its tail, the
+// text behind the last place, which is not read yet.
+func (r *replacement) endButLast(lines []string, marks []int, tail string) {
+	last := len(lines) - 1
+	for _, line := range lines[:last] {
+		r.newText = append(r.newText, line...)
+		r.newText = append(r.newText, '\n')
+	}
+	r.newMarks = append(r.newMarks, marks[:last]...)
+	r.carried = strings.TrimSuffix(lines[last], tail)
+	r.isCarry = true
+	r.mark = marks[last]
+	r.from = r.rest
 }
 
 // markOf returns the mark of the nth open line before the replacement.

@@ -31,7 +31,8 @@ const (
 )
 
 // writtenFrom returns the path with the text that the first call wrote to the file, and that write as a
-// move. If the path is still used, the file is a copy, and writtenFrom returns nil.
+// move. It returns nil if there is none, if the write was not before later, or if the path is still used, so that
+// the file is a copy.
 func (t *Tracer) writtenFrom(
 	ctx context.Context, file *search.Touched, first *FileEdit, later *fileMove,
 ) (*Earlier, *fileMove, error) {
@@ -51,7 +52,7 @@ func (t *Tracer) writtenFrom(
 				return found, by, err
 			}
 		}
-		if len(origins) > 0 {
+		if len(origins) > 0 { // another phrase of the text would lead to the same paths
 			break
 		}
 	}
@@ -103,12 +104,12 @@ func phrasesIn(text string) (phrases []string) {
 	return phrases[:min(len(phrases), maxPhrases)]
 }
 
-// origins returns the paths, except one, in calls with a phrase, the newest call first. It searches the
-// session of an entry up to that entry alone: a search of all sessions would take as long as the one for the
-// file.
+// origins returns the paths, except one, in calls with a phrase, the newest call first, at most maxOrigins. It
+// searches the session of an entry up to that entry alone: a search of all sessions would take as long as the one
+// for the file.
 func (t *Tracer) origins(ctx context.Context, phrase string, before *search.Hit, except string) (paths []string, err error) {
 	query, err := search.ParseQuery(`"` + phrase + `" role:assistant`)
-	if err != nil {
+	if err != nil { // the phrase is none that can be searched for
 		return nil, nil
 	}
 	result, err := t.SearchIn(ctx, query, before.File)
@@ -137,19 +138,20 @@ func (t *Tracer) origins(ctx context.Context, phrase string, before *search.Hit,
 	return paths[:min(len(paths), maxOrigins)], nil
 }
 
-// namedIn returns the paths in the calls of an entry.
+// namedIn returns the absolute paths in the calls of the entry of a hit. anywhere is the root of all paths.
 func (t *Tracer) namedIn(hit *search.Hit, anywhere *search.Touched) (paths []string, err error) {
-	snap, header, e, err := t.entryOf(hit)
+	found, err := t.entryOf(hit)
 	if err != nil {
 		return nil, err
 	}
-	defer snap.Release()
-	text, err := snap.ShownText(e)
+	defer found.snap.Release()
+	text, err := found.snap.ShownText(found.entry)
 	if err != nil {
 		return nil, err
 	}
-	fileOf := anywhere.FileOf(header)
-	message.EachCall(snap.Message(e, text).Member("content"), func(call *message.Members) {
+	fileOf := anywhere.FileOf(found.header)
+	content := found.snap.Message(found.entry, text).Member("content")
+	message.EachCall(content, func(call *message.Members) {
 		tool, _ := call[message.Name].Text()
 		message.EachPath(tool, call[message.Arguments], func(name string) bool {
 			file := fileOf(name)
@@ -162,11 +164,11 @@ func (t *Tracer) namedIn(hit *search.Hit, anywhere *search.Touched) (paths []str
 	return paths, nil
 }
 
-// hasText returns a path as an earlier one, if the calls before an entry gave its file exactly this text, and
-// no later call names it. Else it returns nil.
+// hasText returns a path as an earlier one, if the calls before the entry by gave its file exactly this text, no
+// later call names it, and there is no such file any more. Else it returns nil.
 func (t *Tracer) hasText(ctx context.Context, path, text string, by *search.Hit) (*Earlier, error) {
 	touched, err := search.NewTouched(path)
-	if err != nil || t.Exists(path) {
+	if err != nil || t.Exists(path) { // a path that no call can name, or a file that was copied
 		return nil, nil
 	}
 	all, err := t.hits(ctx, touched)
@@ -194,5 +196,12 @@ func (t *Tracer) hasText(ctx context.Context, path, text string, by *search.Hit)
 	if !r.isWhole(text) {
 		return nil, nil
 	}
-	return &Earlier{Touched: touched.Until(by.Time.Add(-time.Nanosecond)), Hits: all, By: by, IsWritten: true}, nil
+	beforeWrite := by.Time.Add(-time.Nanosecond)
+	found := &Earlier{
+		Touched:   touched.Until(beforeWrite),
+		Hits:      all,
+		By:        by,
+		IsWritten: true,
+	}
+	return found, nil
 }

@@ -47,7 +47,7 @@ type Budget struct {
 // often the closer its limit is; Holds and Work share the rest.
 func New(size int64) *Budget {
 	usable := (max(size, Min) - overhead) / 4 * 3
-	working := usable * 2 / 5
+	working := usable * 2 / 5 // enough for the copies of the longest line beside all that Holds have
 	return &Budget{
 		size:      size,
 		limit:     usable - working,
@@ -130,7 +130,7 @@ func (b *Budget) Evict() {
 	}
 }
 
-// takePeak returns the most bytes in use at once since the last call.
+// takePeak returns the most bytes in use at once since the last call, and begins to count anew.
 func (b *Budget) takePeak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,10 +145,11 @@ func (b *Budget) count(sum *int64, n int64) {
 	b.peak = max(b.peak, b.open+b.idle+b.working)
 }
 
-// megabytes formats a size for an error.
+// megabytes formats a size in bytes for an error; below ten MiB with a decimal.
 func megabytes(n int64) string {
-	if n < 10<<20 {
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	const mebibyte = 1 << 20
+	if n < 10*mebibyte {
+		return fmt.Sprintf("%.1f MiB", float64(n)/mebibyte)
 	}
-	return fmt.Sprintf("%d MiB", n>>20)
+	return fmt.Sprintf("%d MiB", n/mebibyte)
 }

@@ -68,12 +68,15 @@ func (c *collector) watch() {
 // if that is much. A process without work has no collections, so that it would keep both.
 func giveBack() {
 	sample := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
 	}
 	metrics.Read(sample)
-	garbage := int64(sample[0].Value.Uint64()) - int64(sample[1].Value.Uint64())
+	objects := int64(sample[0].Value.Uint64()) // also those that nothing refers to any more
+	live := int64(sample[1].Value.Uint64())
 	free := int64(sample[2].Value.Uint64())
-	if garbage+free >= step {
+	if objects-live+free >= step {
 		debug.FreeOSMemory()
 	}
 }
@@ -99,22 +102,38 @@ const (
 	percentStep = 5
 )
 
-// percent returns how much garbage there may be for 100 bytes in use.
-func percent(live int64) int64 { return min(mostRoom, max(leastRoom, 100*garbage/max(live, 1))) }
+// percent returns how much garbage there may be for 100 bytes in use, if so many bytes are live.
+func percent(live int64) int64 {
+	share := 100 * garbage / max(live, 1)
+	return min(mostRoom, max(leastRoom, share))
+}
 
 // adjust sets the percent and the limit for the memory in use, unless they differ little from the last ones.
 func (c *collector) adjust() {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	live := int64(sample[0].Value.Uint64())
+	c.adjustPercent(live)
+	c.adjustLimit(live)
+}
+
+// adjustPercent sets the percent for so many bytes of live memory, unless another one has fixed it.
+func (c *collector) adjustPercent(live int64) {
+	isFixed := os.Getenv("GOGC") != "" || isPercentFixed.Load()
+	if isFixed {
+		return
+	}
 	room := percent(live)
-	before := c.room.Load()
-	isOurs := os.Getenv("GOGC") == "" && !isPercentFixed.Load()
-	differs := room < before-percentStep || room > before+percentStep
-	if isOurs && differs {
+	last := c.room.Load()
+	if room < last-percentStep || room > last+percentStep {
 		c.room.Store(room)
 		debug.SetGCPercent(int(room))
 	}
+}
+
+// adjustLimit sets the memory limit for so many bytes of live memory: the size of the budget, and the index with
+// some garbage.
+func (c *collector) adjustLimit(live int64) {
 	index := int64(0)
 	if live > ordinary {
 		index = max(live-ordinary-c.b.takePeak()-c.others(), 0)

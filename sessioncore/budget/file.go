@@ -34,7 +34,8 @@ type File struct {
 	size, asked int64 // there was room for asked bytes
 }
 
-// newFile creates a file in dir, "" for the default temporary directory, and removes its name.
+// newFile creates a file in dir, "" for the default temporary directory, and removes its name. The caller must
+// close it.
 func newFile(dir string) (*File, error) {
 	if dir == "" {
 		dir = os.TempDir()
@@ -44,7 +45,7 @@ func newFile(dir string) (*File, error) {
 	if err != nil {
 		return nil, f.noRoom(err)
 	}
-	err = os.Remove(file.Name())
+	err = os.Remove(file.Name()) // so that it vanishes with the process
 	if err != nil {
 		_ = file.Close()
 		return nil, f.noRoom(err)
@@ -52,8 +53,8 @@ func newFile(dir string) (*File, error) {
 	return f, nil
 }
 
-// NamedFile returns a File that writes to an empty file with a name, or an error if its disk is nearly
-// full.
+// NamedFile returns a File that writes to an empty file with a name in dir, or an error if its disk is nearly
+// full. The caller closes the file itself.
 func NamedFile(file *os.File, dir string) (*File, error) {
 	f := &File{file: file, dir: dir, asked: askAhead}
 	err := f.leavesRoom()
@@ -63,7 +64,8 @@ func NamedFile(file *os.File, dir string) (*File, error) {
 	return f, nil
 }
 
-// Write appends b.
+// Write appends b. It returns the number of bytes that it has appended, also with an error, which tells a person
+// where to make room.
 func (f *File) Write(b []byte) (int, error) {
 	end := f.size + int64(len(b))
 	if end > f.asked {

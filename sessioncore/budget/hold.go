@@ -22,7 +22,7 @@ func (b *Budget) Kept() Hold {
 	return Hold{b: b, most: b.limit / 4}
 }
 
-// AtMost lowers the bound of a cache's Hold to n bytes.
+// AtMost returns a cache's Hold with its bound lowered to n bytes.
 func (h Hold) AtMost(n int64) Hold {
 	h.most = min(h.most, n)
 	return h
@@ -37,17 +37,18 @@ func (h *Hold) Another() Hold {
 }
 
 // Resize sets the size to n bytes. If there is no room it changes nothing, and the error wraps
-// ErrNoMemory. It never fails to shrink.
+// ErrNoMemory. It never fails to shrink. Growth for a client evicts caches if they take the room then.
 func (h *Hold) Resize(n int64) error {
 	if h == nil || h.b == nil {
 		return nil
 	}
 	h.b.mu.Lock()
 	err := h.add(n - h.bytes)
-	evict := h.most == 0 && h.b.idle > 0 && h.b.open+h.b.idle > h.b.limit
+	isOfClient := h.most == 0
+	isOver := h.b.idle > 0 && h.b.open+h.b.idle > h.b.limit
 	h.b.mu.Unlock()
-	if evict {
-		h.b.Evict()
+	if isOfClient && isOver {
+		h.b.Evict() // without the lock, as caches resize their Holds
 	}
 	return err
 }
@@ -75,7 +76,8 @@ func (h *Hold) ResizeShown(n int64) error {
 	if n <= freeShown {
 		n = 0
 	}
-	return h.Resize(min(n, h.b.limit/8))
+	mostCounted := h.b.limit / 8
+	return h.Resize(min(n, mostCounted))
 }
 
 // Set sets the size to n bytes that are allocated already, room or not.
@@ -91,29 +93,36 @@ func (h *Hold) Set(n int64) {
 // Close sets the size to zero. The Hold can be used again.
 func (h *Hold) Close() { h.Set(0) }
 
-// add is Add for callers that hold b.mu.
+// add is Add for callers that hold b.mu. It records a refusal of a client, for Budget.Full.
 func (h *Hold) add(more int64) error {
-	b := h.b
-	if more <= 0 {
-		h.set(h.bytes + more)
-		return nil
-	}
-	isCache := h.most > 0
-	if isCache {
-		isTooMuch := h.bytes+more > h.most || b.open+b.idle+more > b.limit
-		if isTooMuch {
-			return ErrNoMemory
-		}
-	} else if b.open+more > b.limit {
-		b.refused = min(more, b.limit)
-		return fmt.Errorf("%w, and %s more are asked for: close some, or mount with -o memory= and more than %s",
-			b.full(), megabytes(more), megabytes(b.size))
+	err := h.admit(more)
+	if err != nil {
+		return err
 	}
 	h.set(h.bytes + more)
 	return nil
 }
 
-// set is Set for callers that hold b.mu.
+// admit returns an error if there is no room for so many bytes more. Callers must hold b.mu.
+func (h *Hold) admit(more int64) error {
+	b := h.b
+	isCache := h.most > 0
+	switch {
+	case more <= 0:
+		return nil
+	case isCache && h.bytes+more > h.most:
+		return ErrNoMemory
+	case isCache && b.open+b.idle+more > b.limit:
+		return ErrNoMemory
+	case isCache || b.open+more <= b.limit: // a client gets the room of caches
+		return nil
+	}
+	b.refused = min(more, b.limit)
+	return fmt.Errorf("%w, and %s more are asked for: close some, or mount with -o memory= and more than %s",
+		b.full(), megabytes(more), megabytes(b.size))
+}
+
+// set is Set for callers that hold b.mu. It ends the record of a refusal once there is room for that request.
 func (h *Hold) set(n int64) {
 	b := h.b
 	part := &h.b.open

@@ -54,7 +54,8 @@ func (t *Text) InFile() bool {
 	return t.file != nil
 }
 
-// Reserve prepares for a text of n bytes. It returns false if memory has no room for them.
+// Reserve prepares for a text of n bytes. It returns false if memory has no room for them, or the text is in a file
+// already. A text that may not be in memory with n bytes moves to a file.
 func (t *Text) Reserve(n int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,22 +97,32 @@ func (t *Text) Write(b []byte) (int, error) {
 func (t *Text) add(b []byte) (moved bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.file == nil && int64(len(t.memory)+len(b)) <= t.room.Most {
-		more := append(t.memory, b...)
-		if t.count(int64(cap(more))) {
-			t.memory = more
+	if t.file == nil {
+		isInMemory := t.addToMemory(b)
+		if isInMemory {
 			return false, nil
 		}
-	}
-	if t.file == nil {
 		return true, t.toFile(b)
 	}
 	size := t.file.size
 	_, err = t.file.Write(b)
 	if err != nil {
-		_ = t.file.cut(size)
+		_ = t.file.cut(size) // all of b or nothing
 	}
 	return false, err
+}
+
+// addToMemory adds b to a text in memory, and returns false if there is no room for it. Callers must hold t.mu.
+func (t *Text) addToMemory(b []byte) bool {
+	if int64(len(t.memory)+len(b)) > t.room.Most {
+		return false
+	}
+	more := append(t.memory, b...)
+	hasRoom := t.count(int64(cap(more)))
+	if hasRoom {
+		t.memory = more
+	}
+	return hasRoom
 }
 
 // toFile moves a text in memory to a file, with more bytes, or leaves it as it is. Callers must
@@ -140,7 +151,8 @@ func (t *Text) count(n int64) bool {
 	if n <= t.room.Free {
 		n = 0
 	}
-	if t.room.Memory.Add(n-t.counted) != nil {
+	err := t.room.Memory.Add(n - t.counted)
+	if err != nil {
 		return false
 	}
 	t.counted = n
@@ -159,7 +171,7 @@ func (t *Text) Spill() {
 	}
 }
 
-// Cut removes all but the first n bytes.
+// Cut removes all but the first n bytes. There must be as many.
 func (t *Text) Cut(n int64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -32,19 +32,22 @@ func (b *Budget) Work(ctx context.Context, n int64) (done func(), err error) {
 			return nil, err
 		}
 	}
-	count := func(n int64) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.count(&b.working, n)
-	}
-	count(n)
+	b.countWork(n)
 	return func() {
-		count(-n)
+		b.countWork(-n)
 		b.room.Release(n)
 	}, nil
 }
 
-// wait waits until n bytes are free for work, at most maxWait, and in a queue of at most maxWaiting.
+// countWork counts n bytes more for work, or -n fewer.
+func (b *Budget) countWork(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.count(&b.working, n)
+}
+
+// wait waits until n bytes are free for work and takes them, at most maxWait, and in a queue of at most
+// maxWaiting. The error is that of Work.
 func (b *Budget) wait(ctx context.Context, n int64) error {
 	waiting := b.waiting.Add(1)
 	defer b.waiting.Add(-1)

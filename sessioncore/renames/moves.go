@@ -23,7 +23,7 @@ type WorkingDirectory struct {
 	isUnknown bool
 }
 
-// In returns the directory of a name in a directory.
+// In returns the directory after a change to the directory called name; Unknown if nothing tells it.
 func (d WorkingDirectory) In(name string) WorkingDirectory {
 	joined, ok := d.join(name)
 	return WorkingDirectory{path: joined, isUnknown: !ok}
@@ -32,24 +32,27 @@ func (d WorkingDirectory) In(name string) WorkingDirectory {
 // Unknown is the directory of a shell that nothing tells.
 var Unknown = WorkingDirectory{isUnknown: true}
 
-// join returns a name behind the directory.
+// join returns the path of a name in the directory. ok is false if nothing tells it: in an unknown directory, for an
+// empty path, and for one that leaves the home directory, such as ~/../b.
 func (d WorkingDirectory) join(name string) (joined string, ok bool) {
 	base := d.path
-	if path.IsAbs(name) || isInHome(name) {
-		base = ""
-	} else if d.isUnknown {
+	isRelative := !path.IsAbs(name) && !isInHome(name)
+	if isRelative && d.isUnknown {
 		return "", false
+	}
+	if !isRelative {
+		base = ""
 	}
 	joined = path.Join(base, name)
 	if joined == "" {
-		return joined, false
+		return "", false
 	}
 	begin := base
 	if base == "" {
 		begin = name
 	}
-	wasOfHome := strings.HasPrefix(begin, "~")
-	return joined, wasOfHome == isInHome(joined) // not so for ~/../b
+	beginsInHome := strings.HasPrefix(begin, "~")
+	return joined, beginsInHome == isInHome(joined)
 }
 
 // isInHome reports whether a name is ~ or below it.
@@ -87,7 +90,8 @@ func Find(text string, dir WorkingDirectory) ([]Move, WorkingDirectory) {
 // changer matches the commands that may change the directory of a shell.
 var changer = regexp.MustCompile(`\b(cd|pushd|popd|eval|source)\b`)
 
-// list reads commands up to the end of a line. If one of them need not run or succeed, none is known to.
+// list reads commands up to the end of a line, and notes their effects. If one of them need not run or succeed,
+// none is known to: then their effects are dropped, and the directory is unknown if one may have changed it.
 func (s *script) list(scan *wordScanner) {
 	before := *s
 	isSure := true
@@ -105,11 +109,13 @@ func (s *script) list(scan *wordScanner) {
 	if isSure {
 		return
 	}
-	if s.dir != before.dir {
-		before.dir = Unknown
-	}
-	before.isOver = s.isOver
+	isOver := s.isOver
+	hasChangedDirectory := s.dir != before.dir
 	*s = before
+	s.isOver = isOver
+	if hasChangedDirectory {
+		s.dir = Unknown
+	}
 }
 
 // isTest reports whether a command decides whether others run.
@@ -129,7 +135,8 @@ var (
 		"coproc eval exec source . pushd popd exit return break continue trap alias unalias unset")
 )
 
-// run notes the effect of a command.
+// run notes the effect of a command on files and on the directory, if it has one that is known. It ends the script
+// at a command that decides about others, or that has no plain name.
 func (s *script) run(words []shellWord) {
 	isPrefix := func(w shellWord) bool {
 		return assignment.MatchString(w.text) || w.text == "command" || w.text == "sudo"
@@ -180,7 +187,7 @@ func (s *script) changeDirectory(args []shellWord) {
 	}
 }
 
-// git notes a git mv.
+// git notes a git mv, also one with -C DIRECTORY before it.
 func (s *script) git(args []shellWord) {
 	dir := s.dir
 	for len(args) > 1 && args[0].text == "-C" {
@@ -204,7 +211,7 @@ type mvOperands struct {
 
 // parseMv parses the arguments of a mv. isKnown is false with an option that may keep it from moving.
 func parseMv(args []shellWord) (o mvOperands, isKnown bool) {
-	areOptions := true
+	areOptions := true // until --
 	for n := 0; n < len(args); n++ {
 		option := args[n].text
 		isOperand := !areOptions || !strings.HasPrefix(option, "-") || option == "-"
@@ -215,7 +222,7 @@ func parseMv(args []shellWord) (o mvOperands, isKnown bool) {
 			areOptions = false
 		case option == "-t" && n+1 < len(args):
 			n++
-			o.words = append([]shellWord{args[n]}, o.words...)
+			o.words = slices.Insert(o.words, 0, args[n]) // the target, which is moved to the end below
 			o.isIn = true
 		case option == "-T", option == "--no-target-directory":
 			o.isOn = true
@@ -245,17 +252,15 @@ func (s *script) move(dir WorkingDirectory, args []shellWord) {
 		paths = append(paths, name)
 	}
 	last := len(paths) - 1
-	move := Move{
+	target := paths[last]
+	areSeveral := last > 1
+	isDirectory := areSeveral || operands.isIn || s.isDirectory(operands.words[last].text, target)
+	s.moves = append(s.moves, Move{
 		From: paths[:last:last],
-		To:   paths[last],
+		To:   target,
 		Into: !operands.isOn,
-		Onto: true,
-	}
-	severalFiles := last > 1
-	if severalFiles || operands.isIn || s.isDirectory(operands.words[last].text, move.To) {
-		move.Onto = false
-	}
-	s.moves = append(s.moves, move)
+		Onto: !isDirectory,
+	})
 }
 
 // isDirectory reports whether a target is certainly a directory, by its text and its path.

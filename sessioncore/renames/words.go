@@ -28,7 +28,8 @@ const (
 
 const blanks = " \t\r"
 
-// command returns the words of the next command, and its end.
+// command returns the words of the next command, without redirections, and its end. Where the text needs a shell to
+// be understood it returns no words, and sets isOver.
 func (s *wordScanner) command() (words []shellWord, end string) {
 	for !s.isOver {
 		s.skipBlanks()
@@ -85,7 +86,7 @@ func (s *wordScanner) skipPrefix(prefix string) bool {
 	return found
 }
 
-// operator reads the operator that ends a command.
+// operator reads the operator that ends a command. At the end of a case of a shell, ;;, it sets isOver.
 func (s *wordScanner) operator() string {
 	for _, end := range []string{endAnd, endOr, endPipe, endForParent} {
 		if s.skipPrefix(end) {
@@ -110,7 +111,8 @@ func (s *wordScanner) redirect() {
 	}
 }
 
-// word reads a word. The number of a descriptor before a redirection is none.
+// word reads a word. isDescriptor reports that it is the number of a descriptor before a redirection, and no word
+// of the command.
 func (s *wordScanner) word() (w shellWord, isDescriptor bool) {
 	isQuoted := s.isAt(`'"\`)
 	w.isPlain = !isOfUser(s.rest)
@@ -143,7 +145,8 @@ func isOfUser(text string) bool {
 	return strings.IndexByte("/\n;&|"+blanks, name[0]) < 0
 }
 
-// part reads a quoted text or a character of a word, and reports whether it is plain.
+// part reads a quoted text or a character of a word, adds it to the text of the word, and reports whether it is
+// plain. It sets isOver at a text without its final quote.
 func (s *wordScanner) part(to *strings.Builder) (isPlain bool) {
 	c := s.rest[0]
 	s.rest = s.rest[1:]
@@ -160,10 +163,13 @@ func (s *wordScanner) part(to *strings.Builder) (isPlain bool) {
 	case '"':
 		return s.doubleQuoted(to)
 	case '\\':
-		if s.rest != "" && s.rest[0] != '\n' {
+		if s.rest == "" {
+			return true
+		}
+		if s.rest[0] != '\n' { // a line that goes on
 			to.WriteByte(s.rest[0])
 		}
-		s.rest = s.rest[min(1, len(s.rest)):]
+		s.rest = s.rest[1:]
 		return true
 	case '$', '`':
 		s.expansion(c)
@@ -173,7 +179,7 @@ func (s *wordScanner) part(to *strings.Builder) (isPlain bool) {
 	return strings.IndexByte("*?[]{}", c) < 0
 }
 
-// doubleQuoted reads the rest of a text in double quotes.
+// doubleQuoted reads the rest of a text in double quotes; see part.
 func (s *wordScanner) doubleQuoted(to *strings.Builder) (isPlain bool) {
 	isPlain = true
 	for s.rest != "" && !s.isOver {
@@ -186,11 +192,11 @@ func (s *wordScanner) doubleQuoted(to *strings.Builder) (isPlain bool) {
 			s.expansion(c)
 			isPlain = false
 		case '\\':
-			if s.isAt("\"\\$`\n") {
+			if s.isAt("\"\\$`\n") { // otherwise the backslash is a character
 				c = s.rest[0]
 				s.rest = s.rest[1:]
 			}
-			if c != '\n' {
+			if c != '\n' { // a line that goes on
 				to.WriteByte(c)
 			}
 		default:
@@ -201,8 +207,8 @@ func (s *wordScanner) doubleQuoted(to *strings.Builder) (isPlain bool) {
 	return false
 }
 
-// expansion looks behind a sign that a shell expands. Only the name of a variable needs no shell to find
-// its end.
+// expansion looks behind a sign that a shell expands, and sets isOver unless the name of a variable follows: only
+// that needs no shell to find its end.
 func (s *wordScanner) expansion(sign byte) {
 	if sign == '`' || s.isAt("({'\"") {
 		s.isOver = true
