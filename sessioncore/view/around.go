@@ -44,7 +44,7 @@ func Around(
 	}
 	p.To = p.Document.Size()
 	offset := p.To
-	for i := len(t.entries) - 1; i >= 0; i-- {
+	for i := len(t.entries) - 1; i >= 0; i-- { // from the end, as the size of the head is not known
 		if i == index+count {
 			p.To = offset
 		}
@@ -60,11 +60,12 @@ func Around(
 }
 
 // BranchThrough returns the end of a branch with an entry: the leaf if that is below it, else the
-// newest tip below it.
+// newest tip below it. It is the entry itself if nothing is below it.
 func BranchThrough(s *sessioncore.Snapshot, at sessioncore.Entry) sessioncore.Entry {
 	end := s.BranchBelow(at)
+	isOfLeaf := end != at
 	tree := s.Tree()
-	if end != at || !tree.Has(at) {
+	if isOfLeaf || !tree.Has(at) {
 		return end
 	}
 	for {
@@ -72,7 +73,8 @@ func BranchThrough(s *sessioncore.Snapshot, at sessioncore.Entry) sessioncore.En
 		if len(children) == 0 {
 			return end
 		}
-		end = children[len(children)-1] // the newest
+		newest := len(children) - 1
+		end = children[newest]
 	}
 }
 

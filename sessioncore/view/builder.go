@@ -44,7 +44,7 @@ type builder struct {
 	callsOf sessioncore.Entry
 }
 
-// build returns the blocks of an entry.
+// build returns the blocks of an entry, which are valid until the next call. text is the entry.
 func (b *builder) build(e sessioncore.Entry, text rawjson.Value) (*entryBlocks, error) {
 	b.entry = e
 	b.cut = false
@@ -164,30 +164,32 @@ func (b *builder) prose(v rawjson.Value) {
 
 // proseOf returns the visible running text of v, within the entry's limit.
 func (b *builder) proseOf(v rawjson.Value) []byte {
-	x := excerptOf(v, excerptLimits{whole: b.proseLeft, head: b.proseLeft})
+	shown := excerptOf(v, excerptLimits{whole: b.proseLeft, head: b.proseLeft})
 	b.proseLeft -= min(len(v), b.proseLeft)
-	if x.left > 0 {
+	if shown.left > 0 {
 		b.cut = true
 	}
-	return x.head
+	return shown.head
 }
 
 // trimProse removes blank lines around running text, and running text without others. Where no
 // heading precedes, the text begins at the left margin, since it could continue a list of the entry
 // before.
 func (b *builder) trimProse() {
+	hasHeading := b.blocks.flags&beginsTurn != 0
 	body := b.blocks.body[:0]
-	for _, it := range b.blocks.body {
-		if it.kind == proseText {
-			it.text = trimBlankLines(it.text)
-			if len(it.text) == 0 {
+	for _, shown := range b.blocks.body {
+		if shown.kind == proseText {
+			shown.text = trimBlankLines(shown.text)
+			if len(shown.text) == 0 {
 				continue
 			}
-			if len(body) == 0 && b.blocks.flags&beginsTurn == 0 {
-				it.text = bytes.TrimLeft(it.text, " \t")
+			isFirst := len(body) == 0
+			if isFirst && !hasHeading {
+				shown.text = bytes.TrimLeft(shown.text, " \t")
 			}
 		}
-		body = append(body, it)
+		body = append(body, shown)
 	}
 	b.blocks.body = body
 }
@@ -210,18 +212,19 @@ func (b *builder) output(info string, v rawjson.Value) {
 		limits = excerptLimits{whole: b.outputLeft, head: b.outputLeft}
 	}
 	b.outputLeft -= min(len(v), limits.whole)
-	x := excerptOf(v, limits)
-	if len(bytes.TrimSpace(x.head)) == 0 && x.left == 0 {
+	shown := excerptOf(v, limits)
+	isBlank := len(bytes.TrimSpace(shown.head)) == 0
+	if isBlank && shown.left == 0 {
 		return
 	}
-	b.code(info, x.head)
-	if x.left == 0 {
+	b.code(info, shown.head)
+	if shown.left == 0 {
 		return
 	}
-	b.note("… " + sizeText(x.left) + " left out:")
+	b.note("… " + sizeText(shown.left) + " left out:")
 	b.link("the whole entry")
-	if len(x.tail) > 0 {
-		b.code(info, x.tail)
+	if len(shown.tail) > 0 {
+		b.code(info, shown.tail)
 	}
 }
 

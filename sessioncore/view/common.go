@@ -39,7 +39,8 @@ func changes[T any, K comparable](a, b []T, key func(T) K) (list []listChange[T]
 		}
 		i = same.a + same.n
 		j = same.b + same.n
-		if len(c.gone)+len(c.come)+same.n > 0 {
+		isEmpty := len(c.gone)+len(c.come)+same.n == 0 // as at the ends of equal lists
+		if !isEmpty {
 			list = append(list, c)
 		}
 	}
@@ -67,20 +68,24 @@ func common[T comparable](a, b []T) []commonRun {
 		endA--
 		endB--
 	}
-	list := []commonRun{{n: begin}}
+	beginning := commonRun{n: begin}
+	ending := commonRun{a: endA, b: endB, n: len(a) - endA}
+	list := []commonRun{beginning}
 	for _, r := range shared(a[begin:endA], b[begin:endB]) {
 		r.a += begin
 		r.b += begin
 		list = append(list, r)
 	}
-	list = append(list, commonRun{a: endA, b: endB, n: len(a) - endA})
+	list = append(list, ending)
 	list = slices.DeleteFunc(list, func(r commonRun) bool {
 		return r.n == 0
 	})
-	return append(list, commonRun{a: len(a), b: len(b)})
+	endsOfBoth := commonRun{a: len(a), b: len(b)}
+	return append(list, endsOfBoth)
 }
 
-// shared is common for lists that neither begin nor end alike. Some runs may be empty.
+// shared is common for lists that neither begin nor end alike, without the run at their ends. Some runs may be
+// empty. It returns nil for lists that differ too much.
 //
 // A place (x, y) has x elements of a and y of b behind it, and lies on diagonal x-y. An edit passes one element
 // of a or of b alone, and so leads to a neighbouring diagonal. For one edit more at a time, shared finds how far

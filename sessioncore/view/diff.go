@@ -65,13 +65,13 @@ type side struct {
 // turn is a turn of a branch.
 type turn struct {
 	sum     uint64 // of the speaker and the text
-	who     string
+	speaker string
 	title   string // its heading
 	entries []shownEntry
 	size    int64 // in bytes
 }
 
-// newSide reads the turns of a branch.
+// newSide reads the turns of a branch. Notes belong to none.
 func newSide(ctx context.Context, branch ShownBranch) (*side, error) {
 	t, err := newTranscript(ctx, branch.Session, branch.End, Links{Blobs: "blobs/"})
 	if err != nil {
@@ -95,7 +95,7 @@ func newSide(ctx context.Context, branch ShownBranch) (*side, error) {
 			speaker := blocks.heading.line[0].text
 			heading := string(t.writer.append(nil, blocks.heading))
 			title := strings.TrimSpace(strings.TrimPrefix(heading, "\n## "))
-			s.turns = append(s.turns, turn{who: speaker, title: title})
+			s.turns = append(s.turns, turn{speaker: speaker, title: title})
 			sum.Reset()
 			sum.WriteString(speaker)
 		}
@@ -140,11 +140,11 @@ func (d *differ) lines(sign string, lines []string) {
 	}
 }
 
-// changed writes the turns between two that are the same, beside each other where they are of one
+// changed writes the turns of both sides between two that are the same, beside each other where they are of one
 // speaker.
-func (d *differ) changed(x, y []turn) {
-	bySpeaker := changes(x, y, func(t turn) string {
-		return t.who
+func (d *differ) changed(gone, come []turn) {
+	bySpeaker := changes(gone, come, func(t turn) string {
+		return t.speaker
 	})
 	for _, c := range bySpeaker {
 		for i := range c.gone {
@@ -159,19 +159,19 @@ func (d *differ) changed(x, y []turn) {
 	}
 }
 
-// whole writes a turn that only one side has.
-func (d *differ) whole(on int, t *turn) {
-	d.line(signs[on], "## "+t.title)
-	for line := range d.linesOf(on, t) {
-		d.line(signs[on], line)
+// whole writes a turn that only one side has; side is its index.
+func (d *differ) whole(side int, t *turn) {
+	d.line(signs[side], "## "+t.title)
+	for line := range d.linesOf(side, t) {
+		d.line(signs[side], line)
 	}
 }
 
-// linesOf reads the lines of a turn.
-func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
+// linesOf reads the lines of a turn of a side. It ends at an error, which becomes d.err.
+func (d *differ) linesOf(side int, t *turn) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, shown := range t.entries {
-			blocks, err := d.sides[on].blocksOf(shown.entry)
+			blocks, err := d.sides[side].blocksOf(shown.entry)
 			if d.err == nil {
 				d.err = err
 			}
@@ -188,42 +188,49 @@ func (d *differ) linesOf(on int, t *turn) iter.Seq[string] {
 	}
 }
 
-// pair writes two turns of one speaker.
-func (d *differ) pair(x, y *turn) {
-	if x.size+y.size > maxCompared {
-		d.whole(0, x)
-		d.whole(1, y)
+// pair writes two turns of one speaker: gone of the first side, come of the second.
+func (d *differ) pair(gone, come *turn) {
+	if gone.size+come.size > maxCompared {
+		d.whole(0, gone)
+		d.whole(1, come)
 		return
 	}
-	if x.title == y.title {
-		d.line(" ", "## "+x.title)
+	if gone.title == come.title {
+		d.line(" ", "## "+gone.title)
 	} else {
-		d.line("-", "## "+x.title)
-		d.line("+", "## "+y.title)
+		d.line("-", "## "+gone.title)
+		d.line("+", "## "+come.title)
 	}
-	linesX := slices.Collect(d.linesOf(0, x))
-	linesY := slices.Collect(d.linesOf(1, y))
-	list := changes(linesX, linesY, itself)
+	linesGone := slices.Collect(d.linesOf(0, gone))
+	linesCome := slices.Collect(d.linesOf(1, come))
+	list := changes(linesGone, linesCome, itself)
 	for i, c := range list {
 		d.lines("-", c.gone)
 		d.lines("+", c.come)
 		before := contextLines // of the lines in common, those behind the change
 		after := contextLines  // and those before the next change
-		if i == 0 && len(c.gone) == 0 {
+		isBeginning := i == 0 && len(c.gone) == 0
+		if isBeginning {
 			before = 0
 		}
 		if i == len(list)-1 {
 			after = 0
 		}
-		left := len(c.same) - before - after
-		if left <= 1 {
-			d.lines(" ", c.same)
-			continue
-		}
-		d.lines(" ", c.same[:before])
-		d.line("@@", "in common: "+counted(left, "line"))
-		d.lines(" ", c.same[len(c.same)-after:])
+		d.context(c.same, before, after)
 	}
+}
+
+// context writes the first and the last of lines in common, and a note in place of those between them, if these are
+// more than one.
+func (d *differ) context(same []string, before, after int) {
+	left := len(same) - before - after
+	if left <= 1 {
+		d.lines(" ", same)
+		return
+	}
+	d.lines(" ", same[:before])
+	d.line("@@", "in common: "+counted(left, "line"))
+	d.lines(" ", same[len(same)-after:])
 }
 
 // counted returns "1 line" or "2 lines".

@@ -59,7 +59,7 @@ func (l *packedLines) Write(text []byte) (int, error) {
 }
 
 // download writes the compressed lines of the session, of a branch alone its header and entries, if they are
-// small beside the page. The script of the page offers them.
+// small beside the page, which has pageSize bytes by now. The script of the page offers them.
 func (p *pageWriter) download(ctx context.Context, path []sessioncore.Entry, pageSize int64) error {
 	header, _, err := p.s.ReadHeader()
 	if err != nil {
@@ -123,18 +123,21 @@ func (p *pageWriter) allLines(ctx context.Context, out io.Writer) error {
 // branchLines writes the header and the entries of a branch.
 func (p *pageWriter) branchLines(ctx context.Context, out io.Writer, header rawjson.Value, path []sessioncore.Entry) error {
 	_, err := out.Write(append(header, '\n'))
+	if err != nil {
+		return err
+	}
 	for _, e := range path {
-		if err == nil {
-			err = ctx.Err()
-		}
+		text, err := p.s.EntryText(e)
 		if err != nil {
 			return err
 		}
-		text, failed := p.s.EntryText(e)
-		if failed != nil {
-			return failed
-		}
 		_, err = out.Write(append(text, '\n'))
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
-	return err
+	return nil
 }

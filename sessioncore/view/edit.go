@@ -34,11 +34,11 @@ func (e *edit) changes(writes bool) bool {
 func (b *builder) edit(tool string, list []argument) bool {
 	e := editOf(list)
 	edits := []edit{e}
-	is := e.changes(message.WritesWhole(tool, e[message.VerbRole]))
+	isEdit := e.changes(message.WritesWhole(tool, e[message.VerbRole]))
 	for item := range e[message.EditsRole].EachElement {
 		inner := editOf(argumentsOf(tool, item))
-		is = inner.changes(false)
-		if !is {
+		isEdit = inner.changes(false)
+		if !isEdit {
 			break
 		}
 		if len(edits) <= b.blocksLeft {
@@ -47,7 +47,7 @@ func (b *builder) edit(tool string, list []argument) bool {
 			b.cut = true
 		}
 	}
-	if !is {
+	if !isEdit {
 		return false
 	}
 	d := diffText{b: b}

@@ -48,7 +48,7 @@ var settings = map[string]struct {
 	"reset_boundary":        {"The context was cleared.", nil, ""},
 }
 
-// change adds one line for an entry that changes settings, or for one of any other type.
+// change adds one line for an entry of the type name that changes settings, or for one of any other type.
 func (b *builder) change(name string, text rawjson.Value) {
 	word := func(keys ...string) string {
 		return b.word(text.AnyOf(keys...))
@@ -136,23 +136,25 @@ func (b *builder) list(v rawjson.Value) string {
 	return strings.Join(names, ", ")
 }
 
-// modelName returns a model's name with its provider, "" if there is none.
+// modelName returns a model's name with its provider, as PROVIDER/NAME, or the name alone without one. It is "" if
+// the model has no name.
 func modelName(provider, model rawjson.Value) string {
 	name := shownLine(model, maxWord)
-	p := shownLine(provider, maxWord)
-	if p != "" && name != "" {
-		return p + "/" + name
+	of := shownLine(provider, maxWord)
+	if of == "" || name == "" {
+		return name
 	}
-	return name
+	return of + "/" + name
 }
 
 // compaction adds the summary that replaces earlier turns in the context of the model.
 func (b *builder) compaction(text rawjson.Value) {
 	b.turn(beginsTurn, "compaction", "Compaction", "")
 	before := ""
-	n := text.AnyOf("tokensBefore", "tokens_before")
-	if n.IsNumber() && len(n) < 20 {
-		before = ", " + string(n) + " tokens"
+	tokens := text.AnyOf("tokensBefore", "tokens_before")
+	const maxDigits = 19
+	if tokens.IsNumber() && len(tokens) <= maxDigits {
+		before = ", " + string(tokens) + " tokens"
 	}
 	b.note("The model goes on from this summary of what was said before" + before +
 		", and from the turns that were kept.")
@@ -224,7 +226,8 @@ func (b *builder) message(v rawjson.Value) {
 		heading += " (automatic)"
 	}
 	flags := beginsTurn
-	if strings.HasPrefix(heading, userHeading) && !m[message.Synthetic].Truthy() {
+	isOfUser := strings.HasPrefix(heading, userHeading) // also a command that the user ran
+	if isOfUser && !m[message.Synthetic].Truthy() {
 		flags |= fromUser
 	}
 	b.turn(flags, role, heading, about)
@@ -265,13 +268,14 @@ func (b *builder) custom(m *message.Members) {
 	if b.skillCall(m) {
 		return
 	}
-	words, ok := message.Request(m)
-	if ok {
+	words, isRequest := message.Request(m)
+	if isRequest {
 		b.request(words)
 		return
 	}
 	display := m[message.Display]
-	if len(display) > 0 && !display.Truthy() {
+	isNotDisplayed := len(display) > 0 && !display.Truthy() // a message without the member is displayed
+	if isNotDisplayed {
 		b.note("Not displayed:", b.word(m[message.CustomType]))
 		b.link("the entry")
 		return

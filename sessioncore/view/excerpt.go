@@ -24,7 +24,7 @@ type excerptLimits struct {
 // end.
 var outputLimits = excerptLimits{whole: 8 << 10, head: 4 << 10, tail: 2 << 10}
 
-// excerptOf returns an excerpt of a string, decoding no more of it than is shown.
+// excerptOf returns an excerpt of a string, decoding no more of it than is shown. It is empty for another value.
 func excerptOf(v rawjson.Value, limits excerptLimits) (e excerpt) {
 	if !v.IsString() {
 		return e
@@ -39,31 +39,37 @@ func excerptOf(v rawjson.Value, limits excerptLimits) (e excerpt) {
 	e.left = to - from
 	e.head = shownText(body[:from])
 	e.tail = shownText(body[to:])
-	// Cut at a line end if there is one nearby.
-	i := bytes.LastIndexByte(e.head, '\n')
-	if i >= len(e.head)*3/4 {
-		e.left += len(e.head) - i - 1
-		e.head = e.head[: i+1 : i+1]
-	}
-	i = bytes.IndexByte(e.tail, '\n')
-	if i >= 0 && i < len(e.tail)/4 {
-		e.left += i + 1
-		e.tail = e.tail[i+1:]
-	}
+	e.cutAtLines()
 	return e
+}
+
+// cutAtLines shortens the head and the tail to whole lines, each if that takes no more than a quarter of it.
+func (e *excerpt) cutAtLines() {
+	headEnd := bytes.LastIndexByte(e.head, '\n') + 1
+	if headEnd > len(e.head)*3/4 {
+		e.left += len(e.head) - headEnd
+		e.head = e.head[:headEnd:headEnd]
+	}
+	tailBegin := bytes.IndexByte(e.tail, '\n') + 1
+	if tailBegin > 0 && tailBegin <= len(e.tail)/4 {
+		e.left += tailBegin
+		e.tail = e.tail[tailBegin:]
+	}
 }
 
 // shownText returns the visible text of the body of a JSON string, or of a part of it.
 func shownText(body []byte) []byte { return markdown.Visible(rawjson.AppendDecoded(nil, body)) }
 
-// shownLine returns the beginning of a string as one line of visible text, or nothing for any other
-// value.
+// shownLine returns the beginning of a string as one line of visible text, of at most so many characters, or nothing
+// for any other value.
 func shownLine(v rawjson.Value, characters int) string {
-	text := excerptOf(v, excerptLimits{whole: 16 * characters, head: 16 * characters}).head
+	const stored = 16 // more bytes than a character takes, as an escape of JSON, and blanks around it
+	most := stored * characters
+	text := excerptOf(v, excerptLimits{whole: most, head: most}).head
 	return string(markdown.AppendLine(nil, text, characters))
 }
 
-// sizeText formats a size for people.
+// sizeText formats a size in bytes for people, in units of a thousand.
 func sizeText(n int) string {
 	switch {
 	case n < 1000:

@@ -86,32 +86,35 @@ var blobLink = regexp.MustCompile(`^(?:\.\./)*blobs/([0-9a-f]{64})$`)
 // image writes an image of the blob store as data. Any other becomes a link: a page that loads an
 // image tells its host of the reader.
 func (p *pageWriter) image(_ util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if entering {
-		destination := n.(*ast.Image).Destination
-		alt := plainText(n, source)
-		blob := blobLink.FindSubmatch(destination)
-		if blob != nil {
-			p.embed(string(blob[1]), alt)
-		} else {
-			if alt == "" {
-				alt = "Image"
-			}
-			p.write(anchored(destination, escaped(alt)))
-		}
+	if !entering {
+		return ast.WalkSkipChildren, nil
 	}
+	destination := n.(*ast.Image).Destination
+	alt := plainText(n, source)
+	blob := blobLink.FindSubmatch(destination)
+	if blob != nil {
+		hash := string(blob[1])
+		p.embed(hash, alt)
+		return ast.WalkSkipChildren, nil
+	}
+	if alt == "" {
+		alt = "Image"
+	}
+	p.write(anchored(destination, escaped(alt)))
 	return ast.WalkSkipChildren, nil
 }
 
-// plainText returns the text of an image.
+// plainText returns the alternative text of an image, as one line.
 func plainText(n ast.Node, source []byte) string {
 	var out strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		t, ok := n.(*ast.Text)
-		if ok && entering {
-			out.Write(util.UnescapePunctuations(t.Value(source)))
-			if t.SoftLineBreak() || t.HardLineBreak() {
-				out.WriteByte(' ')
-			}
+		text, isText := n.(*ast.Text)
+		if !isText || !entering {
+			return ast.WalkContinue, nil
+		}
+		out.Write(util.UnescapePunctuations(text.Value(source)))
+		if text.SoftLineBreak() || text.HardLineBreak() {
+			out.WriteByte(' ')
 		}
 		return ast.WalkContinue, nil
 	})
@@ -124,44 +127,51 @@ const maxImage = 32 << 20
 // pictures are the types of images that are embedded. None of them can hold a script.
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
 
-// embed writes a blob as an image.
+// embed writes a blob as an image with an alternative text, or that text with the reason if it cannot be shown.
 func (p *pageWriter) embed(hash, text string) {
 	alt := escaped(text)
-	note := func(why markup) { p.write("<em>", alt, " (", why, ")</em>") }
+	why := p.embedBlob(hash, alt)
+	if why != "" {
+		p.write("<em>", alt, " (", why, ")</em>")
+	}
+}
+
+// embedBlob writes a blob as an image, and returns the reason if it writes none, or not all of it; else "".
+func (p *pageWriter) embedBlob(hash string, alt markup) (why markup) {
 	if p.blobs == nil {
-		note("not in the page")
-		return
+		return "not in the page"
 	}
 	blob, err := p.blobs(hash)
 	if err != nil {
-		note("not in the blob store")
-		return
+		return "not in the blob store"
 	}
 	defer blob.Close()
-	start := make([]byte, startSize)
-	got, err := io.ReadFull(blob, start)
-	kind := http.DetectContentType(start[:got])
-	switch {
-	case err != nil && err != io.EOF && err != io.ErrUnexpectedEOF:
-		note("cannot be read")
-		return
-	case !slices.Contains(pictures, kind):
-		note("not a picture that can be shown")
-		return
+	buffer := make([]byte, startSize)
+	size, err := io.ReadFull(blob, buffer)
+	isShort := err == io.EOF || err == io.ErrUnexpectedEOF
+	if err != nil && !isShort {
+		return "cannot be read"
+	}
+	start := buffer[:size]
+	kind := http.DetectContentType(start)
+	if !slices.Contains(pictures, kind) {
+		return "not a picture that can be shown"
 	}
 	p.write(`<img alt="`, alt, `" src="data:`, escaped(kind), ";base64,")
 	encoder := base64.NewEncoder(base64.StdEncoding, p.out)
-	content := io.MultiReader(bytes.NewReader(start[:got]), blob)
+	content := io.MultiReader(bytes.NewReader(start), blob)
 	_, err = io.Copy(encoder, io.LimitReader(content, maxImage))
 	_ = encoder.Close() // Flush returns its error
 	if p.err == nil {
 		p.err = err
 	}
 	p.write(`">`)
-	more, _ := content.Read(start[:1])
+	var next [1]byte
+	more, _ := content.Read(next[:])
 	if more > 0 {
-		note("only the beginning of it: it is larger than 32 MiB")
+		return "only the beginning of it: it is larger than 32 MiB"
 	}
+	return ""
 }
 
 // diffClasses are the classes of the lines of a diff by their first characters.

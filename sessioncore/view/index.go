@@ -41,7 +41,7 @@ type sessionGroup struct {
 	dollars  float64
 }
 
-// grouped returns the sessions by a key, in the order of the first ones.
+// grouped returns the sessions by a key, in the order of the first one of each group.
 func grouped(sessions []Linked, key func(*Linked) string) (groups []*sessionGroup) {
 	known := map[string]*sessionGroup{}
 	for i := range sessions {
@@ -179,6 +179,9 @@ const (
 	cell, margin = 13, 30
 	// levels is how many colours a plot has.
 	levels = 4
+	// baseline is how far below the upper edge of a day the baseline of a weekday's name is, and aboveDays how far
+	// above the days that of a month's name.
+	baseline, aboveDays = 10, 8
 )
 
 // plot draws the year up to the last day as a calendar: a column for each week, darker where a day
@@ -194,7 +197,8 @@ func (x htmlWriter) plot(days []*sessionGroup, dollars map[string]float64) {
 	x.write(`<figure tabindex="0"><svg viewBox="0 0 `, escaped(width), " ", escaped(height),
 		`" role="img" aria-label="`, p.caption(), " of each day in the year to ", last, "\">\n")
 	for i, name := range []string{"Mon", "Wed", "Fri"} {
-		fmt.Fprintf(x.out, `<text x="0" y="%d">%s</text>`, margin+2*i*cell+10, name)
+		row := margin + 2*i*cell // each second day has a name
+		fmt.Fprintf(x.out, `<text x="0" y="%d">%s</text>`, row+baseline, name)
 	}
 	for day := range p.eachDay {
 		x.plotDay(p, day)
@@ -204,11 +208,13 @@ func (x htmlWriter) plot(days []*sessionGroup, dollars map[string]float64) {
 
 // plotDay draws a day, and the name of a month above its first day.
 func (x htmlWriter) plotDay(p *yearPlot, day time.Time) {
-	n := int(day.Sub(p.begin).Hours() / 24)
-	column := margin + n/7*cell
-	row := margin + n%7*cell
+	number := int(day.Sub(p.begin).Hours() / 24)
+	week := number / 7
+	weekday := number % 7
+	column := margin + week*cell
+	row := margin + weekday*cell
 	if day.Day() == 1 {
-		fmt.Fprintf(x.out, `<text x="%d" y="%d">%s</text>`, column, margin-8, day.Format("Jan"))
+		fmt.Fprintf(x.out, `<text x="%d" y="%d">%s</text>`, column, margin-aboveDays, day.Format("Jan"))
 	}
 	name := day.Format(time.DateOnly)
 	about := aboutSessions(p.sessions[name], p.dollars[name])
@@ -245,8 +251,9 @@ func newYearPlot(days []*sessionGroup, dollars map[string]float64) (*yearPlot, b
 		return nil, false
 	}
 	p.end = end
-	sinceMonday := (int(end.Weekday()) + 6) % 7
-	p.begin = end.AddDate(0, 0, -7*(weeks-1)-sinceMonday)
+	sinceMonday := (int(end.Weekday()) + 6) % 7 // Weekday begins on Sunday
+	earlierWeeks := 7 * (weeks - 1)             // in days
+	p.begin = end.AddDate(0, 0, -earlierWeeks-sinceMonday)
 	for day := range p.eachDay {
 		p.most = max(p.most, p.value(day.Format(time.DateOnly)))
 	}
@@ -278,12 +285,12 @@ func (p *yearPlot) value(day string) float64 {
 	return float64(p.sessions[day])
 }
 
-// level returns how dark a day is, from 0 to levels.
+// level returns how dark a day is, from 0 for a day without a value to levels.
 func (p *yearPlot) level(day string) int {
-	v := p.value(day)
-	if v <= 0 {
+	value := p.value(day)
+	if value <= 0 {
 		return 0
 	}
-	share := math.Sqrt(v / p.most)
+	share := math.Sqrt(value / p.most) // so that one large day does not make all others pale
 	return min(levels, 1+int(levels*share))
 }

@@ -24,7 +24,7 @@ type Log struct {
 // errEnough ends a log at its limit.
 var errEnough = errors.New("enough entries")
 
-// lines calls each with the lines of a log.
+// lines calls each with the lines of a log, up to the limit of entries.
 func (l *Log) lines(ctx context.Context, each func(*report.LogLine) error) error {
 	entries := uint(0)
 	err := report.Log(ctx, l.Session, l.All, func(line *report.LogLine) error {
@@ -106,12 +106,13 @@ func (l *Log) writeLine(out *Screen, width int, line *report.LogLine) error {
 	if len(line.Marks) > 0 {
 		marks = names.Visible("(" + strings.Join(line.Marks, ", ") + ")")
 	}
-	at := l.Session.Time(line.Entry).Local().Format("2006-01-02 15:04:05")
+	entryTime := l.Session.Time(line.Entry).Local().Format(dateLayout)
 	said := names.Visible(line.What + ": " + line.Said)
-	if width <= 0 || width >= narrowLog {
-		return l.writeRow(out, width, line.Graph, id, marks, at+" "+said)
+	isNarrow := width > 0 && width < narrowLog
+	if !isNarrow {
+		return l.writeRow(out, width, line.Graph, id, marks, entryTime+" "+said)
 	}
-	err := l.writeRow(out, width, line.Graph, id, "", at)
+	err := l.writeRow(out, width, line.Graph, id, "", entryTime)
 	if err != nil {
 		return err
 	}
@@ -132,8 +133,10 @@ func below(line *report.LogLine) string {
 	return strings.Replace(line.Graph, "*", "|", 1)
 }
 
-// writeRow writes the parts of a row in their colours: the drawing, the id, the marks and the text.
+// writeRow writes the parts of a row in their colours: the drawing, the id, the marks and the text, cut at width
+// columns, 0 for no limit. Parts may be "", and the last ones may be left out.
 func (l *Log) writeRow(out *Screen, width int, parts ...string) error {
+	const idPart = 1 // an id is not cut
 	colours := []string{"", ColourName, ColourMatch, ""}
 	text := ""
 	left := width
@@ -142,7 +145,7 @@ func (l *Log) writeRow(out *Screen, width int, parts ...string) error {
 			text += " "
 			left--
 		}
-		if width > 0 && i != 1 {
+		if width > 0 && i != idPart {
 			part = CutAt(part, left)
 		}
 		left -= uniseg.StringWidth(part)

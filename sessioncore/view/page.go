@@ -49,16 +49,16 @@ type Subject struct {
 //
 // The Markdown in it is others': raw HTML is shown as text, an image that is not in the blob store
 // becomes a link, and links lead to the web or nowhere.
-func Page(ctx context.Context, w io.Writer, of Subject) error {
-	s := of.Session
+func Page(ctx context.Context, w io.Writer, subject Subject) error {
+	s := subject.Session
 	size := &sizedWriter{Writer: w}
-	p := newPage(size, s, of.Blobs)
-	p.alone = of.Alone
+	p := newPage(size, s, subject.Blobs)
+	p.alone = subject.Alone
 	var path []sessioncore.Entry
-	if of.End != sessioncore.NoEntry {
-		path = s.Path(of.End)
+	if subject.End != sessioncore.NoEntry {
+		path = s.Path(subject.End)
 	}
-	err := p.header(&of, path)
+	err := p.header(&subject, path)
 	if err != nil {
 		return err
 	}
@@ -66,19 +66,27 @@ func Page(ctx context.Context, w io.Writer, of Subject) error {
 	if err != nil {
 		return err
 	}
-	for e := range p.written { // such as moves of the leaf
-		if !p.written[e] && !of.Alone {
-			p.anchor(sessioncore.Entry(e))
-		}
+	if !subject.Alone {
+		p.anchorOthers()
 	}
 	p.write("</main>\n")
-	if of.Blobs != nil { // else it is masked: its reader sees all that is in it
+	isMasked := subject.Blobs == nil // its lines have what the page masks
+	if !isMasked {
 		err := p.download(ctx, path, size.size)
 		if err != nil {
 			return err
 		}
 	}
 	return p.end()
+}
+
+// anchorOthers writes anchors of the entries that are in no branch, such as moves of the leaf.
+func (p *pageWriter) anchorOthers() {
+	for e, isWritten := range p.written {
+		if !isWritten {
+			p.anchor(sessioncore.Entry(e))
+		}
+	}
 }
 
 // pageWriter is a page that is being written.
@@ -109,7 +117,8 @@ func newPage(w io.Writer, s *sessioncore.Snapshot, blobs BlobOpener) *pageWriter
 	return p.copy(w)
 }
 
-// copy returns a page that writes other entries of the same page to w.
+// copy returns a page that writes other entries of the same page to w. It shares the marks and the flags of written
+// entries with p.
 func (p *pageWriter) copy(w io.Writer) *pageWriter {
 	other := *p
 	other.htmlWriter = htmlWriter{bufio.NewWriter(w)}
@@ -146,9 +155,9 @@ func newMarkdown(p *pageWriter) goldmark.Markdown {
 // firstPriority puts our renderers before goldmark's, which have 1000 and its extensions 500.
 const firstPriority = 100
 
-// header writes all that is before the list of entries.
-func (p *pageWriter) header(of *Subject, path []sessioncore.Entry) error {
-	for _, e := range path {
+// header writes all that is before the list of entries. path is the current branch.
+func (p *pageWriter) header(subject *Subject, path []sessioncore.Entry) error {
+	for _, e := range path { // in which headOf finds a title
 		p.entries.entries = append(p.entries.entries, shownEntry{entry: e})
 	}
 	head, err := p.entries.headOf(p.s, false)
@@ -157,25 +166,25 @@ func (p *pageWriter) header(of *Subject, path []sessioncore.Entry) error {
 	}
 	p.entries.entries = nil
 	title := "Session"
+	var about []block // behind the title
 	if len(head) > 0 {
 		title = head[0].line[0].text
+		about = head[1:]
 	}
 	var above markup
-	if of.Index != "" {
-		above = `<p><a href="` + escaped(of.Index) + "\">All sessions</a></p>\n"
+	if subject.Index != "" {
+		above = `<p><a href="` + escaped(subject.Index) + "\">All sessions</a></p>\n"
 	}
 	p.begin(above, title)
-	for i := range head[min(1, len(head)):] {
-		p.block(&head[i+1])
-	}
-	length, turns := extent(of, path)
+	p.blocks(about)
+	length, turns := extent(subject, path)
 	p.facts(
-		[2]string{"Agent", of.Agent},
-		[2]string{"Model", of.Model},
+		[2]string{"Agent", subject.Agent},
+		[2]string{"Model", subject.Model},
 		[2]string{"Duration", length},
 		[2]string{"Turns", strconv.Itoa(turns)},
-		[2]string{"Tokens", of.Tokens},
-		[2]string{"Cost", of.Cost},
+		[2]string{"Tokens", subject.Tokens},
+		[2]string{"Cost", subject.Cost},
 	)
 	p.write("</header>\n", markup(pageTools))
 	return nil
@@ -187,21 +196,21 @@ func (p *pageWriter) nameOf(e sessioncore.Entry) (id, href markup) {
 	return escaped(name), `"#` + escaped(url.PathEscape(name)) + `"`
 }
 
-// outline writes the tree as report.Log draws it, each entry a link; of one branch alone its
-// entries.
+// outline writes the tree as report.Log draws it, each entry a link; of one branch alone, path, its
+// entries. It sets p.marks, and closes p.outlined.
 func (p *pageWriter) outline(ctx context.Context, path []sessioncore.Entry) error {
 	defer close(p.outlined)
-	on := map[sessioncore.Entry]bool{}
+	isOnBranch := map[sessioncore.Entry]bool{}
 	for _, e := range path {
-		on[e] = p.alone
+		isOnBranch[e] = true
 	}
 	p.write("<nav aria-label=\"Entries\">\n<ul>\n")
 	err := report.Log(ctx, p.s, false, func(l *report.LogLine) error {
-		switch {
-		case p.alone && !on[l.Entry]:
-			return nil
-		case p.alone:
-			l.Graph = "*"
+		if p.alone {
+			if !isOnBranch[l.Entry] {
+				return nil
+			}
+			l.Graph = "*" // one branch has no other lines
 		}
 		p.outlineLine(l)
 		return nil
@@ -210,7 +219,8 @@ func (p *pageWriter) outline(ctx context.Context, path []sessioncore.Entry) erro
 	return err
 }
 
-// outlineLine writes a line of the tree.
+// outlineLine writes a line of the tree. The marks of an entry without a label are kept for the heading of its
+// branch.
 func (p *pageWriter) outlineLine(l *report.LogLine) {
 	graph := `<span class="g" aria-hidden="true">` + escaped(l.Graph) + "</span>"
 	if l.Entry == sessioncore.NoEntry {
@@ -221,6 +231,10 @@ func (p *pageWriter) outlineLine(l *report.LogLine) {
 		l.Marks[i] = names.FirstWords(mark, maxWord)
 	}
 	marks := strings.Join(l.Marks, ", ")
+	isLabelled := p.isLabelled(l.Entry)
+	if marks != "" && !isLabelled {
+		p.marks[l.Entry] = marks
+	}
 	var classes []string
 	if p.s.IsRequest(l.Entry) {
 		classes = append(classes, "user")
@@ -228,11 +242,8 @@ func (p *pageWriter) outlineLine(l *report.LogLine) {
 	if l.Call {
 		classes = append(classes, "tool")
 	}
-	id, _ := p.s.ID(l.Entry)
-	if p.s.LabelOf(id) != "" {
+	if isLabelled {
 		classes = append(classes, "labelled")
-	} else if marks != "" {
-		p.marks[l.Entry] = marks
 	}
 	_, href := p.nameOf(l.Entry)
 	p.write(`<li class="`, escaped(strings.Join(classes, " ")), `">`, graph)
@@ -245,6 +256,12 @@ func (p *pageWriter) outlineLine(l *report.LogLine) {
 	p.write(escaped(said), "</a></li>\n")
 }
 
+// isLabelled reports whether an entry has a label.
+func (p *pageWriter) isLabelled(e sessioncore.Entry) bool {
+	id, _ := p.s.ID(e)
+	return p.s.LabelOf(id) != ""
+}
+
 // callOutcome is the result of a call, as it stands within the call.
 type callOutcome struct {
 	entry sessioncore.Entry
@@ -252,7 +269,8 @@ type callOutcome struct {
 	body  []block
 }
 
-// outcomesIn returns the results of tools at the beginning of a path, at most maxCalls.
+// outcomesIn returns the results of tools at the beginning of a path, at most maxCalls. They are valid until the next
+// use of p.results.
 func (p *pageWriter) outcomesIn(path []sessioncore.Entry) (list []callOutcome, err error) {
 	room := maxHeldPictures
 	for _, e := range path {
@@ -287,30 +305,40 @@ func (p *pageWriter) outcomesIn(path []sessioncore.Entry) (list []callOutcome, e
 	return list, nil
 }
 
-// entry writes an entry, with an anchor.
+// entry writes an entry, with an anchor. begins says that a turn begins with it; outcomes are the results of its
+// calls.
 func (p *pageWriter) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks, outcomes []callOutcome) {
 	p.written[e] = true
-	id, _ := p.nameOf(e)
+	name, _ := p.nameOf(e)
 	body := blocks.body
 	if len(body) == 0 {
 		p.anchor(e)
 		return
 	}
-	own, _ := p.s.ID(e)
-	label := p.s.LabelOf(own)
-	p.write(`<article id="`, id, `" class="`, classesOf(blocks, begins, label), "\">\n")
+	id, _ := p.s.ID(e)
+	label := p.s.LabelOf(id)
+	p.write(`<article id="`, name, `" class="`, classesOf(blocks, begins, label), "\">\n")
 	if label != "" {
 		p.write(`<p class="label">`, escaped(names.FirstWords(label, maxWord)), "</p>\n")
 	}
 	p.block(blocks.opening(begins))
-	if blocks.flags&joinsTurn != 0 {
+	isResult := blocks.flags&joinsTurn != 0
+	if isResult {
 		p.fold("result", &body[0], body[1:])
-		body = nil
+	} else {
+		p.body(body, outcomes)
 	}
-	for i := 0; i < len(body); i++ {
-		b := &body[i]
-		parts := body[i+1 : i+1+body[i].parts]
-		switch i += len(parts); b.kind {
+	p.links(e)
+	p.write("</article>\n")
+}
+
+// body writes the blocks of an entry. The parts of a call or a result stand behind it.
+func (p *pageWriter) body(blocks []block, outcomes []callOutcome) {
+	for len(blocks) > 0 {
+		b := &blocks[0]
+		parts := blocks[1 : 1+b.parts]
+		blocks = blocks[1+b.parts:]
+		switch b.kind {
 		case callLine:
 			p.call(b, parts, outcomes)
 		case resultLine:
@@ -319,8 +347,6 @@ func (p *pageWriter) entry(e sessioncore.Entry, begins bool, blocks *entryBlocks
 			p.block(b)
 		}
 	}
-	p.links(e)
-	p.write("</article>\n")
 }
 
 // anchor writes an entry that shows nothing.
@@ -337,10 +363,12 @@ func classesOf(blocks *entryBlocks, begins bool, label string) markup {
 			return slices.Contains(kinds, b.kind)
 		})
 	}
+	isResult := blocks.flags&joinsTurn != 0
+	hasOnlyCalls := has(callLine, resultLine) && !has(proseText)
 	switch {
 	case blocks.flags&fromUser != 0:
 		classes = "user"
-	case blocks.flags&joinsTurn != 0, has(callLine, resultLine) && !has(proseText):
+	case isResult || hasOnlyCalls:
 		classes = "tool"
 	case blocks.flags&inTurn == 0:
 		classes = "note"
@@ -357,61 +385,80 @@ func classesOf(blocks *entryBlocks, begins bool, label string) markup {
 // maxForks is how many branches an entry has links to.
 const maxForks = 20
 
-// links writes links to the branches that begin at an entry.
+// links writes links to the branches that begin at an entry, if there are several.
 func (p *pageWriter) links(e sessioncore.Entry) {
 	tree := p.s.Tree()
-	if p.alone || !tree.Has(e) || len(tree.Children(e)) < 2 {
+	if p.alone || !tree.Has(e) {
+		return
+	}
+	children := tree.Children(e)
+	if len(children) < 2 {
 		return
 	}
 	p.write(`<p class="fork">Branches from here:`)
-	for i, kid := range tree.Children(e) {
+	for i, child := range children {
 		if i == maxForks {
 			p.write(" …")
 			break
 		}
-		_, href := p.nameOf(kid)
-		name := names.FirstWords(p.s.Name(kid), maxWord)
+		_, href := p.nameOf(child)
+		name := names.FirstWords(p.s.Name(child), maxWord)
 		p.write(" <a href=", href, ">", escaped(name), "</a>")
 	}
 	p.write("</p>\n")
 }
 
-// call writes a call as one line that unfolds, with its result.
+// call writes a call as one line that unfolds, with its result, which is written then.
 func (p *pageWriter) call(b *block, parts []block, outcomes []callOutcome) {
-	at := slices.IndexFunc(outcomes, func(o callOutcome) bool {
-		return o.call == b.call && b.call != "" && !p.written[o.entry]
-	})
+	outcome := p.outcomeOf(b.call, outcomes)
 	class := markup("call")
 	state := ""
 	switch {
-	case at < 0:
+	case outcome == nil:
 		state = "no result"
-	case outcomes[at].body[0].failed:
+	case outcome.body[0].failed:
 		class = "call failed"
 		state = "failed"
 	}
-	line := block{kind: resultLine, line: b.line[:1:1]}
+	tool := b.line[:1:1]
+	intent := b.line[1:]
+	line := block{kind: resultLine, line: tool}
 	line.add(codeOf(b.info), span{style: emphasisStyle, text: state})
 	p.write(`<details class="`, class, "\">\n<summary>")
 	p.line(&line)
 	p.write("</summary>\n")
-	if len(b.line) > 1 {
-		p.block(&block{kind: paragraphLine, line: b.line[1:]})
+	if len(intent) > 0 {
+		p.block(&block{kind: paragraphLine, line: intent})
 	}
 	p.blocks(parts)
-	if at >= 0 {
-		e := outcomes[at].entry
+	if outcome != nil {
+		e := outcome.entry
 		p.written[e] = true
-		id, _ := p.nameOf(e)
-		p.write(`<div id="`, id, "\">\n")
-		p.blocks(outcomes[at].body)
+		name, _ := p.nameOf(e)
+		p.write(`<div id="`, name, "\">\n")
+		p.blocks(outcome.body)
 		p.links(e)
 		p.write("</div>\n")
 	}
 	p.write("</details>\n")
 }
 
-// fold writes a line that unfolds blocks. The link in it stands below the line, a button itself.
+// outcomeOf returns the result of a call by its id, nil if there is none that is not written yet.
+func (p *pageWriter) outcomeOf(call string, outcomes []callOutcome) *callOutcome {
+	if call == "" {
+		return nil
+	}
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.call == call && !p.written[o.entry] {
+			return o
+		}
+	}
+	return nil
+}
+
+// fold writes a line that unfolds blocks. The name of the entry in it, a link, stands below the line, which is a
+// button itself.
 func (p *pageWriter) fold(class markup, line *block, parts []block) {
 	isName := func(s span) bool { return s.style == nameStyle }
 	withoutName := slices.DeleteFunc(slices.Clone(line.line), isName)
@@ -474,23 +521,29 @@ func (p *pageWriter) line(b *block) {
 		if i > 0 {
 			p.write(escaped(separators[b.kind]))
 		}
-		tags := spanTags[s.style]
-		switch {
-		case s.style == imageStyle:
+		switch s.style {
+		case imageStyle:
 			p.embed(s.target, strings.TrimSpace(s.text))
-			continue
-		case s.style != nameStyle:
-		case isPlainName(s.text):
-			target := s.target
-			if target == "" {
-				target = s.text
-			}
-			tags = [2]markup{`<a href="#` + escaped(target) + `">`, "</a>"}
+		case nameStyle:
+			tags := nameTags(&s)
+			p.write(tags[0], escaped(s.text), tags[1])
 		default:
-			tags = spanTags[codeStyle]
+			tags := spanTags[s.style]
+			p.write(tags[0], escaped(s.text), tags[1])
 		}
-		p.write(tags[0], escaped(s.text), tags[1])
 	}
+}
+
+// nameTags returns the element of the name of an entry: a link, or code for a name that is not plain.
+func nameTags(s *span) [2]markup {
+	if !isPlainName(s.text) {
+		return spanTags[codeStyle]
+	}
+	target := s.target
+	if target == "" {
+		target = s.text
+	}
+	return [2]markup{`<a href="#` + escaped(target) + `">`, "</a>"}
 }
 
 // prose writes text of Markdown.
@@ -505,7 +558,7 @@ const maxPiece = 1 << 20
 // convert writes Markdown. Markdown that no person has written is shown as it is: brackets without
 // end take a parser the square of the time.
 func (p *pageWriter) convert(source []byte) {
-	if len(source) > maxPiece || absurd(source) {
+	if len(source) > maxPiece || isTooNested(source) {
 		p.write("<pre>", escaped(string(source)), "</pre>\n")
 		return
 	}
@@ -532,9 +585,9 @@ const maxBrackets = 5000
 // blankLines are the ends of paragraphs.
 var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n\s*\n`) })
 
-// absurd reports whether a piece is nested as no person does it. Quotes and lists in a transcript
-// are bounded (package markdown).
-func absurd(piece []byte) bool {
+// isTooNested reports whether a paragraph of a piece is nested as no person does it, by the signs that may open
+// something. Quotes and lists in a transcript are bounded (package markdown).
+func isTooNested(piece []byte) bool {
 	signs := [][]byte{[]byte("["), []byte("*"), []byte("_"), []byte("`")}
 	isOver := func(text []byte) bool {
 		open := 0
@@ -543,7 +596,7 @@ func absurd(piece []byte) bool {
 		}
 		return open > maxBrackets
 	}
-	if !isOver(piece) {
+	if !isOver(piece) { // as nearly all are, so that they need not be split
 		return false
 	}
 	paragraphs := blankLines().Split(string(piece), -1)

@@ -47,61 +47,70 @@ func (p *pageWriter) plan(current []sessioncore.Entry) []partWriter {
 		if planned[tip] {
 			continue
 		}
-		var path []sessioncore.Entry
+		var path []sessioncore.Entry // the entries that no other branch before has
 		e := tip
-		for ; e != sessioncore.NoEntry && !planned[e]; e = tree.Parent(e) {
+		for e != sessioncore.NoEntry && !planned[e] {
 			path = append(path, e)
 			planned[e] = true
+			e = tree.Parent(e)
 		}
 		slices.Reverse(path)
-		parts = append(parts, func(ctx context.Context, p *pageWriter) error {
-			err := p.branchHeading(ctx, tip, path, e)
-			if err == nil {
-				err = p.branch(ctx, path, 0)
-			}
-			p.write("</section>\n")
-			return err
-		})
+		parts = append(parts, otherBranch(path, e))
 	}
 	return parts
 }
 
-// cut returns the parts of a branch. Each begins with a message that is no result of a tool.
+// otherBranch returns the part of a branch that is not the current one: the entries of path, which begin below an
+// entry, or NoEntry.
+func otherBranch(path []sessioncore.Entry, above sessioncore.Entry) partWriter {
+	return func(ctx context.Context, p *pageWriter) error {
+		err := p.branchHeading(ctx, path, above)
+		if err == nil {
+			err = p.branch(ctx, path, 0)
+		}
+		p.write("</section>\n")
+		return err
+	}
+}
+
+// cut returns the parts of a branch. Each begins with a message that is no result of a tool, and has leastPart
+// entries at least, but for the last one.
 func (p *pageWriter) cut(path []sessioncore.Entry) (parts []partWriter) {
 	begin := 0
-	add := func(end int) {
-		from := begin
-		parts = append(parts, func(ctx context.Context, p *pageWriter) error {
-			return p.branch(ctx, path[:end], from)
-		})
-		begin = end
-	}
 	for i, e := range path {
 		isResult := p.s.Role(e) == sessioncore.RoleToolResult
 		mayBegin := p.s.Kind(e) == sessioncore.TypeMessage && !isResult
 		if mayBegin && i-begin >= leastPart {
-			add(i)
+			parts = append(parts, branchPart(path[:i], begin))
+			begin = i
 		}
 	}
-	add(len(path))
-	return parts
+	return append(parts, branchPart(path, begin))
 }
 
-// branchHeading begins the section of a branch with its first words, which lead to the entry below
-// which it begins.
-func (p *pageWriter) branchHeading(ctx context.Context, tip sessioncore.Entry, path []sessioncore.Entry, from sessioncore.Entry) error {
+// branchPart returns the part of a path from an index on.
+func branchPart(path []sessioncore.Entry, from int) partWriter {
+	return func(ctx context.Context, p *pageWriter) error {
+		return p.branch(ctx, path, from)
+	}
+}
+
+// branchHeading begins the section of a branch with its first words, which lead to the entry above it, and the marks
+// of its last entry, for which it waits until the outline is written.
+func (p *pageWriter) branchHeading(ctx context.Context, path []sessioncore.Entry, above sessioncore.Entry) error {
 	words, err := p.firstWords(ctx, path)
 	if err != nil {
 		return err
 	}
 	p.write("<section>\n<h2 class=\"branch\">Another branch: ")
-	if from == sessioncore.NoEntry {
+	if above == sessioncore.NoEntry {
 		p.write(escaped(words))
 	} else {
-		_, href := p.nameOf(from)
+		_, href := p.nameOf(above)
 		p.write("<a href=", href, ">", escaped(words), "</a>")
 	}
 	<-p.outlined
+	tip := path[len(path)-1]
 	marks := p.marks[tip]
 	if marks != "" {
 		p.write(" <i>", escaped(marks), "</i>")
@@ -137,30 +146,36 @@ func (p *pageWriter) parts(ctx context.Context, parts []partWriter) error {
 		to := &turnWriter{out: p.out}
 		free <- &pageCopy{pageWriter: p.copy(to), to: to}
 	}
-	turn := make(chan struct{})
+	turn := make(chan struct{}) // of the next part; closed when the part before it is written
 	close(turn)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range parts {
 		other := <-free
-		done := make(chan struct{})
+		nextTurn := make(chan struct{})
 		other.to.turn = turn
-		turn = done
+		turn = nextTurn
 		group.Go(func() error {
 			err := part(ctx, other.pageWriter)
-			flushed := other.out.Flush()
-			if err == nil {
-				err = flushed
-			}
-			written := other.to.flush()
-			if err == nil {
-				err = written
-			}
-			close(done)
+			flushErr := other.finish()
+			close(nextTurn) // also after an error, so that no other part waits
 			free <- other
+			if err == nil {
+				err = flushErr
+			}
 			return err
 		})
 	}
 	return group.Wait()
+}
+
+// finish writes all that the copy holds, when its turn has come.
+func (c *pageCopy) finish() error {
+	flushErr := c.out.Flush()
+	writeErr := c.to.flush()
+	if flushErr != nil {
+		return flushErr
+	}
+	return writeErr
 }
 
 // branch writes the entries of a branch from an index on.
@@ -171,7 +186,7 @@ func (p *pageWriter) branch(ctx context.Context, path []sessioncore.Entry, from 
 	}
 	for i := from; i < len(path); i++ {
 		e := path[i]
-		if p.written[e] {
+		if p.written[e] { // within its call
 			continue
 		}
 		blocks, err := p.entries.blocksOf(e)
@@ -193,7 +208,7 @@ func (p *pageWriter) branch(ctx context.Context, path []sessioncore.Entry, from 
 	return nil
 }
 
-// outcomesOf returns the results of an entry's calls among the entries behind it.
+// outcomesOf returns the results of an entry's calls among the entries behind it, none if it has no calls.
 func (p *pageWriter) outcomesOf(e sessioncore.Entry, blocks *entryBlocks, behind []sessioncore.Entry) ([]callOutcome, error) {
 	if !p.s.IsMessage(e, sessioncore.RoleAssistant) {
 		return nil, nil
@@ -211,7 +226,7 @@ func (p *pageWriter) outcomesOf(e sessioncore.Entry, blocks *entryBlocks, behind
 // turnBefore returns the turn at the end of entries, none if it began too far above. It depends on the
 // entries from the last one that is part of a turn and no result of a tool.
 func (p *pageWriter) turnBefore(path []sessioncore.Entry) (turn turnStart, err error) {
-	var ends []turnStart
+	var ends []turnStart // of the last entries, the last one first
 	near := path[max(0, len(path)-maxUp):]
 	for _, e := range slices.Backward(near) {
 		blocks, err := p.entries.blocksOf(e)

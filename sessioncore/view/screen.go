@@ -79,21 +79,18 @@ var aside = regexp.MustCompile(`^(?:\*\*Result\*\*|\*[^* ]|> )`)
 // diffColours are the colours of the lines of a diff by their first characters.
 var diffColours = map[byte]string{'+': ColourGreen, '-': ColourRed, '@': ColourPath}
 
-// colourOf returns the colour of the next line.
+// colourOf returns the colour of the next line, "" for none, and notes where a code block begins or ends.
 func (f *fence) colourOf(line []byte) string {
+	if f.marks != nil {
+		return f.colourInside(line)
+	}
 	m := fenceLine.FindSubmatch(line)
 	switch {
-	case m != nil && f.marks == nil:
+	case m != nil:
+		language := m[2]
 		f.marks = bytes.Clone(m[1])
-		f.isDiff = string(m[2]) == "diff"
+		f.isDiff = string(language) == "diff"
 		return ColourDim
-	case m != nil && bytes.HasPrefix(m[1], f.marks) && len(bytes.TrimSpace(m[2])) == 0:
-		f.marks = nil
-		return ColourDim
-	case f.isDiff && f.marks != nil && len(line) > 0:
-		return diffColours[line[0]]
-	case f.marks != nil:
-		return ""
 	case bytes.HasPrefix(line, []byte("#")):
 		return ColourTitle
 	case aside.Match(line):
@@ -102,7 +99,22 @@ func (f *fence) colourOf(line []byte) string {
 	return ""
 }
 
-// CutAt shortens a text that has more columns than width at its end.
+// colourInside is colourOf for a line of a code block, or its last line.
+func (f *fence) colourInside(line []byte) string {
+	m := fenceLine.FindSubmatch(line)
+	isEnd := m != nil && bytes.HasPrefix(m[1], f.marks) && len(bytes.TrimSpace(m[2])) == 0
+	if isEnd {
+		f.marks = nil
+		return ColourDim
+	}
+	if f.isDiff && len(line) > 0 {
+		return diffColours[line[0]]
+	}
+	return ""
+}
+
+// CutAt shortens a text that has more columns than width at its end, where it gets an ellipsis. It is "" for a width
+// of 0.
 func CutAt(text string, width int) string {
 	switch {
 	case uniseg.StringWidth(text) <= width:

@@ -85,11 +85,11 @@ func hashOfSource(text string) string {
 }
 
 // extent returns the time from the first entry to the last one, "" if there is none, and the number
-// of prompts: of the session, or of a branch alone.
-func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) {
-	s := of.Session
+// of prompts: of the session, or of a branch alone, path.
+func extent(subject *Subject, path []sessioncore.Entry) (length string, prompts int) {
+	s := subject.Session
 	entries := path
-	if !of.Alone {
+	if !subject.Alone {
 		entries = make([]sessioncore.Entry, s.Len())
 		for e := range entries {
 			entries[e] = sessioncore.Entry(e)
@@ -100,14 +100,15 @@ func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) 
 		if s.IsRequest(e) {
 			prompts++
 		}
-		at, ok := s.OwnTime(e)
-		if ok {
-			if first.IsZero() || at.Before(first) {
-				first = at
-			}
-			if at.After(last) {
-				last = at
-			}
+		at, hasTime := s.OwnTime(e)
+		if !hasTime {
+			continue
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+		if at.After(last) {
+			last = at
 		}
 	}
 	if !first.IsZero() {
@@ -119,14 +120,16 @@ func extent(of *Subject, path []sessioncore.Entry) (length string, prompts int) 
 // durationText formats a duration for people, by its two largest units.
 func durationText(d time.Duration) string {
 	seconds := int(d.Round(time.Second) / time.Second)
+	minutes := seconds / 60
+	hours := minutes / 60
+	days := hours / 24
 	switch {
-	case seconds < 60:
-		return fmt.Sprintf("%d s", seconds)
-	case seconds < 3600:
-		return fmt.Sprintf("%d min %d s", seconds/60, seconds%60)
-	case seconds < 86400:
-		return fmt.Sprintf("%d h %d min", seconds/3600, seconds/60%60)
-	default:
-		return fmt.Sprintf("%d d %d h", seconds/86400, seconds/3600%24)
+	case days > 0:
+		return fmt.Sprintf("%d d %d h", days, hours%24)
+	case hours > 0:
+		return fmt.Sprintf("%d h %d min", hours, minutes%60)
+	case minutes > 0:
+		return fmt.Sprintf("%d min %d s", minutes, seconds%60)
 	}
+	return fmt.Sprintf("%d s", seconds)
 }

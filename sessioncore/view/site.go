@@ -107,13 +107,14 @@ func isInterrupted(items []fs.DirEntry) bool {
 	return len(items) == 1 && items[0].Name() == temporaryOf(SiteFile)
 }
 
-// open locks the directory and reads SiteFile.
+// open locks the directory and reads SiteFile, or makes the state of a new site. path is for errors.
 func (s *SiteDir) open(path string, masked bool) (err error) {
 	s.lock, err = s.dir.Open(".")
 	if err != nil {
 		return unusable(path+"/"+SiteFile, err)
 	}
-	if unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+	err = unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
 		return fmt.Errorf("another run writes into %s; wait for its end", path)
 	}
 	items, err := s.lock.ReadDir(-1)
@@ -167,9 +168,9 @@ func (s *SiteDir) readState() error {
 
 // unusable returns the error of a path, with the reason of err alone.
 func unusable(path string, err error) error {
-	at, ok := err.(*fs.PathError)
-	if ok {
-		err = at.Err
+	atPath, hasPath := err.(*fs.PathError)
+	if hasPath {
+		err = atPath.Err
 	}
 	return fmt.Errorf("%s cannot be used: %w; choose another directory", path, err)
 }
@@ -183,7 +184,7 @@ func (s *SiteDir) Close() {
 // pageName is the form of the names of pages. None of them leads out of the directory.
 var pageName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*-[0-9a-f]{16}\.html$`)
 
-// parse reads the content of SiteFile.
+// parse reads the content of SiteFile. It refuses names that could lead out of the directory, and another format.
 func (s *siteState) parse(text []byte) error {
 	err := json.Unmarshal(text, s)
 	if err != nil {
@@ -230,8 +231,8 @@ func (s *SiteDir) Write(ctx context.Context, sessions []*listing.Info, key strin
 	return err
 }
 
-// plan brings the list of pages up to date, removes the pages of sessions that are gone, and returns
-// the pages to be written.
+// plan brings s.state up to date, removes the pages of sessions that are gone, and returns the pages to be written.
+// Subagents' sessions have no pages.
 func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage, err error) {
 	if s.state.Key != key {
 		s.state.Key = key
@@ -254,30 +255,41 @@ func (s *SiteDir) plan(sessions []*listing.Info, key string) (stale []stalePage,
 			page = &sitePage{Linked: Linked{File: name}}
 		}
 		pages[name] = page
-		if page.State != state || !s.has(name) {
-			page.State = ""
-			stale = append(stale, stalePage{
-				sitePage: page,
-				info:     info,
-				state:    state,
-			})
+		isCurrent := page.State == state && s.has(name)
+		if isCurrent {
+			continue
 		}
+		page.State = "" // until it is written
+		stale = append(stale, stalePage{
+			sitePage: page,
+			info:     info,
+			state:    state,
+		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.state.Pages)) {
-		if pages[name] == nil {
-			err := s.remove(name)
-			if err != nil {
-				return nil, err
-			}
-			err = s.remove(temporaryOf(name))
-			if err != nil {
-				return nil, err
-			}
-			s.Removed++
-		}
+	err = s.removeOthers(pages)
+	if err != nil {
+		return nil, err
 	}
 	s.state.Pages = pages
 	return stale, nil
+}
+
+// removeOthers removes the files of the pages before that are not among these, and counts them in s.Removed.
+func (s *SiteDir) removeOthers(pages map[string]*sitePage) error {
+	before := slices.Sorted(maps.Keys(s.state.Pages))
+	for _, name := range before {
+		if pages[name] != nil {
+			continue
+		}
+		for _, file := range []string{name, temporaryOf(name)} {
+			err := s.remove(file)
+			if err != nil {
+				return err
+			}
+		}
+		s.Removed++
+	}
+	return nil
 }
 
 // maxPageName is how much of a session's name the name of its page has.
@@ -285,15 +297,17 @@ const maxPageName = 80
 
 // nameOfPage returns the name of the page of a session: the session's, and a hash of its path.
 func nameOfPage(info *listing.Info) string {
-	plain := strings.Map(func(r rune) rune {
+	makePlain := func(r rune) rune {
 		if isPlainRune(r) {
 			return r
 		}
 		return '_'
-	}, info.BaseName())
+	}
+	plain := strings.Map(makePlain, info.BaseName())
 	plain = plain[:min(len(plain), maxPageName)]
 	sum := sha256.Sum256([]byte(info.Path()))
-	return fmt.Sprintf("%s-%x.html", plain, sum[:8])
+	const hashBytes = 8 // see pageName
+	return fmt.Sprintf("%s-%x.html", plain, sum[:hashBytes])
 }
 
 // write writes pages, the index, and SiteFile before and after them: a run that is ended early goes
@@ -306,23 +320,17 @@ func (s *SiteDir) write(ctx context.Context, stale []stalePage) error {
 	running, pages := errgroup.WithContext(ctx)
 	running.SetLimit(runtime.GOMAXPROCS(0))
 	done := 0
-	for _, at := range stale {
+	for _, page := range stale {
 		running.Go(func() error {
-			err := s.page(pages, at)
+			err := s.page(pages, page)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			done++
 			s.Done(done, len(stale))
-			switch {
-			case err == nil || pages.Err() != nil:
+			if pages.Err() != nil {
 				return pages.Err()
-			case storage.IsGone(err):
-				delete(s.state.Pages, at.File)
-				return s.remove(at.File)
 			}
-			s.Fail(fmt.Errorf("%s: %w", at.info.Path(), err))
-			s.Failed++
-			return nil
+			return s.settle(page, err)
 		})
 	}
 	err = running.Wait()
@@ -334,47 +342,63 @@ func (s *SiteDir) write(ctx context.Context, stale []stalePage) error {
 			return Index(w, s.index())
 		})
 	}
-	saved := s.save()
+	saveErr := s.save() // also after an error, with the pages that were written
 	if err == nil {
-		err = saved
+		err = saveErr
 	}
 	return err
 }
 
-// page writes the page of a session.
-func (s *SiteDir) page(ctx context.Context, at stalePage) error {
-	snap, of, err := s.source.Subject(ctx, at.info)
+// settle handles the error of a page, which ends the run only if it is one of the directory: a session that is gone
+// has no page any more, and another failed page is reported and counted. Callers must hold s.mu.
+func (s *SiteDir) settle(page stalePage, err error) error {
+	if err == nil {
+		return nil
+	}
+	if storage.IsGone(err) {
+		delete(s.state.Pages, page.File)
+		return s.remove(page.File)
+	}
+	s.Fail(fmt.Errorf("%s: %w", page.info.Path(), err))
+	s.Failed++
+	return nil
+}
+
+// page writes the page of a session, and sets its entry in s.state.
+func (s *SiteDir) page(ctx context.Context, page stalePage) error {
+	snap, subject, err := s.source.Subject(ctx, page.info)
 	if err != nil {
 		return err
 	}
 	defer snap.Release()
-	of.Index = SiteIndex
-	err = s.file(at.File, func(w io.Writer) error {
-		return Page(ctx, w, of)
+	subject.Index = SiteIndex
+	err = s.file(page.File, func(w io.Writer) error {
+		return Page(ctx, w, subject)
 	})
 	if err != nil {
 		return err
 	}
-	title, _ := listing.DisplayName(snap, at.info.Name())
+	title, _ := listing.DisplayName(snap, page.info.Name())
+	began := page.info.Modified()
+	created, isKnown := page.info.Created()
+	if isKnown {
+		began = time.UnixMilli(created)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at.State = at.state
-	at.Title = names.Visible(title)
-	at.Agent = of.Agent
-	at.Project = names.Visible(at.info.CWD)
-	began := at.info.Modified()
-	ms, ok := at.info.Created()
-	if ok {
-		began = time.UnixMilli(ms)
-	}
-	at.Began = began.UTC()
+	page.State = page.state
+	page.Title = names.Visible(title)
+	page.Agent = subject.Agent
+	page.Project = names.Visible(page.info.CWD)
+	page.Began = began.UTC()
 	s.Wrote(snap)
 	return nil
 }
 
-// addUp adds up the costs of the sessions that have a page, as stats does.
+// addUp adds up the costs of the sessions that have a page, as stats does, and sets them in s.state: by page, by day
+// and in all.
 func (s *SiteDir) addUp(ctx context.Context) error {
-	sums := map[string]report.Sum{}
+	sums := map[string]report.Sum{} // by the names of the pages
 	days := map[string]report.Decimal{}
 	total := report.Sum{}
 	err := s.source.EachCost(ctx, func(r report.Row) {
@@ -392,8 +416,8 @@ func (s *SiteDir) addUp(ctx context.Context) error {
 	for name, page := range s.state.Pages {
 		page.Cost = ""
 		page.Dollars = 0
-		sum, ok := sums[name]
-		if ok {
+		sum, hasCost := sums[name]
+		if hasCost {
 			page.Cost = sum.Dollars()
 			page.Dollars = sum.Cost.Total.Float()
 		}
@@ -408,13 +432,15 @@ func (s *SiteDir) addUp(ctx context.Context) error {
 
 // index returns the content of the first page.
 func (s *SiteDir) index() Site {
-	of := Site{Days: s.state.Days, Total: s.state.Total}
+	site := Site{Days: s.state.Days, Total: s.state.Total}
 	for _, page := range s.state.Pages {
-		if page.State != "" || page.Title != "" { // of a failed one there may be an earlier page
-			of.Sessions = append(of.Sessions, page.Linked)
+		isWritten := page.State != ""
+		hasEarlier := page.Title != "" // the page of an earlier run, if this one has failed
+		if isWritten || hasEarlier {
+			site.Sessions = append(site.Sessions, page.Linked)
 		}
 	}
-	return of
+	return site
 }
 
 // save writes SiteFile.
@@ -441,7 +467,8 @@ func (s *SiteDir) remove(name string) error {
 // temporaryOf names an unfinished file, which a killed run leaves.
 func temporaryOf(name string) string { return "." + strings.TrimPrefix(name, ".") + ".tmp" }
 
-// file replaces a file in the directory as a whole.
+// file replaces a file in the directory as a whole, by the content that write writes. After an error the old one
+// stays.
 func (s *SiteDir) file(name string, write func(io.Writer) error) error {
 	temporary := temporaryOf(name)
 	err := s.remove(temporary)
@@ -452,7 +479,9 @@ func (s *SiteDir) file(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(write(f), f.Close())
+	writeErr := write(f)
+	closeErr := f.Close()
+	err = errors.Join(writeErr, closeErr)
 	if err == nil {
 		err = s.dir.Rename(temporary, name)
 	}

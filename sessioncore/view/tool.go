@@ -47,37 +47,41 @@ func argumentsOf(tool string, v rawjson.Value) (list []argument) {
 	return list
 }
 
-// toolCall adds a call: the tool's name, the intent, and the arguments.
+// toolCall adds a call: a line with the tool's name and the intent, and the arguments as its parts.
 func (b *builder) toolCall(call *message.Members) {
 	tool := cmp.Or(b.word(call[message.Name]), b.word(call[message.ToolName]), "?")
-	list := argumentsOf(tool, call[message.Arguments])
-	command := commandOf(list)
+	all := argumentsOf(tool, call[message.Arguments])
+	command := commandOf(all)
 	intent := shownLine(call[message.Intent], maxProblem)
-	isIntent := func(a argument) bool {
+	var list []argument // without intents
+	for _, a := range all {
 		isOfCommand := len(command) > 0 && a.role == message.IntentRole
-		return isOfCommand || a.KeyIs(intentKey)
-	}
-	for _, a := range list {
-		if intent == "" && isIntent(a) {
+		isIntent := isOfCommand || a.KeyIs(intentKey)
+		if !isIntent {
+			list = append(list, a)
+			continue
+		}
+		if intent == "" {
 			intent = shownLine(a.Value, maxProblem)
 		}
 	}
-	list = slices.DeleteFunc(list, isIntent)
 	b.line(callLine, span{style: strongCodeStyle, text: tool}, span{text: intent})
-	at := len(b.blocks.body)
-	if !b.edit(tool, list) {
+	begin := len(b.blocks.body)
+	isEdit := b.edit(tool, list)
+	if !isEdit {
 		b.parameters(call[message.Arguments], list, command)
 	}
-	line := &b.blocks.body[at-1]
-	line.parts = len(b.blocks.body) - at
+	line := &b.blocks.body[begin-1]
+	line.parts = len(b.blocks.body) - begin
 	line.info = aboutCall(list, command)
 	line.call, _ = call[message.ID].Text()
 }
 
-// aboutCall returns the argument that tells a call from others: the file, else the command, else
-// the first text.
+// aboutCall returns the argument that tells a call from others: the file, else the command unless that is a patch,
+// else the first text. It is "" for none.
 func aboutCall(list []argument, command rawjson.Value) (about string) {
-	if len(command) > 0 && languageOf(command, "") == "" {
+	isPatch := languageOf(command, "") != ""
+	if len(command) > 0 && !isPatch {
 		about = shownLine(command, maxProblem)
 	}
 	for _, a := range list {
@@ -100,7 +104,7 @@ func (b *builder) parameters(v rawjson.Value, list []argument, command rawjson.V
 		b.named(list, message.CommandRole)
 	case v.IsString():
 		b.output(languageOf(v, ""), v)
-	case v.IsObject() && len(list) == 0:
+	case v.IsObject() && len(list) == 0: // there is none, or only an intent
 	case isOneText(list):
 		text := list[0].Value
 		b.output(languageOf(text, ""), text)
@@ -134,7 +138,7 @@ func (b *builder) named(list []argument, shown ...message.ArgumentRole) {
 	}
 }
 
-// languageOf returns the language of a text among arguments: a patch is one in a command too.
+// languageOf returns the language of a text among arguments: diff for a patch, also in a command, or otherwise.
 func languageOf(v rawjson.Value, otherwise string) string {
 	if bytes.Contains(v, []byte("*** Begin Patch")) {
 		return "diff"
@@ -184,8 +188,9 @@ func (b *builder) data(v rawjson.Value) {
 	b.code("", t.out)
 }
 
-// result adds a tool's result. If the message before called several tools, it says which call the
-// result answers. named says that the entry is the result, and not something that has it in it.
+// result adds a tool's result: a line, and the output as its parts. If the message before called several tools, the
+// line says which call the result answers. named says that the entry is the result, and not something that has it
+// in it.
 func (b *builder) result(m *message.Members, named bool) {
 	tool := codeOf(b.word(m[message.ToolName]))
 	about := codeOf(b.about(m[message.CallID]))
@@ -281,14 +286,15 @@ func outputOf(text rawjson.Value) (output, exit rawjson.Value) {
 	return output, object.Member("metadata").Member("exit_code")
 }
 
-// about returns the first argument of the call id, if the message called more than one tool.
+// about returns the first argument of the call with an id, if its message called more than one tool; else "". It
+// notes that the blocks depend on that message. An error of the storage becomes b.err.
 func (b *builder) about(id rawjson.Value) string {
 	if !id.IsString() {
 		return ""
 	}
 	asked := report.AnswerAbove(b.s, b.entry)
 	b.blocks.asked = asked
-	b.blocks.flags = b.blocks.flags | answersCall
+	b.blocks.flags |= answersCall
 	if asked == sessioncore.NoEntry {
 		return ""
 	}
@@ -300,8 +306,11 @@ func (b *builder) about(id rawjson.Value) string {
 		}
 		b.answered(asked, text)
 	}
+	if len(b.calls) == 1 { // the result can answer no other
+		return ""
+	}
 	for i := range b.calls {
-		if len(b.calls) > 1 && id.Is(b.calls[i].id) {
+		if id.Is(b.calls[i].id) {
 			return b.calls[i].about()
 		}
 	}
@@ -328,7 +337,7 @@ func callsIn(content rawjson.Value) (calls []toolCall) {
 	return calls
 }
 
-// about returns the first argument of a call.
+// about returns the first argument of a call that has a text, "" for none.
 func (c *toolCall) about() string {
 	for argument := range c.arguments.EachMember {
 		if argument.KeyIs(intentKey) {
@@ -345,15 +354,17 @@ func (c *toolCall) about() string {
 // shownEnd returns a call's argument as one line. Of a long path it keeps the end, which says more
 // than the beginning.
 func shownEnd(v rawjson.Value) string {
-	line := shownLine(v, 10*maxAbout)
-	n := utf8.RuneCountInString(line)
-	switch {
-	case n <= maxAbout:
+	const longestPath = 10 * maxAbout
+	line := shownLine(v, longestPath)
+	count := utf8.RuneCountInString(line)
+	if count <= maxAbout {
 		return line
-	case strings.Contains(line, " ") || !strings.Contains(line, "/"):
+	}
+	isPath := strings.Contains(line, "/") && !strings.Contains(line, " ")
+	if !isPath {
 		return string(markdown.AppendLine(nil, []byte(line), maxAbout))
 	}
-	for ; n > maxAbout; n-- {
+	for range count - maxAbout {
 		_, size := utf8.DecodeRuneInString(line)
 		line = line[size:]
 	}

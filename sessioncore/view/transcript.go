@@ -93,9 +93,14 @@ func (t *transcript) lostBranches(
 	ctx context.Context, s *sessioncore.Snapshot, leaf sessioncore.Entry,
 ) ([]block, error) {
 	current, err := s.Leaf()
-	begins := func(e shownEntry) bool { return e.begins }
-	if err != nil || leaf != current || slices.ContainsFunc(t.entries, begins) {
+	if err != nil {
 		return nil, err
+	}
+	isSpoken := slices.ContainsFunc(t.entries, func(e shownEntry) bool {
+		return e.begins
+	})
+	if leaf != current || isSpoken {
+		return nil, nil
 	}
 	lost, err := report.LostBranches(ctx, s)
 	if err != nil || len(lost) == 0 {
@@ -156,8 +161,8 @@ func sizesOf(s *sessioncore.Snapshot, links Links) *sizeCache {
 	}).(*sizeCache)
 }
 
-// layOut returns the entries of a path that show something. Its buffers are as large as the largest
-// entry.
+// layOut returns the entries of a path that show something, with their sizes, which it renders unless they are
+// known. Its buffers are as large as the largest entry.
 func (t *transcript) layOut(
 	ctx context.Context, s *sessioncore.Snapshot, path []sessioncore.Entry,
 ) (entries []shownEntry, err error) {
@@ -211,7 +216,7 @@ func (t *turnStart) begins(flags turnFlags, speaker uint32) bool {
 	return true
 }
 
-// measure renders an entry, unless its size is known.
+// measure renders an entry and sets its size, unless that is known and still right.
 func (t *transcript) measure(e sessioncore.Entry, size *entrySize) error {
 	s := t.builder.s
 	name := hashOf(s.Name(e))
@@ -324,15 +329,15 @@ func startSpans(at time.Time) []span {
 	return []span{{text: text + " ("}, codeOf(zone), {text: ")"}}
 }
 
-// firstWords returns the beginning of the first words of a person's request.
+// firstWords returns the beginning of the first words of a person's request, "" if there are none.
 func (t *transcript) firstWords() (string, error) {
-	wordless := 0
+	requests := 0
 	for _, shown := range t.entries {
 		if !t.builder.s.IsRequest(shown.entry) {
 			continue
 		}
-		wordless++
-		if wordless > maxWordless {
+		requests++
+		if requests > maxWordless { // all before were without words
 			break
 		}
 		text, err := t.reader.Read(shown.entry)

@@ -105,7 +105,7 @@ func isListOfObjects(v rawjson.Value) bool {
 	return count > 0
 }
 
-// room reports whether more may be written. If not, it writes an ellipsis once.
+// room reports whether more may be written. If not, it writes an ellipsis once, and notes that the entry is cut.
 func (t *valueText) room() bool {
 	if len(t.out) <= t.left {
 		return true
@@ -137,12 +137,13 @@ func (t *valueText) block(text []byte, indent string) {
 
 // shortened returns a string's visible text, for a long string its head and tail.
 func (b *builder) shortened(v rawjson.Value) []byte {
-	x := excerptOf(v, outputLimits)
-	text := x.head
-	if x.left > 0 {
+	shown := excerptOf(v, outputLimits)
+	text := shown.head
+	if shown.left > 0 {
 		b.cut = true
-		text = append(bytes.TrimSuffix(text, []byte("\n")), "\n… "+sizeText(x.left)+" left out …\n"...)
-		text = append(text, x.tail...)
+		text = bytes.TrimSuffix(text, []byte("\n"))
+		text = append(text, "\n… "+sizeText(shown.left)+" left out …\n"...)
+		text = append(text, shown.tail...)
 	}
 	return bytes.TrimRight(text, "\n")
 }
