@@ -17,6 +17,7 @@ import (
 	sessiondir "sessionfs/sessioncore/storage/dir"
 )
 
+// openStore returns a store in a new directory, and the directory.
 func openStore(t *testing.T) (*Store, string) {
 	dir := t.TempDir()
 	storage, err := sessiondir.Open(dir)
@@ -24,30 +25,35 @@ func openStore(t *testing.T) (*Store, string) {
 	return &Store{storage}, dir
 }
 
+// hashOf returns the name of the blob of data.
 func hashOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
+// TestPut: a blob is stored once, under its hash. To store it again gives it the time of now, and an ending gives it a
+// second name.
 func TestPut(t *testing.T) {
 	store, dir := openStore(t)
 	data := []byte("a picture")
 	hash, err := store.Put(data, "")
 	require.NoError(t, err)
 	require.Equal(t, hashOf(data), hash)
-	got, err := os.ReadFile(filepath.Join(dir, hash))
+	file := filepath.Join(dir, hash)
+	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, data, got)
-	st, err := os.Stat(filepath.Join(dir, hash))
+	st, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), st.Mode())
 
-	require.NoError(t, os.Chtimes(filepath.Join(dir, hash), time.Time{}, time.Now().Add(-time.Hour)))
+	hourAgo := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(file, time.Time{}, hourAgo))
 	_, err = store.Put(data, "")
 	require.NoError(t, err)
-	again, err := os.Stat(filepath.Join(dir, hash))
+	again, err := os.Stat(file)
 	require.NoError(t, err)
-	require.True(t, os.SameFile(st, again), "what is there stays as it is")
+	require.True(t, os.SameFile(st, again), "a complete blob stays as it is")
 	require.WithinDuration(t, time.Now(), again.ModTime(), time.Minute, "so that it is not swept before a line names it")
 	onlyFile(t, dir, hash)
 
@@ -55,11 +61,12 @@ func TestPut(t *testing.T) {
 		_, err = store.Put(data, "png")
 		require.NoError(t, err)
 	}
-	linked, err := os.Stat(filepath.Join(dir, hash+".png"))
+	linked, err := os.Stat(file + ".png")
 	require.NoError(t, err)
 	require.True(t, os.SameFile(st, linked))
 }
 
+// onlyFile requires that a directory has one file, with a name.
 func onlyFile(t *testing.T, dir, name string) {
 	items, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -101,16 +108,18 @@ func TestCopy(t *testing.T) {
 	onlyFile(t, dir, hash)
 }
 
+// TestPutRefuses: a directory or a link that has the name of a blob stays, and a file elsewhere is not written.
 func TestPutRefuses(t *testing.T) {
 	store, dir := openStore(t)
 	data := []byte("a picture")
-	require.NoError(t, os.Mkdir(filepath.Join(dir, hashOf(data)), 0o700))
+	file := filepath.Join(dir, hashOf(data))
+	require.NoError(t, os.Mkdir(file, 0o700))
 	_, err := store.Put(data, "")
 	require.ErrorIs(t, err, storage.ErrNotRegular)
-	require.NoError(t, os.Remove(filepath.Join(dir, hashOf(data))))
+	require.NoError(t, os.Remove(file))
 	other := filepath.Join(t.TempDir(), "other")
 	require.NoError(t, os.WriteFile(other, []byte("x"), 0o600))
-	require.NoError(t, os.Symlink(other, filepath.Join(dir, hashOf(data))))
+	require.NoError(t, os.Symlink(other, file))
 	_, err = store.Put(data, "")
 	require.ErrorIs(t, err, storage.ErrNotRegular)
 	got, err := os.ReadFile(other)
@@ -118,6 +127,7 @@ func TestPutRefuses(t *testing.T) {
 	require.Equal(t, "x", string(got))
 }
 
+// TestPutConcurrently: several writers of one blob succeed, and leave one file.
 func TestPutConcurrently(t *testing.T) {
 	store, dir := openStore(t)
 	data := make([]byte, 300<<10)

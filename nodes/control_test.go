@@ -21,11 +21,12 @@ import (
 type fakeFile struct {
 	ControlFile
 	applied []string
-	busy    int // how many lines are refused before the next one is taken
+	busy    int // how many lines are refused with ErrBusy before the next one is accepted
 }
 
 var errBad = fmt.Errorf("%w: bad", sessioncore.ErrInvalid)
 
+// newFake returns the append of a session called s, whose open handles count in a budget.
 func newFake(memory *budget.Budget) *fakeFile {
 	f := &fakeFile{}
 	in := NewDirectory(&View{Log: slog.New(slog.DiscardHandler), Memory: memory})
@@ -46,6 +47,7 @@ func (f *fakeFile) lastError() string {
 	return last
 }
 
+// apply implements applyLines. The result of a line is the line in angle brackets.
 func (f *fakeFile) apply(_ context.Context, lines [][]byte) (results []string, done int, err error) {
 	for _, line := range lines {
 		if strings.HasPrefix(string(line), "bad") {
@@ -62,8 +64,11 @@ func (f *fakeFile) apply(_ context.Context, lines [][]byte) (results []string, d
 	return results, done, nil
 }
 
+// unfinished is the isPartial of a fakeFile.
 func unfinished(line []byte) bool {
-	return strings.HasPrefix(string(line), "{") && !strings.HasSuffix(string(line), "}")
+	begins := strings.HasPrefix(string(line), "{")
+	ends := strings.HasSuffix(string(line), "}")
+	return begins && !ends
 }
 
 // step is a system call on the open file and what it answers.
@@ -130,7 +135,8 @@ func TestControlHandle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(nil)
-			f.busy, f.empty = c.busy, c.empty
+			f.busy = c.busy
+			f.empty = c.empty
 			h := f.open()
 			for i, s := range c.steps {
 				switch s.write {
@@ -139,7 +145,8 @@ func TestControlHandle(t *testing.T) {
 				case "read":
 					require.Equal(t, s.read, readAll(t, h), "step %d", i)
 				default:
-					n, errno := h.Write(t.Context(), []byte(s.write), int64(i*7))
+					anyOffset := int64(i * 7) // it has no meaning
+					n, errno := h.Write(t.Context(), []byte(s.write), anyOffset)
 					require.Equal(t, s.errno, errno, "step %d", i)
 					require.EqualValues(t, s.n, n, "step %d", i)
 				}
@@ -150,19 +157,22 @@ func TestControlHandle(t *testing.T) {
 	}
 }
 
+// readAll reads all results, a few bytes at a time, from an offset on that no write had.
 func readAll(t *testing.T, h *controlHandle) string {
+	const begin = 1 << 20
 	var got strings.Builder
-	for n := 1; n > 0; {
+	for {
 		buf := make([]byte, 3)
-		var err error
-		n, err = h.ReadAt(t.Context(), buf, 1<<20+int64(got.Len()))
+		n, err := h.ReadAt(t.Context(), buf, begin+int64(got.Len()))
 		require.NoError(t, err)
+		if n == 0 {
+			return got.String()
+		}
 		got.Write(buf[:n])
 	}
-	return got.String()
 }
 
-// write returns the count and the error of the write.
+// write writes a text and returns the error.
 func write(h *controlHandle, text string) syscall.Errno {
 	_, errno := h.Write(context.Background(), []byte(text), 0)
 	return errno
@@ -200,12 +210,13 @@ func TestSingleLine(t *testing.T) {
 	}
 }
 
-// TestAnswersGivenBack: who read more than he wanted goes back, and reads or writes on from there.
+// TestAnswersGivenBack: a program that read more than it wanted goes back, and reads or writes on from there.
 func TestAnswersGivenBack(t *testing.T) {
 	var a answers
 	read := func(size int, off int64) string {
 		buf := make([]byte, size)
-		return string(buf[:a.read(buf, off)])
+		n := a.read(buf, off)
+		return string(buf[:n])
 	}
 	a.add("one")
 	a.add("two")
@@ -246,9 +257,13 @@ func FuzzControlWrites(f *testing.F) {
 	for range 2_000 {
 		var lines []string
 		for range rnd.IntN(8) {
-			lines = append(lines, []string{"", "a", "{json}", "{half", "bad", "\x00\r", strings.Repeat("l", rnd.IntN(20)+1)}[rnd.IntN(7)])
+			letters := strings.Repeat("l", rnd.IntN(20)+1)
+			kinds := []string{"", "a", "{json}", "{half", "bad", "\x00\r", letters}
+			lines = append(lines, kinds[rnd.IntN(len(kinds))])
 		}
-		f.Add(strings.Join(lines, "\n")+strings.Repeat("\n", rnd.IntN(2)), rnd.Uint64())
+		text := strings.Join(lines, "\n")
+		text += strings.Repeat("\n", rnd.IntN(2)) // most often the last line has an end
+		f.Add(text, rnd.Uint64())
 	}
 	f.Fuzz(writeInParts)
 }
@@ -258,33 +273,55 @@ func FuzzControlWrites(f *testing.F) {
 func writeInParts(t *testing.T, text string, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	file := newFake(nil)
-	var want []string
-	isBad := false
+	want, isBad := linesBeforeBad(text)
+	h := file.open()
+	var errno syscall.Errno
+	rest := []byte(text)
+	for len(rest) > 0 && errno == 0 {
+		size := 1 + rnd.IntN(len(rest))
+		errno = writeWhole(t, h, rest[:size])
+		rest = rest[size:]
+	}
+	if errno == 0 {
+		errno = h.Flush(t.Context())
+	}
+	if isBad {
+		require.Equal(t, syscall.EINVAL, errno, "%q", text)
+	} else {
+		require.Zero(t, errno, "%q", text)
+	}
+	require.Equal(t, want, file.applied, "%q", text)
+}
+
+// linesBeforeBad returns the lines of a text before the first that a fakeFile refuses, without empty ones, and
+// whether there is such a line.
+func linesBeforeBad(text string) (good []string, isBad bool) {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		isBad = strings.HasPrefix(line, "bad") || i == len(lines)-1 && unfinished([]byte(line))
-		if isBad {
-			break
+		isLast := i == len(lines)-1
+		isPartial := isLast && unfinished([]byte(line))
+		if isPartial || strings.HasPrefix(line, "bad") {
+			return good, true
 		}
 		if line != "" {
-			want = append(want, line)
+			good = append(good, line)
 		}
 	}
-	h := file.open()
-	var failed syscall.Errno
-	for rest := []byte(text); len(rest) > 0 && failed == 0; {
-		for chunk := rest[:1+rnd.IntN(len(rest))]; len(chunk) > 0 && failed == 0; {
-			var n int
-			n, failed = h.Write(t.Context(), chunk, 0)
-			require.True(t, n > 0 || failed != 0, "a write that takes nothing and says nothing would be retried for ever")
-			chunk, rest = chunk[n:], rest[n:]
+	return good, false
+}
+
+// writeWhole writes a chunk like a program that retries the rest of a short write, and returns the errno at which it
+// gives up.
+func writeWhole(t *testing.T, h *controlHandle, chunk []byte) syscall.Errno {
+	for len(chunk) > 0 {
+		n, errno := h.Write(t.Context(), chunk, 0)
+		if errno != 0 {
+			return errno
 		}
+		require.NotZero(t, n, "a write that takes nothing and says nothing would be retried for ever")
+		chunk = chunk[n:]
 	}
-	if failed == 0 {
-		failed = h.Flush(t.Context())
-	}
-	require.Equal(t, map[bool]syscall.Errno{true: syscall.EINVAL}[isBad], failed, "%q", text)
-	require.Equal(t, want, file.applied, "%q", text)
+	return 0
 }
 
 // TestLinesAreCounted: the number of a refused line is that in all that was written to the open file, and last-error is
@@ -315,18 +352,23 @@ func TestPendingLinesAreBounded(t *testing.T) {
 	part := strings.Repeat("x", 1<<20)
 	var files []*controlHandle
 	f := newFake(b)
-	var errno syscall.Errno
-	for errno == 0 {
-		files = append(files, f.open())
-		for n := 0; n < 4 && errno == 0; n++ {
-			errno = write(files[len(files)-1], part)
+	var refused *controlHandle
+	for refused == nil {
+		h := f.open()
+		files = append(files, h)
+		for range 4 {
+			errno := write(h, part)
+			if errno != 0 {
+				refused = h
+				break
+			}
 		}
 		require.LessOrEqual(t, b.Held(), b.Limit())
 	}
 	require.Contains(t, f.lastError(), "-o memory=")
 	require.Greater(t, b.Held(), b.Limit()/2)
 	for _, text := range []string{part, "rest\n", "next\n"} {
-		require.Equal(t, syscall.ENOMEM, write(files[len(files)-1], text), "the rest of the line, and what follows")
+		require.Equal(t, syscall.ENOMEM, write(refused, text), "the rest of the line, and the lines behind it")
 	}
 	require.Zero(t, write(files[0], "\n"))
 	require.Equal(t, []string{strings.Repeat(part, 4)}, f.applied)

@@ -50,7 +50,8 @@ func newFS(t *testing.T, texts map[string]string) (*direct.FS, *dir.Storage) {
 	t.Cleanup(store.Close)
 	log := slog.New(slog.DiscardHandler)
 	above := nodes.NewDirectory(&nodes.View{Log: log})
-	return direct.New(nodes.SourceName("", buggy{stored}, store).Make(&above).(nodes.Dir), log), stored
+	root := nodes.SourceName("", buggy{stored}, store).Make(&above)
+	return direct.New(root.(nodes.Dir), log), stored
 }
 
 var tree = map[string]string{
@@ -144,21 +145,27 @@ type stalling struct {
 	calls []string
 }
 
-func (d *stalling) call(text string, errno syscall.Errno) syscall.Errno {
-	d.calls = append(d.calls, text)
-	return errno
-}
-
 func (d *stalling) Remove(_ context.Context, name string) syscall.Errno {
-	return d.call("remove "+name, 0)
+	d.calls = append(d.calls, "remove "+name)
+	return 0
 }
 
 func (d *stalling) Symlink(_ context.Context, target, name string) syscall.Errno {
-	return d.call("link "+name+" "+target, map[bool]syscall.Errno{true: syscall.EEXIST}[name == "leaf"])
+	d.calls = append(d.calls, "link "+name+" "+target)
+	if name == "leaf" { // it is back
+		return syscall.EEXIST
+	}
+	return 0
 }
 
-func (d *stalling) Rename(_ context.Context, name, to string, _ uint32) syscall.Errno {
-	return d.call("rename "+name+" "+to, map[bool]syscall.Errno{true: syscall.ENOENT}[strings.HasSuffix(d.calls[1], "gone")])
+// Rename refuses a link to gone.
+func (d *stalling) Rename(_ context.Context, name, newName string, _ uint32) syscall.Errno {
+	made := d.calls[1]
+	d.calls = append(d.calls, "rename "+name+" "+newName)
+	if strings.HasSuffix(made, "gone") {
+		return syscall.ENOENT
+	}
+	return 0
 }
 
 // TestLeafAfterStall: leaf is replaced, also where it is back by then, and a refusal leaves no link.

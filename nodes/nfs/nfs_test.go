@@ -173,26 +173,38 @@ type fakeWriter struct {
 	refused bool
 }
 
+// Write accepts lines up to one that is bad. It refuses that one with EBUSY, as the first of a write, and all behind it.
 func (w *fakeWriter) Write(_ context.Context, p []byte, _ int64) (n int, errno syscall.Errno) {
-	for line := range strings.Lines(string(p)) {
-		text, isWhole := strings.CutSuffix(line, "\n")
+	for part := range strings.Lines(string(p)) {
+		text, isWhole := strings.CutSuffix(part, "\n")
 		w.pending += text
-		if w.refused = isWhole && w.pending == "bad" || w.refused; w.refused {
-			if n == 0 {
-				errno = syscall.EBUSY
-			}
-			return n, errno
+		isBad := isWhole && w.pending == "bad"
+		if isBad {
+			w.refused = true
 		}
-		if n += len(line); isWhole {
-			w.control.lines = append(w.control.lines, w.pending)
-			w.text += fmt.Sprintln(len(w.control.lines))
-			if w.control.shows {
-				w.control.text = w.pending + "\n"
-			}
-			w.pending = ""
+		if w.refused && n == 0 {
+			return 0, syscall.EBUSY
+		}
+		if w.refused {
+			return n, 0
+		}
+		n += len(part)
+		if isWhole {
+			w.accept()
 		}
 	}
 	return n, 0
+}
+
+// accept adds the pending line to those of the file, and an answer.
+func (w *fakeWriter) accept() {
+	c := w.control
+	c.lines = append(c.lines, w.pending)
+	w.text += fmt.Sprintln(len(c.lines))
+	if c.shows {
+		c.text = w.pending + "\n"
+	}
+	w.pending = ""
 }
 
 func (w *fakeWriter) Flush(context.Context) syscall.Errno { return 0 }

@@ -21,11 +21,27 @@ func TestChanges(t *testing.T) {
 	sessiontest.Page(t, "testdata/changes.txt", func(t *testing.T, name, call, want string) {
 		tool, arguments, _ := strings.Cut(call, " ")
 		got := ""
-		for _, c := range Changes(tool, rawjson.Value(arguments), func(path string) bool { return path == "/a.go" }) {
-			got += strings.Replace(zero.ReplaceAllString(fmt.Sprintf("%#v\n", c), ""), "{, ", "{", 1)
+		for _, c := range Changes(tool, rawjson.Value(arguments), isFile) {
+			all := fmt.Sprintf("%#v\n", c)
+			fields := zero.ReplaceAllString(all, "")
+			got += strings.Replace(fields, "{, ", "{", 1)
 		}
 		require.Equal(t, want, got, name)
 	})
+}
+
+// isFile reports whether a path is the one of the file that these tests are about.
+func isFile(path string) bool { return path == "/a.go" }
+
+// readOf returns the changes of the file by the first entry of a session with these lines behind its header.
+func readOf(t *testing.T, lines string) []Change {
+	t.Helper()
+	files := sessiontest.Memory(t, []byte(sessiontest.Header+lines))
+	store := sessioncore.NewStore(files)
+	snap := sessiontest.Snapshot(t, store.Session(sessiontest.FileName))
+	list, err := Read(snap, 0, isFile)
+	require.NoError(t, err)
+	return list
 }
 
 // TestReadOfBlocks: calls count as well within a block of a provider, one or several, and those that fail do not.
@@ -33,15 +49,20 @@ func TestReadOfBlocks(t *testing.T) {
 	call := func(id, content string) string {
 		return fmt.Sprintf(`{"type":"toolCall","id":%q,"name":"write","arguments":{"path":"/a.go","content":%q}}`, id, content)
 	}
-	one, several := call("1", "one"), call("2", "two")+","+call("3", "three")+`,{"type":"server","block":`+call("4", "four")+"}"
-	content := `{"text":"","type":"text"},{"type":"anthropicServerTool","block":` + one + `},{"type":"anthropicServerTool","block":[` + several + "]}"
-	text := sessiontest.Header + sessiontest.MessageLine(1, `{"role":"assistant","content":[`+content+`]}`) +
-		sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"2","isError":true,"content":[]}`)
-	store := sessioncore.NewStore(sessiontest.Memory(t, []byte(text)))
-	snap := sessiontest.Snapshot(t, store.Session(sessiontest.FileName))
-	list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
-	require.NoError(t, err)
-	require.Equal(t, []Change{{New: "one", Whole: true}, {New: "three", Whole: true}, {New: "four", Whole: true}}, list)
+	one := call("1", "one")
+	nested := `{"type":"server","block":` + call("4", "four") + "}"
+	several := strings.Join([]string{call("2", "two"), call("3", "three"), nested}, ",")
+	content := `{"text":"","type":"text"},` +
+		`{"type":"anthropicServerTool","block":` + one + `},` +
+		`{"type":"anthropicServerTool","block":[` + several + "]}"
+	list := readOf(t, sessiontest.MessageLine(1, `{"role":"assistant","content":[`+content+`]}`)+
+		sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"2","isError":true,"content":[]}`))
+	want := []Change{
+		{New: "one", Whole: true},
+		{New: "three", Whole: true},
+		{New: "four", Whole: true},
+	}
+	require.Equal(t, want, list)
 }
 
 // TestReadOfResults: the changes in a result count where the call does not tell them, and a failed patch none.
@@ -56,13 +77,10 @@ func TestReadOfResults(t *testing.T) {
 		{"exec", "apply(name)", `{"changes":{"/a.go":{"type":"add","content":"a\n"}},"success":true}`, ">a\n"},
 		{"exec", `"*** Begin Patch\n*** Update File: /a.go\n-a\n*** End Patch"`, `{"changes":{"/a.go":{"type":"update"}},"success":false}`, ""},
 	} {
-		text := sessiontest.Header + sessiontest.MessageLine(1, `{"role":"assistant","content":[`+fmt.Sprintf(call, c.tool, c.input)+`]}`) +
-			sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"1","details":`+c.details+`}`)
-		snap := sessiontest.Snapshot(t, sessioncore.NewStore(sessiontest.Memory(t, []byte(text))).Session(sessiontest.FileName))
-		list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
-		require.NoError(t, err)
+		message := `{"role":"assistant","content":[` + fmt.Sprintf(call, c.tool, c.input) + `]}`
+		result := `{"role":"toolResult","toolCallId":"1","details":` + c.details + `}`
 		got := ""
-		for _, change := range list {
+		for _, change := range readOf(t, sessiontest.MessageLine(1, message)+sessiontest.MessageLine(2, result)) {
 			got += change.Old + ">" + change.New
 		}
 		require.Equal(t, c.want, got, c.details)
@@ -86,24 +104,24 @@ func TestReadOfNestedCalls(t *testing.T) {
 		{`"nestedCalls":{"calls":[{"name":"edit","arguments":{"path":"/a.go"}}]}`, []Change{{Lines: true}}},
 		{`"details":{"statusEvents":[{"op":"edit","chars":1}]}`, []Change{{New: "by the script\n", Whole: true}}},
 	} {
-		call := `{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"eval","arguments":{"code":"*** Begin Patch\n*** Add File: /a.go\n+by the script\n*** End Patch"}}]}`
-		lines := sessiontest.MessageLine(1, call) + sessiontest.MessageLine(2, `{"role":"toolResult","toolCallId":"1",`+c.result+`}`)
-		snap := sessiontest.Snapshot(t, sessioncore.NewStore(sessiontest.Memory(t, []byte(sessiontest.Header+lines))).Session(sessiontest.FileName))
-		list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
-		require.NoError(t, err)
+		const script = `*** Begin Patch\n*** Add File: /a.go\n+by the script\n*** End Patch`
+		call := `{"role":"assistant","content":[{"type":"toolCall","id":"1","name":"eval","arguments":{"code":"` + script + `"}}]}`
+		result := `{"role":"toolResult","toolCallId":"1",` + c.result + `}`
+		list := readOf(t, sessiontest.MessageLine(1, call)+sessiontest.MessageLine(2, result))
 		require.Equal(t, c.want, list, c.result)
 	}
-	lone := sessiontest.MessageLine(1, `{"role":"toolResult","toolCallId":"gone","nestedCalls":{"calls":[`+fmt.Sprintf(write, "ok")+`]}}`)
-	snap := sessiontest.Snapshot(t, sessioncore.NewStore(sessiontest.Memory(t, []byte(sessiontest.Header+lone))).Session(sessiontest.FileName))
-	list, err := Read(snap, 0, func(path string) bool { return path == "/a.go" })
-	require.NoError(t, err)
-	require.Equal(t, []Change{written}, list)
+	lone := `{"role":"toolResult","toolCallId":"gone","nestedCalls":{"calls":[` + fmt.Sprintf(write, "ok") + `]}}`
+	require.Equal(t, []Change{written}, readOf(t, sessiontest.MessageLine(1, lone)), "a result without its call")
 }
 
 // TestDiff: a diff has the empty line behind a replaced one, and no hunk of which nothing is known.
 func TestDiff(t *testing.T) {
-	require.Equal(t, "--- a/f\n+++ b/f\n@@\n-a\n+b\n+\n@@\n-c\n+d\n",
-		diff("f", []Change{{Old: "a", New: "b\n"}, {Lines: true}, {Old: "c\n", New: "d\n"}}))
+	changes := []Change{
+		{Old: "a", New: "b\n"},
+		{Lines: true},
+		{Old: "c\n", New: "d\n"},
+	}
+	require.Equal(t, "--- a/f\n+++ b/f\n@@\n-a\n+b\n+\n@@\n-c\n+d\n", diff("f", changes))
 }
 
 // FuzzChanges: no arguments make the reader panic.
@@ -111,11 +129,14 @@ func FuzzChanges(f *testing.F) {
 	f.Add(`{"file_path":"/a","edits":[{"old_string":"x"}],"diff":"@@\n a\n"}`, "a\nb")
 	f.Add(`"*** Begin Patch\n*** Update File: /a\n@@\n-a\n+b"`, "b\n")
 	f.Fuzz(func(t *testing.T, arguments, text string) {
-		if arguments = strings.TrimSpace(arguments); !json.Valid([]byte(arguments)) { // no entry has others
+		trimmed := strings.TrimSpace(arguments)
+		if !json.Valid([]byte(trimmed)) { // no entry has others
 			t.Skip()
 		}
-		list := Changes("edit", rawjson.Value(arguments), func(string) bool { return true })
-		require.Len(t, Lines(text+"\n", [][]Change{list, list}), strings.Count(text, "\n")+1)
+		isAny := func(string) bool { return true }
+		list := Changes("edit", rawjson.Value(trimmed), isAny)
+		lines := Lines(text+"\n", [][]Change{list, list})
+		require.Len(t, lines, strings.Count(text, "\n")+1)
 	})
 }
 

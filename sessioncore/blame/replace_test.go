@@ -3,6 +3,7 @@ package blame
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,24 +16,32 @@ import (
 // replaceEach replaces Old at one place after the other, as replace did: it compares the lines of each
 // place, and copies the text and its marks for each.
 func replaceEach(p *fragment, c Change, edit int) {
-	for from := 0; ; {
+	from := 0
+	for {
 		at := indexOf(p.text[from:], c)
 		if at < 0 {
 			return
 		}
 		at += from
-		first := strings.Count(p.text[:at], "\n")
-		start := strings.LastIndexByte(p.text[:at], '\n') + 1
-		end := at + len(c.Old)
-		rest := strings.IndexByte(p.text[end:]+"\n", '\n')
-		before := strings.Split(p.text[start:end+rest], "\n")
-		after := strings.Split(p.text[start:at]+c.New+p.text[end:end+rest], "\n")
-		marks := repeated(edit, len(after))
-		view.EachCommon(before, after, func(i, j int) { marks[j] = p.marks[first+i] })
-		p.text = p.text[:at] + c.New + p.text[end:]
-		p.marks = append(p.marks[:first:first], append(marks, p.marks[first+len(before):]...)...)
+		replaceOne(p, c, edit, at)
 		from = at + len(c.New)
 	}
+}
+
+// replaceOne replaces Old at an offset of the text.
+func replaceOne(p *fragment, c Change, edit, at int) {
+	end := at + len(c.Old)
+	lineStart := strings.LastIndexByte(p.text[:at], '\n') + 1
+	lineEnd := end + strings.IndexByte(p.text[end:]+"\n", '\n')
+	before := strings.Split(p.text[lineStart:lineEnd], "\n")
+	after := strings.Split(p.text[lineStart:at]+c.New+p.text[end:lineEnd], "\n")
+	first := strings.Count(p.text[:at], "\n") // the index of the line
+	marks := repeated(edit, len(after))
+	view.EachCommon(before, after, func(i, j int) {
+		marks[j] = p.marks[first+i]
+	})
+	p.text = p.text[:at] + c.New + p.text[end:]
+	p.marks = slices.Concat(p.marks[:first], marks, p.marks[first+len(before):])
 }
 
 // TestReplaceAll: the replacement of all places at once is that of one place after the other.
@@ -55,9 +64,11 @@ func TestReplaceAll(t *testing.T) {
 		for i := range marks {
 			marks[i] = i + 10
 		}
-		want, got := &fragment{text: text, marks: marks}, &fragment{text: text, marks: marks}
-		got.replace(c, 1, 1000)
-		replaceEach(want, c, 1)
+		const edit, limit = 1, 1000
+		want := &fragment{text: text, marks: marks}
+		replaceEach(want, c, edit)
+		got := &fragment{text: text, marks: marks}
+		got.replace(c, edit, limit)
 		require.Equal(t, want.text, got.text)
 		require.Len(t, got.marks, len(want.marks))
 		if isExact(text, c) {

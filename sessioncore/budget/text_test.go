@@ -28,12 +28,14 @@ func newRoom(t *testing.T) *Room {
 	return r
 }
 
-func write(t *testing.T, text *Text, s string) {
+// write appends to a text.
+func write(t *testing.T, text *Text, more string) {
 	t.Helper()
-	_, err := text.Write([]byte(s))
+	_, err := text.Write([]byte(more))
 	require.NoError(t, err)
 }
 
+// requireText requires the content of a text, and that reads at its end and behind it return io.EOF.
 func requireText(t *testing.T, want string, text *Text) {
 	t.Helper()
 	require.Equal(t, int64(len(want)), text.Size())
@@ -93,10 +95,12 @@ func TestFull(t *testing.T) {
 	write(t, text, strings.Repeat("x", free+1))
 	require.True(t, text.InFile())
 
-	cached, evicted := r.New(), 0
+	cached := r.New()
 	write(t, cached, strings.Repeat("x", most+1))
+	evicted := 0 // how often caches were asked to evict
 	r.Limit.OnFull(func() {
-		switch evicted++; evicted {
+		evicted++
+		switch evicted {
 		case 1:
 			cached.Close()
 		case 3:

@@ -31,21 +31,27 @@ func lines(file string, use func(line string)) {
 	}
 	kinds := map[string]func(n int) string{"mixed": mixed, "hexed": hexed, "lower": lower, "upper": upper, "digits": digits}
 	words := map[string]string{"": "", "newline": "\n", "return": "\r", "escape": "\x1b", "bytes": "\xff\xfe", "uuid": uuid}
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "# ") {
-			use(placeholder.ReplaceAllStringFunc(sessiontest.Expand(strings.TrimSuffix(line, "\n")), func(short string) string {
-				parts := placeholder.FindStringSubmatch(short)
-				if kind := kinds[parts[1]]; kind != nil {
-					n, _ := strconv.Atoi(parts[2])
-					return kind(n)
-				}
-				word, ok := words[parts[1]]
-				if !ok {
-					panic(short)
-				}
-				return word
-			}))
+	charactersOf := func(short string) string {
+		parts := placeholder.FindStringSubmatch(short)
+		name := parts[1]
+		kind := kinds[name]
+		if kind != nil {
+			count, _ := strconv.Atoi(parts[2])
+			return kind(count)
 		}
+		word, isKnown := words[name]
+		if !isKnown {
+			panic(short)
+		}
+		return word
+	}
+	for line := range strings.Lines(string(text)) {
+		isComment := strings.HasPrefix(line, "# ")
+		if isComment {
+			continue
+		}
+		expanded := sessiontest.Expand(strings.TrimSuffix(line, "\n"))
+		use(placeholder.ReplaceAllStringFunc(expanded, charactersOf))
 	}
 }
 
@@ -66,28 +72,39 @@ func plain(text string) string {
 	return string(out)
 }
 
-// TestFormats plants each format where tokens stand in sessions, and looks for what of it could be used.
+// TestFormats plants each format where tokens stand in sessions, and looks for the parts of it that could be used.
 func TestFormats(t *testing.T) {
 	require.GreaterOrEqual(t, len(formats), 93)
-	for what, example := range formats {
+	for name, example := range formats {
+		hasNameBefore := strings.ContainsAny(example, " =\n")
 		for _, around := range []string{"%s", "see %s.", "(%s)", "a, %s, b", "<b>%s</b>", "`%s`", "x\n%s\ny"} {
+			hasSigns := strings.ContainsAny(around, "(,<`.")
+			if hasNameBefore && hasSigns {
+				continue // the text before a secret says where it ends
+			}
 			text := strings.Replace(around, "%s", example, 1)
-			if strings.ContainsAny(example, " =\n") && strings.ContainsAny(around, "(,<`.") {
-				continue // what stands before a secret says where it ends
-			}
-			for _, text := range []string{plain(text), plain(plain("a\n" + text + "\nb"))} {
-				begin, end := `{"type":"message","id":"019e2c5b-77aa-7c01-9d3e-6a5b4c3d2e1f","parentId":"4f6a9d31","signature":"EqQBCkYI`+mixed(33)+
-					`","text":`, `,"tokens":12,"max_tokens":4096}`
-				line := begin + text + end
-				out := masked(scan(t, line), line)
-				require.True(t, json.Valid([]byte(out)), what)
-				require.True(t, strings.HasPrefix(out, begin) && strings.HasSuffix(out, end), "all but the secret stays: %s", out)
-				out = out[len(begin):]
-				require.Contains(t, out, "*****", "%s in %s", what, line)
-				require.Empty(t, leftOf(out), "%s in %s", what, line)
-			}
+			requireFormatMasked(t, name, plain(text))
+			nested := plain("a\n" + text + "\nb")
+			requireFormatMasked(t, name, plain(nested))
 		}
 	}
+}
+
+// requireFormatMasked requires that the secret of a format, in a JSON string, is masked in a line of a session, and
+// nothing else of that line.
+func requireFormatMasked(t *testing.T, name, text string) {
+	t.Helper()
+	begin := `{"type":"message","id":"019e2c5b-77aa-7c01-9d3e-6a5b4c3d2e1f","parentId":"4f6a9d31",` +
+		`"signature":"EqQBCkYI` + mixed(33) + `","text":`
+	const end = `,"tokens":12,"max_tokens":4096}`
+	line := begin + text + end
+	out := masked(scan(t, line), line)
+	require.True(t, json.Valid([]byte(out)), name)
+	shown, hasBegin := strings.CutPrefix(out, begin)
+	require.True(t, hasBegin, "all but the secret stays: %s", out)
+	require.True(t, strings.HasSuffix(shown, end), "all but the secret stays: %s", out)
+	require.Contains(t, shown, "*****", "%s in %s", name, line)
+	require.Empty(t, leftOf(shown), "%s in %s", name, line)
 }
 
 // TestNoSecrets: testdata/innocent.txt has, for each class of rules, texts that look like secrets and are none.

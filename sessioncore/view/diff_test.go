@@ -39,11 +39,13 @@ func TestDiff(t *testing.T) {
 		return of
 	}
 	sessiontest.Page(t, "testdata/diffs.txt", func(t *testing.T, entries, session, want string) {
-		if session != "" { // else it is that of the case before
-			snaps[0], snaps[1] = snapshotOf(t, sessiontest.Header, session+"\n"), snapshotOf(t, sessiontest.Header, session+"\n")
+		for i := range snaps {
+			if session != "" { // else it is that of the case before
+				snaps[i] = snapshotOf(t, sessiontest.Header, session+"\n")
+			}
 		}
-		of := branches(entries)
-		require.Equal(t, want, diffOf(t, of[0], of[1]), entries)
+		compared := branches(entries)
+		require.Equal(t, want, diffOf(t, compared[0], compared[1]), entries)
 	})
 
 	full := errors.New("full")
@@ -101,29 +103,43 @@ func TestCommon(t *testing.T) {
 			}
 			return l
 		}
-		a, b := list(), list()
-		runs := common(a, b)
-		n, last := 0, commonRun{}
-		for _, same := range runs {
-			require.Equal(t, a[same.a:same.a+same.n], b[same.b:same.b+same.n])
-			require.True(t, same.a >= last.a+last.n && same.b >= last.b+last.n, runs)
-			n, last = n+same.n, same
+		a := list()
+		b := list()
+		count := 0
+		last := commonRun{}
+		for _, run := range common(a, b) {
+			require.Equal(t, a[run.a:run.a+run.n], b[run.b:run.b+run.n])
+			require.GreaterOrEqual(t, run.a, last.a+last.n, "the runs of a are in order")
+			require.GreaterOrEqual(t, run.b, last.b+last.n, "the runs of b are in order")
+			count += run.n
+			last = run
 		}
 		require.Equal(t, commonRun{len(a), len(b), 0}, last)
-		most := make([][]int, len(a)+1) // by the textbook
-		for i := range most {
-			most[i] = make([]int, len(b)+1)
-			for j := 1; i > 0 && j <= len(b); j++ {
-				if most[i][j] = max(most[i-1][j], most[i][j-1]); a[i-1] == b[j-1] {
-					most[i][j] = most[i-1][j-1] + 1
-				}
+		require.Equal(t, longestCommon(a, b), count, "%v %v", a, b)
+	}
+	const long = 50_000
+	ascending := make([]int, long)
+	descending := make([]int, long)
+	for i := range long {
+		ascending[i] = i
+		descending[i] = -i
+	}
+	require.Equal(t, []commonRun{{0, 0, 1}, {long, long, 0}}, common(ascending, descending), "only the first element, 0")
+}
+
+// longestCommon returns the length of the longest common subsequence of two lists, by the textbook.
+func longestCommon(a, b []int) int {
+	longest := make([][]int, len(a)+1) // of the first i elements of a and the first j of b
+	longest[0] = make([]int, len(b)+1)
+	for i := 1; i <= len(a); i++ {
+		longest[i] = make([]int, len(b)+1)
+		for j := 1; j <= len(b); j++ {
+			if a[i-1] == b[j-1] {
+				longest[i][j] = longest[i-1][j-1] + 1
+			} else {
+				longest[i][j] = max(longest[i-1][j], longest[i][j-1])
 			}
 		}
-		require.Equal(t, most[len(a)][len(b)], n, "%v %v", a, b)
 	}
-	far, other := make([]int, 50_000), make([]int, 50_000)
-	for i := range far {
-		far[i], other[i] = i, -i
-	}
-	require.Equal(t, []commonRun{{0, 0, 1}, {50_000, 50_000, 0}}, common(far, other))
+	return longest[len(a)][len(b)]
 }

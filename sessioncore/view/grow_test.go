@@ -118,12 +118,14 @@ func hostileSession(t *testing.T, rnd *rand.Rand, texts []string) string {
 	parent := "null"
 	for n := range 2 + rnd.IntN(12) {
 		id := hostileJSON(rnd, texts)
-		if rnd.IntN(4) > 0 || id[0] != '"' {
+		isOrdinary := rnd.IntN(4) > 0
+		if isOrdinary || id[0] != '"' {
 			id = fmt.Sprintf(`"e%d"`, n)
 		}
 		fields := entries[rnd.IntN(len(entries))]
 		for strings.Contains(fields, "%s") {
-			fields = strings.Replace(fields, "%s", strings.ReplaceAll(hostileJSON(rnd, texts), "%s", "%%"), 1)
+			value := strings.ReplaceAll(hostileJSON(rnd, texts), "%s", "%%") // so that the loop ends
+			fields = strings.Replace(fields, "%s", value, 1)
 		}
 		fmt.Fprintf(&b, `{"id":%s,"parentId":%s,"timestamp":"2026-01-05T09:%02d:00Z",%s}`+"\n", id, parent, n, fields)
 		parent = id
@@ -205,70 +207,121 @@ func textOf(t *testing.T, d *document.Document) string {
 	return string(b)
 }
 
+// changingSession is a session that is changed at random.
+type changingSession struct {
+	*testSession
+	*testing.T
+	rnd     *rand.Rand
+	content string
+	entries int // with the ids e0, e1 and so on
+}
+
+// change changes the session in one of the ways in which a file changes, and reports whether its branch just goes on.
+func (s *changingSession) change() (goesOn bool) {
+	n := s.entries
+	newID := fmt.Sprint("e", n)
+	kind := s.rnd.IntN(10)
+	switch {
+	case kind < 6:
+		parent := "null"
+		if n > 0 {
+			parent = fmt.Sprintf(`"e%d"`, n-1)
+		}
+		s.add(s.message(newID, parent))
+		s.entries++
+		return true
+	case kind == 6 && n > 1: // another branch
+		parent := fmt.Sprintf(`"e%d"`, s.rnd.IntN(n))
+		s.add(s.message(newID, parent))
+		s.entries++
+	case kind == 7 && n > 1: // an id comes again
+		known := fmt.Sprint("e", s.rnd.IntN(n))
+		s.add(s.message(known, `"e0"`))
+	case kind == 8 && n > 0:
+		const label = `{"type":"label","id":"l%d%d","parentId":"e%d","targetId":"e%d","label":"%d"}` + "\nbroken\n"
+		s.add(fmt.Sprintf(label, n, len(s.content), n-1, s.rnd.IntN(n), s.rnd.IntN(3)))
+	default:
+		changesEntry := kind == 9 && s.rnd.IntN(2) == 0
+		s.rewrite(changesEntry)
+	}
+	return false
+}
+
+// message returns an entry: a prompt, a call or a result, which may be long.
+func (s *changingSession) message(id, parent string) string {
+	output := strings.Repeat("long ", 3000*s.rnd.IntN(2))
+	messages := []string{
+		`{"role":"user","content":"u %d"}`,
+		`{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"toolCall","id":"1","name":"x","arguments":{"n":%d}}]}`,
+		`{"role":"toolResult","toolCallId":"1","toolName":"x","content":"` + output + `%d"}`,
+	}
+	message := fmt.Sprintf(messages[s.rnd.IntN(len(messages))], s.entries)
+	return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"message":%s}`+"\n", id, parent, message)
+}
+
+// add appends lines to the file.
+func (s *changingSession) add(lines string) {
+	s.content += lines
+	s.Append(lines)
+}
+
+// rewrite puts the same entries into another file, or all but one the same.
+func (s *changingSession) rewrite(changesEntry bool) {
+	if changesEntry {
+		s.content = strings.Replace(s.content, "u ", "U ", 1)
+	}
+	s.content = strings.Replace(s.content, `"cwd":"/w"`, `"cwd": "/w"`, 1)
+	require.NoError(s, os.WriteFile(s.Path+".new", []byte(s.content), 0o644))
+	require.NoError(s, os.Rename(s.Path+".new", s.Path))
+}
+
 // TestContinues: of sessions that grow, branch, repeat ids and are written anew, a version is said to continue
 // another one only where it begins with it, and where a branch just goes on it is.
 func TestContinues(t *testing.T) {
+	const sessions, changes = 60, 12
 	rnd := rand.New(rand.NewPCG(9, 5))
-	continues := map[string]int{}
-	for range 60 {
-		content := sessiontest.Header
-		s := newTestSession(t, content)
-		n := 0
-		lastSnap := sessiontest.Snapshot(t, s.session)
-		seen := []versions{openVersions(t, lastSnap)}
-		for range 12 {
-			goesOn := false
-			message := func(id, parent string) string {
-				shapes := []string{`{"role":"user","content":"u %d"}`,
-					`{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"toolCall","id":"1","name":"x","arguments":{"n":%d}}]}`,
-					`{"role":"toolResult","toolCallId":"1","toolName":"x","content":"` + strings.Repeat("long ", 3000*rnd.IntN(2)) + `%d"}`}
-				return fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"message":%s}`+"\n", id, parent, fmt.Sprintf(shapes[rnd.IntN(3)], n))
-			}
-			parent := "null"
-			if n > 0 {
-				parent = fmt.Sprintf(`"e%d"`, n-1)
-			}
-			var more string
-			switch k := rnd.IntN(10); {
-			case k < 6:
-				more, goesOn = message(fmt.Sprint("e", n), parent), true
-				n++
-			case k == 6 && n > 1: // another branch
-				more = message(fmt.Sprint("e", n), fmt.Sprintf(`"e%d"`, rnd.IntN(n)))
-				n++
-			case k == 7 && n > 1: // an id comes again
-				more = message(fmt.Sprint("e", rnd.IntN(n)), `"e0"`)
-			case k == 8 && n > 0:
-				more = fmt.Sprintf(`{"type":"label","id":"l%d%d","parentId":"e%d","targetId":"e%d","label":"%d"}`+"\nbroken\n", n, len(content), n-1,
-					rnd.IntN(n), rnd.IntN(3))
-			default: // a rewrite: the same entries in another file, or one of them changed
-				if k == 9 && rnd.IntN(2) == 0 {
-					content = strings.Replace(content, "u ", "U ", 1)
-				}
-				content = strings.Replace(content, `"cwd":"/w"`, `"cwd": "/w"`, 1)
-				require.NoError(t, os.WriteFile(s.Path+".new", []byte(content), 0o644))
-				require.NoError(t, os.Rename(s.Path+".new", s.Path))
-			}
-			content += more
-			s.Append(more)
+	continued := map[string]int{} // how often, by the names of the files
+	for range sessions {
+		s := &changingSession{
+			testSession: newTestSession(t, sessiontest.Header),
+			T:           t,
+			rnd:         rnd,
+			content:     sessiontest.Header,
+		}
+		before := sessiontest.Snapshot(t, s.session)
+		earlier := []versions{openVersions(t, before)}
+		for range changes {
+			goesOn := s.change()
 			snap := sessiontest.Snapshot(t, s.session)
-			now, last := openVersions(t, snap), seen[len(seen)-1]
-			for _, old := range seen {
-				for name, d := range old {
-					if said := now[name] != nil && now[name].Continues(d); said {
-						require.True(t, strings.HasPrefix(textOf(t, now[name]), textOf(t, d)), name)
-						continues[name]++
-					}
-				}
+			now := openVersions(t, snap)
+			for _, old := range earlier {
+				countContinued(t, now, old, continued)
 			}
-			if before := sessiontest.Leaf(t, lastSnap); goesOn && before != sessioncore.NoEntry {
-				require.Equal(t, snap.BranchBelow(before) == sessiontest.Leaf(t, snap), now["entries"].Continues(last["entries"]))
+			oldLeaf := sessiontest.Leaf(t, before)
+			if goesOn && oldLeaf != sessioncore.NoEntry {
+				last := earlier[len(earlier)-1]
+				isBelow := snap.BranchBelow(oldLeaf) == sessiontest.Leaf(t, snap)
+				require.Equal(t, isBelow, now["entries"].Continues(last["entries"]))
 			}
-			seen, lastSnap = append(seen, now), snap
+			earlier = append(earlier, now)
+			before = snap
 		}
 	}
-	require.Greater(t, continues["transcript"], 100)
-	require.Less(t, continues["transcript"], 60*12*13/2-100)
+	const pairs = sessions * changes * (changes + 1) / 2
+	require.Greater(t, continued["transcript"], 100)
+	require.Less(t, continued["transcript"], pairs-100)
+}
+
+// countContinued counts the files that are said to continue an earlier version, which they must begin with.
+func countContinued(t *testing.T, now, old versions, continued map[string]int) {
+	t.Helper()
+	for name, earlier := range old {
+		newer := now[name]
+		if newer != nil && newer.Continues(earlier) {
+			require.True(t, strings.HasPrefix(textOf(t, newer), textOf(t, earlier)), name)
+			continued[name]++
+		}
+	}
 }
 
 // TestBranchBelow: where a branch has got to, and which entries end one.

@@ -45,15 +45,23 @@ func testBlobs(h string) (io.ReadCloser, error) {
 func pageOf(t *testing.T, lines string, alone ...string) string {
 	t.Helper()
 	s := snapshotOf(t, sessiontest.Header, lines)
-	of := Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs, Agent: "A <b>", Model: "m&m", Tokens: "2k", Cost: "$1.00"}
+	subject := Subject{
+		Session: s,
+		End:     sessiontest.Leaf(t, s),
+		Blobs:   testBlobs,
+		Agent:   "A <b>",
+		Model:   "m&m",
+		Tokens:  "2k",
+		Cost:    "$1.00",
+	}
 	for _, name := range alone {
-		var err error
-		of.Alone = true
-		of.End, err = s.Find(name)
+		end, err := s.Find(name)
 		require.NoError(t, err)
+		subject.Alone = true
+		subject.End = end
 	}
 	var out bytes.Buffer
-	require.NoError(t, Page(context.Background(), &out, of))
+	require.NoError(t, Page(context.Background(), &out, subject))
 	requireHarmless(t, partOf(t, out.String(), pageTools))
 	return out.String()
 }
@@ -94,13 +102,14 @@ var tags = regexp.MustCompile(`^<(?:/?(?:h[1-6]|p|pre|blockquote|ul|ol|li|em|str
 // requireHarmless holds every tag of a page against those that a transcript needs.
 func requireHarmless(t *testing.T, body string) {
 	t.Helper()
-	for rest := body; ; {
-		_, after, ok := strings.Cut(rest, "<")
-		if !ok {
+	rest := body
+	for {
+		_, after, hasTag := strings.Cut(rest, "<")
+		if !hasTag {
 			return
 		}
-		tag, left, ok := strings.Cut(after, ">")
-		require.True(t, ok, body)
+		tag, left, hasEnd := strings.Cut(after, ">")
+		require.True(t, hasEnd, body)
 		require.Regexp(t, tags, "<"+tag+">")
 		rest = left
 	}
@@ -182,19 +191,21 @@ func TestPagesOfStores(t *testing.T) {
 
 // TestPageOfASession: images are in the page, and errors come back.
 func TestPageOfASession(t *testing.T) {
-	s := snapshotOf(t, sessiontest.Header, sessiontest.MessageLine(0, `{"role":"user","content":[{"type":"image","data":"blob:sha256:`+hash+`"}]}`))
-	of := Subject{Session: s, Blobs: testBlobs}
+	withImage := `{"role":"user","content":[{"type":"image","data":"blob:sha256:` + hash + `"}]}`
+	s := snapshotOf(t, sessiontest.Header, sessiontest.MessageLine(0, withImage))
+	subject := Subject{Session: s, Blobs: testBlobs}
 	var out bytes.Buffer
-	require.NoError(t, Page(context.Background(), &out, of))
+	require.NoError(t, Page(context.Background(), &out, subject))
 	require.Contains(t, out.String(), "<a href=\"#e0\">e0</a></h2>\n<p><img alt=\"Image:\" src=\"data:image/png;base64,")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.ErrorIs(t, Page(ctx, io.Discard, of), context.Canceled)
+	require.ErrorIs(t, Page(ctx, io.Discard, subject), context.Canceled)
 	errBad := errors.New("bad disk")
-	of.Blobs = func(string) (io.ReadCloser, error) {
-		return io.NopCloser(io.MultiReader(strings.NewReader(picture), iotest.ErrReader(errBad))), nil
+	subject.Blobs = func(string) (io.ReadCloser, error) {
+		failing := io.MultiReader(strings.NewReader(picture), iotest.ErrReader(errBad))
+		return io.NopCloser(failing), nil
 	}
-	require.ErrorIs(t, Page(context.Background(), io.Discard, of), errBad)
+	require.ErrorIs(t, Page(context.Background(), io.Discard, subject), errBad)
 }
 
 // TestHostileText: see the page.
@@ -207,17 +218,20 @@ func TestHostileText(t *testing.T) {
 func TestImages(t *testing.T) {
 	sessiontest.NotUnderRace(t)
 	body := bodyOf(t, "![Image: a \"b\"](../../blobs/"+hash+")")
-	require.Equal(t, `<p><img alt="Image: a &#34;b&#34;" src="data:image/png;base64,`+base64.StdEncoding.EncodeToString([]byte(picture))+`"></p>`+"\n", body)
+	data := base64.StdEncoding.EncodeToString([]byte(picture))
+	require.Equal(t, `<p><img alt="Image: a &#34;b&#34;" src="data:image/png;base64,`+data+`"></p>`+"\n", body)
 	require.Equal(t, "<p><em>a (not a picture that can be shown)</em></p>\n", bodyOf(t, "![a](blobs/"+svg+")"))
-	for size, cut := range map[int]bool{maxImage: false, maxImage + 1: true} {
+	for size, isCut := range map[int]bool{maxImage: false, maxImage + 1: true} {
+		image := picture + strings.Repeat("x", size-len(picture))
+		blobs := func(string) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(image)), nil
+		}
 		var out bytes.Buffer
-		p := newPage(&out, snapshotOf(t, sessiontest.Header), func(string) (io.ReadCloser, error) {
-			return io.NopCloser(strings.NewReader(picture + strings.Repeat("x", size-len(picture)))), nil
-		})
+		p := newPage(&out, snapshotOf(t, sessiontest.Header), blobs)
 		p.convert([]byte("![a](blobs/" + hash + ")"))
 		require.NoError(t, p.end())
 		require.Greater(t, out.Len(), maxImage)
-		require.Equal(t, cut, strings.Contains(out.String(), "only the beginning of it"))
+		require.Equal(t, isCut, strings.Contains(out.String(), "only the beginning of it"))
 	}
 	require.Equal(t, "<p><em>a (not in the blob store)</em></p>\n", bodyOf(t, "![a](blobs/"+strings.Repeat("0", 64)+")"))
 }
@@ -292,8 +306,8 @@ func TestPicturesOfResults(t *testing.T) {
 	require.Equal(t, len(images), strings.Count(out.String(), "An image in the entry,"))
 }
 
-// TestAbsurd: text that is nested without end is shown as it is.
-func TestAbsurd(t *testing.T) {
+// TestTooNested: text that is nested without end is shown as it is.
+func TestTooNested(t *testing.T) {
 	for _, part := range []string{"[", "*a ", "![", "`", "_a "} {
 		body := bodyOf(t, strings.Repeat(part, 100_000)+"<b>\n")
 		require.Contains(t, body, "<pre>"+part, part)

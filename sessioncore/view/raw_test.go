@@ -42,11 +42,28 @@ func poisoned(value any, with func(string) string) any {
 				v[key] = poisoned(member, with)
 			}
 		}
-		if arguments, isCall := v["arguments"].(map[string]any); isCall {
+		arguments, isCall := v["arguments"].(map[string]any)
+		if isCall {
 			arguments[with("key")] = "value"
 		}
 	}
 	return value
+}
+
+// poisonedLines returns lines of JSON, poisoned. It leaves out lines that are no JSON.
+func poisonedLines(t *testing.T, text string, with func(string) string) string {
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		var value any
+		err := json.Unmarshal([]byte(line), &value)
+		if err != nil {
+			continue
+		}
+		out, err := json.Marshal(poisoned(value, with))
+		require.NoError(t, err)
+		lines.Write(append(out, '\n'))
+	}
+	return lines.String()
 }
 
 // requireNothingRaw requires that a page, also as a browser resolves it, has no character that is obeyed.
@@ -84,30 +101,36 @@ func TestNothingStandsRaw(t *testing.T) {
 	pages := 0
 	for name, with := range poisons {
 		for _, store := range stores {
-			var lines strings.Builder
-			for line := range strings.Lines(store) {
-				var value any
-				if json.Unmarshal([]byte(line), &value) != nil {
-					continue
-				}
-				text, err := json.Marshal(poisoned(value, with))
-				require.NoError(t, err)
-				lines.Write(append(text, '\n'))
-			}
-			s, err := sessiontest.Acquire(t, newTestSession(t, lines.String()).session)
+			lines := poisonedLines(t, store, with)
+			s, err := sessiontest.Acquire(t, newTestSession(t, lines).session)
 			if err != nil {
 				continue // it is no session
 			}
-			of := Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs, Index: "index.html"}
-			of.Agent, of.Model, of.Tokens, of.Cost = with("agent"), with("model"), with("tokens"), with("cost")
+			subject := Subject{
+				Session: s,
+				End:     sessiontest.Leaf(t, s),
+				Blobs:   testBlobs,
+				Index:   "index.html",
+				Agent:   with("agent"),
+				Model:   with("model"),
+				Tokens:  with("tokens"),
+				Cost:    with("cost"),
+			}
 			var out bytes.Buffer
-			require.NoError(t, Page(context.Background(), &out, of))
+			require.NoError(t, Page(context.Background(), &out, subject))
 			requireNothingRaw(t, out.String(), name)
 			pages++
 		}
 		var out bytes.Buffer
-		one := Linked{File: with("a"), Title: with("b"), Project: with("c"), Agent: with("d"), Began: time.Unix(1e9, 0), Cost: with("e")}
-		require.NoError(t, Index(&out, Site{Sessions: []Linked{one}, Total: with("f")}))
+		linked := Linked{
+			File:    with("a"),
+			Title:   with("b"),
+			Project: with("c"),
+			Agent:   with("d"),
+			Began:   time.Unix(1e9, 0),
+			Cost:    with("e"),
+		}
+		require.NoError(t, Index(&out, Site{Sessions: []Linked{linked}, Total: with("f")}))
 		requireNothingRaw(t, out.String(), name)
 	}
 	require.Greater(t, pages, len(poisons)*2)

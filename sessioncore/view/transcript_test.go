@@ -74,14 +74,18 @@ func checkTranscript(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Ent
 
 // checkLinks checks that the links that we make lead to entries of the session or to blobs.
 func checkLinks(t testing.TB, s *sessioncore.Snapshot, text []byte) (entries, blobs int) {
-	for _, link := range markdowntest.Judge(markdowntest.Judges["CommonMark"], text).Links {
-		if name, ok := strings.CutPrefix(link, testLinks.Entries); ok {
-			name, err := url.PathUnescape(name)
+	judged := markdowntest.Judge(markdowntest.Judges["CommonMark"], text)
+	for _, link := range judged.Links {
+		escaped, isEntry := strings.CutPrefix(link, testLinks.Entries)
+		if isEntry {
+			name, err := url.PathUnescape(escaped)
 			require.NoError(t, err)
 			_, err = s.FindName(strings.TrimSuffix(name, ".json"))
 			require.NoError(t, err, link)
 			entries++
-		} else if hash, ok := strings.CutPrefix(link, testLinks.Blobs); ok {
+		}
+		hash, isBlob := strings.CutPrefix(link, testLinks.Blobs)
+		if isBlob {
 			require.True(t, document.IsBlobHash(hash), link)
 			blobs++
 		}
@@ -150,8 +154,9 @@ func checkTranscripts(t *testing.T, pattern string, others int) (checked int) {
 		}
 		checked++
 		checkTranscript(t, s, sessiontest.Leaf(t, s))
-		for e := sessioncore.Entry(0); int(e) < s.Len(); e += 1 + sessioncore.Entry(s.Len()/others) {
-			checkTranscript(t, s, e)
+		step := 1 + s.Len()/others
+		for e := 0; e < s.Len(); e += step {
+			checkTranscript(t, s, sessioncore.Entry(e))
 		}
 	}
 	return checked
