@@ -60,7 +60,8 @@ func TestFailLogs(t *testing.T) {
 		errors.New("who knows"): "level=ERROR", storage.ErrStale: "level=WARN", syscall.EACCES: "level=WARN",
 	} {
 		var log bytes.Buffer
-		root := NewRootDir(&View{Log: slog.New(slog.NewTextHandler(&log, nil))}, nil, func() []Name { return nil })
+		view := &View{Log: slog.New(slog.NewTextHandler(&log, nil))}
+		root := NewRootDir(view, nil, func() []Name { return nil })
 		assert.Equal(t, Errno(err), Fail(root, "", "read", err))
 		assert.Contains(t, log.String(), logged)
 		assert.Equal(t, logged == "", log.Len() == 0, "%s", log.String())
@@ -144,11 +145,13 @@ func TestWriteErrors(t *testing.T) {
 	file.in = &root
 	for _, c := range slices.Concat(writeErrors, otherWriteErrors) {
 		assert.Equal(t, c.want, file.Refused(c.err), "%v", c.err)
-		assert.Equal(t, c.want, file.Refused(&lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}), "%v, wrapped", c.err)
+		wrapped := &lineError{err: fmt.Errorf("p/s.jsonl: %w", c.err), line: 1}
+		assert.Equal(t, c.want, file.Refused(wrapped), "%v, wrapped", c.err)
 		last, _ := view.refusals.get("p/s.jsonl")
 		assert.Contains(t, last, c.err.Error(), "last-error has the reason")
 		assert.Equal(t, 1, strings.Count(last, c.want.Error()), "last-error says the errno once: %s", last)
-		assert.Equal(t, c.want == syscall.EIO, hintFor("p/s.jsonl", c.err) == "; "+unknownHint, "last-error has a way out of %v", c.err)
+		isUnknown := hintFor("p/s.jsonl", c.err) == "; "+unknownHint
+		assert.Equal(t, c.want == syscall.EIO, isUnknown, "the hint of %v", c.err)
 		if c.situation != "" {
 			assert.Regexp(t, `(?m)^\| .*`+c.situation+`.*\| `+errnoName(c.want)+`\b`, section, "docs/design.md section 7")
 		}
@@ -199,9 +202,10 @@ func (p panics) Error() string {
 
 // TestPanicBesides: a panic in what is done besides, as the log of a refusal, ends nothing.
 func TestPanicBesides(t *testing.T) {
-	v, called := &View{Log: slog.New(slog.DiscardHandler)}, make(panics)
-	require.Equal(t, syscall.EBUSY, v.refuse("s", "append", "append", called))
-	<-called
+	v := &View{Log: slog.New(slog.DiscardHandler)}
+	panicking := make(panics)
+	require.Equal(t, syscall.EBUSY, v.refuse("s", "append", "append", panicking))
+	<-panicking
 	time.Sleep(20 * time.Millisecond) // for the panic to end this process
 }
 
@@ -237,15 +241,20 @@ func TestForgets(t *testing.T) {
 // TestNamesOfPrograms: a look-up that fails is a reason to tell, but not of names for which programs look in every
 // directory, nor where failed look-ups are usual.
 func TestNamesOfPrograms(t *testing.T) {
-	for dir, names := range map[string]map[string]bool{"by-id": {"x": true, ".git": false, "...": false}, "": {"x": false}} {
-		for name, told := range names {
-			view := &View{Log: slog.New(slog.DiscardHandler)}
-			root := NewDirectory(view)
-			links := &LinksDir{Directory: root, refusalName: dir}
-			require.Equal(t, syscall.ENOENT, NoName(links, name, sessioncore.ErrNotFound))
-			last, _ := view.refusals.get(outside)
-			require.Equal(t, told, last != "", "%s/%s: %s", dir, name, last)
-		}
+	for _, c := range []struct {
+		dir, name  string
+		isRecorded bool
+	}{
+		{dir: "by-id", name: "x", isRecorded: true},
+		{dir: "by-id", name: ".git"},
+		{dir: "by-id", name: "..."},
+		{dir: "", name: "x"},
+	} {
+		view := &View{Log: slog.New(slog.DiscardHandler)}
+		links := &LinksDir{Directory: NewDirectory(view), refusalName: c.dir}
+		require.Equal(t, syscall.ENOENT, NoName(links, c.name, sessioncore.ErrNotFound))
+		last, _ := view.refusals.get(outside)
+		require.Equal(t, c.isRecorded, last != "", "%s/%s: %s", c.dir, c.name, last)
 	}
 }
 

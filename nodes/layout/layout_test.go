@@ -51,10 +51,13 @@ func TestNesting(t *testing.T) {
 		{"a", 64}, {strings.Repeat("b", 8), 64}, {strings.Repeat("c", 100), 19}, {strings.Repeat("d", 217), 9}, {strings.Repeat("e", 2000), 1},
 	} {
 		levels := 0
-		for at, ok := (Nesting{}).Below(c.name); ok; at, ok = at.Below(c.name) {
+		place, isWithin := Nesting{}.Below(c.name)
+		for isWithin {
 			levels++
-			require.EqualValues(t, levels, at.Levels)
-			require.EqualValues(t, len(strings.Repeat(c.name+"/", levels)), at.Bytes)
+			path := strings.Repeat(c.name+"/", levels)
+			require.EqualValues(t, levels, place.Levels)
+			require.EqualValues(t, len(path), place.Bytes)
+			place, isWithin = place.Below(c.name)
 		}
 		require.Equal(t, c.levels, levels, "levels of %d bytes each", len(c.name))
 	}
@@ -152,7 +155,8 @@ func FuzzLayout(f *testing.F) {
 			for place, at := range branch.Entries() {
 				name := PathName(s, place, at)
 				checkName(t, name)
-				require.True(t, strings.HasPrefix(name, fmt.Sprintf("%06d-", place+1)) && strings.HasSuffix(name, "-"+s.Name(at)+EntrySuffix), name)
+				require.True(t, strings.HasPrefix(name, fmt.Sprintf("%06d-", place+1)), name)
+				require.True(t, strings.HasSuffix(name, "-"+s.Name(at)+EntrySuffix), name)
 				found, err := FindPathName(s, branch, name)
 				require.NoError(t, err, name)
 				require.Equal(t, at, found, name)
@@ -167,6 +171,7 @@ func FuzzLayout(f *testing.F) {
 	})
 }
 
+// checkName requires that a directory can hold a name, and that no program takes it for an option or hides it.
 func checkName(t *testing.T, name string) {
 	require.NotEmpty(t, name)
 	text := name
@@ -176,7 +181,8 @@ func checkName(t *testing.T, name string) {
 	}
 	require.True(t, utf8.ValidString(text), "%q", name)
 	require.LessOrEqual(t, len(name), 255)
-	require.False(t, name[0] == '.' || name[0] == '-' || strings.ContainsAny(name, "/\x00"), "%q", name)
+	require.NotContains(t, ".-", name[:1], "%q", name)
+	require.False(t, strings.ContainsAny(name, "/\x00"), "%q", name)
 }
 
 // referenceSession has ids that are plain names, one that is not, one that another name looks like, one
@@ -276,7 +282,8 @@ func FuzzLeafTarget(f *testing.F) {
 	f.Fuzz(func(t *testing.T, target string) {
 		e, err := FindLeaf(snap, target)
 		if err != nil {
-			require.True(t, errors.Is(err, sessioncore.ErrInvalid) || errors.Is(err, sessioncore.ErrNotFound), "%q: %v", target, err)
+			isExpected := errors.Is(err, sessioncore.ErrInvalid) || errors.Is(err, sessioncore.ErrNotFound)
+			require.True(t, isExpected, "%q: %v", target, err)
 		} else if e != sessioncore.NoEntry {
 			require.True(t, e >= 0 && int(e) < snap.Len())
 			again, err := FindLeaf(snap, Entries+"/"+snap.Name(e)+EntrySuffix)

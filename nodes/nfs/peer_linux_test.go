@@ -34,16 +34,24 @@ type rawSocket struct {
 
 // dialRaw connects a socket to a port of this machine; with mapped it is one of IPv6.
 func dialRaw(port int, mapped bool) (s rawSocket, err error) {
-	domain, at := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	domain := unix.AF_INET
+	address := loopback(port)
 	if mapped {
-		domain, at = unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}}
+		domain = unix.AF_INET6
+		mappedAddress := [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}
+		address = &unix.SockaddrInet6{Port: port, Addr: mappedAddress}
 	}
 	s.fd, err = unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return s, err
 	}
 	s.close = sync.OnceFunc(func() { unix.Close(s.fd) })
-	return s, unix.Connect(s.fd, at)
+	return s, unix.Connect(s.fd, address)
+}
+
+// loopback returns the address of a port of this machine.
+func loopback(port int) unix.Sockaddr {
+	return &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
 }
 
 // reset ends the connection without a farewell, so that its address is free at once.
@@ -117,7 +125,11 @@ func (p *peers) check() error {
 	return checkOne(p.owners, c, uint32(os.Geteuid()))
 }
 
-func checkOne(o *socketOwners, c net.Conn, user uint32) error { return o.check([]net.Conn{c}, user)[0] }
+// checkOne checks one connection.
+func checkOne(o *socketOwners, c net.Conn, user uint32) error {
+	refused := o.check([]net.Conn{c}, user)
+	return refused[0]
+}
 
 // TestOwnerIsKnown: connections of this user and of root are accepted, with a mapped address too.
 func TestOwnerIsKnown(t *testing.T) {
@@ -212,7 +224,7 @@ func TestAddressOfAnother(t *testing.T) {
 			later = bindAfterReset(t, p)
 		}
 		defer unix.Close(later)
-		require.NoError(t, unix.Connect(later, &unix.SockaddrInet4{Port: p.port(), Addr: [4]byte{127, 0, 0, 1}}))
+		require.NoError(t, unix.Connect(later, loopback(p.port())))
 		require.ErrorIs(t, p.check(), errNotOpen)
 		require.NoError(t, p.check(), "the later one")
 	})
@@ -313,11 +325,18 @@ func TestUnsureOwners(t *testing.T) {
 	line := func(state, uid, inode int) string {
 		return "   1: " + tableColumn(remote) + " " + tableColumn(local) + fmt.Sprintf(" %02X 0:0 0:0 0 %d 0 %d\n", state, uid, inode)
 	}
-	for _, text := range []string{
-		"", line(1, int(us), 1) + line(1, int(us), 1), line(1, int(us)+1, 1), line(1, 0, 0), line(1, int(us), 0), line(4, int(us), 1), line(5, 0, 1),
+	uid := int(us)
+	for why, text := range map[string]string{
+		"none":              "",
+		"two":               line(1, uid, 1) + line(1, uid, 1),
+		"another user's":    line(1, uid+1, 1),
+		"root's, not open":  line(1, 0, 0),
+		"ours, not open":    line(1, uid, 0),
+		"ours, half closed": line(4, uid, 1),
+		"root's, closing":   line(5, 0, 1),
 	} {
 		require.NoError(t, os.WriteFile(table, []byte(text), 0o600))
-		require.Error(t, checkOne(o, c, us), text)
+		require.Error(t, checkOne(o, c, us), why)
 	}
 	for _, owner := range []uint32{0, us, nobody} {
 		require.NoError(t, os.WriteFile(table, []byte(line(1, int(owner), 1)), 0o600))
@@ -372,7 +391,10 @@ func TestReplies(t *testing.T) {
 		}
 		return append(m, behind...)
 	}
-	for _, m := range [][]byte{header(unix.NLMSG_ERROR), header(unix.SOCK_DIAG_BY_FAMILY, 2, 1), header(99, make([]byte, 200)...)} {
+	withoutErrno := header(unix.NLMSG_ERROR)
+	cut := header(unix.SOCK_DIAG_BY_FAMILY, 2, 1)
+	ofOtherType := header(99, make([]byte, 200)...)
+	for _, m := range [][]byte{withoutErrno, cut, ofOtherType} {
 		_, err := parseReply(m)
 		require.ErrorIs(t, err, errNoAnswer)
 	}

@@ -17,7 +17,8 @@ func TestShown(t *testing.T) {
 	var open []*Hold
 	for {
 		h := b.Hold()
-		if err := h.ResizeShown(1 << 40); err != nil {
+		err := h.ResizeShown(1 << 40)
+		if err != nil {
 			require.ErrorIs(t, err, ErrNoMemory)
 			break
 		}
@@ -157,7 +158,9 @@ func TestCollector(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
-	require.Equal(t, []int64{mostRoom, 100, 50, leastRoom}, []int64{percent(0), percent(garbage), percent(2 * garbage), percent(9 * garbage)})
+	for live, want := range map[int64]int64{0: mostRoom, garbage: 100, 2 * garbage: 50, 9 * garbage: leastRoom} {
+		require.Equal(t, want, percent(live), "of %d bytes", live)
+	}
 	t.Setenv("GOMEMLIMIT", "")
 	b := New(Default)
 	c := &collector{b: b, others: func() int64 { return 0 }}

@@ -42,10 +42,11 @@ func requireText(t *testing.T, want string, text *Text) {
 	got, err := io.ReadAll(io.NewSectionReader(text, 0, int64(len(want))+1))
 	require.NoError(t, err)
 	require.True(t, want == string(got))
-	for _, off := range []int64{int64(len(want)) - 1, int64(len(want)), int64(len(want)) + 9} {
-		n, err := text.ReadAt(make([]byte, 3), off)
+	end := len(want)
+	for _, off := range []int{end - 1, end, end + 9} {
+		n, err := text.ReadAt(make([]byte, 3), int64(off))
 		require.ErrorIs(t, err, io.EOF)
-		require.Equal(t, max(0, len(want)-int(off)), n)
+		require.Equal(t, max(0, end-off), n)
 	}
 }
 

@@ -13,12 +13,21 @@ import (
 // file has afterwards, / before a directory in which it is, and ? where it may be either. "in" is the
 // directory behind the command if that is another, ? if nothing tells it.
 func TestFind(t *testing.T) {
-	signs := map[bool]map[bool]string{true: {true: "?", false: "/"}, false: {true: ">"}}
+	signOf := func(m Move) string {
+		switch {
+		case m.Into && m.Onto:
+			return "?"
+		case m.Into:
+			return "/"
+		}
+		return ">"
+	}
 	sessiontest.Table(t, "testdata/commands.txt", func(_ *testing.T, _, command string) string {
 		moves, end := Find(strings.ReplaceAll(command, "⏎", "\n"), WorkingDirectory{})
 		var got []string
 		for _, m := range moves {
-			got = append(got, strings.Join(m.From, ",")+" "+signs[m.Into][m.Onto]+" "+m.To)
+			from := strings.Join(m.From, ",")
+			got = append(got, from+" "+signOf(m)+" "+m.To)
 		}
 		switch {
 		case end.isUnknown:

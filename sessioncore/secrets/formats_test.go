@@ -110,8 +110,10 @@ func requireFormatMasked(t *testing.T, name, text string) {
 // TestNoSecrets: testdata/innocent.txt has, for each class of rules, texts that look like secrets and are none.
 func TestNoSecrets(t *testing.T) {
 	lines("testdata/innocent.txt", func(text string) {
-		for _, line := range []any{map[string]string{"text": text}, map[string]any{"a": []string{"x\n" + text + "\ny"}}} {
-			line, _ := json.Marshal(line)
+		alone := map[string]string{"text": text}
+		inLines := map[string]any{"a": []string{"x\n" + text + "\ny"}}
+		for _, object := range []any{alone, inLines} {
+			line, _ := json.Marshal(object)
 			require.Empty(t, scan(t, string(line)).Places, text)
 		}
 	})

@@ -24,6 +24,7 @@ func store(t *testing.T, text string) (*Masked, *sessiontest.File) {
 	return Mask(f.Storage, Known()), f
 }
 
+// read returns the content of a masked file.
 func read(t *testing.T, files *Masked, name string) string {
 	t.Helper()
 	text, err := storage.ReadFile(files, name, 1<<20)
@@ -40,11 +41,13 @@ func TestMasks(t *testing.T) {
 	obj, err := files.Open(sessiontest.FileName)
 	require.NoError(t, err)
 	defer obj.Close()
+	const beyondEnd = 3
 	for from := range text {
-		for to := from; to <= len(text)+3; to++ {
-			p := make([]byte, to-from)
-			n, err := obj.ReadAt(p, int64(from))
-			require.Equal(t, want[from:min(to, len(text))], string(p[:n]))
+		for to := from; to <= len(text)+beyondEnd; to++ {
+			part := make([]byte, to-from)
+			n, err := obj.ReadAt(part, int64(from))
+			end := min(to, len(text))
+			require.Equal(t, want[from:end], string(part[:n]))
 			if to > len(text) {
 				require.ErrorIs(t, err, io.EOF)
 			} else {
@@ -110,7 +113,11 @@ func TestMaskedNames(t *testing.T) {
 	require.NoError(t, os.Symlink(token, filepath.Join(d, "link")))
 	items, err := storage.List(files, "")
 	require.NoError(t, err)
-	require.Equal(t, []storage.Item{{Name: "1.bash.log", Kind: storage.KindFile}, {Name: sessiontest.FileName, Kind: storage.KindFile}}, items)
+	want := []storage.Item{
+		{Name: "1.bash.log", Kind: storage.KindFile},
+		{Name: sessiontest.FileName, Kind: storage.KindFile},
+	}
+	require.Equal(t, want, items)
 	for _, name := range []string{token, token + "/in", token + "/in/x.jsonl", token + ".jsonl", "link"} {
 		_, err := files.Stat(name)
 		require.ErrorIs(t, err, fs.ErrNotExist, name)

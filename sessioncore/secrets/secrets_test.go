@@ -34,6 +34,7 @@ func mixed(n int) string {
 }
 func hexed(n int) string { return pick(n, "0123456789abcdef") }
 
+// pick returns n characters of a set, by a generator (xorshift) that begins anew in each call.
 func pick(n int, from string) string {
 	var out strings.Builder
 	x := uint64(n)*0x9E3779B97F4A7C15 + 7
@@ -69,6 +70,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// scan searches a file with this content.
 func scan(t *testing.T, file string) *Scan {
 	t.Helper()
 	s := &Scan{Pointers: true}
@@ -76,17 +78,19 @@ func scan(t *testing.T, file string) *Scan {
 	return s
 }
 
+// masked returns a file with the places of a scan masked.
 func masked(s *Scan, file string) string { return string(hidden(s, []byte(file))) }
 
 // escaped returns text as a JSON string in which each third character is escaped.
 func escaped(text string) string {
 	out := []byte{'"'}
 	for i, r := range []rune(text) {
-		if quoted := plain(string(r)); i%3 == 0 {
+		if i%3 == 0 {
 			out = fmt.Appendf(out, `\u%04x`, r)
-		} else {
-			out = append(out, quoted[1:len(quoted)-1]...)
+			continue
 		}
+		quoted := plain(string(r))
+		out = append(out, quoted[1:len(quoted)-1]...)
 	}
 	return string(append(out, '"'))
 }
@@ -117,14 +121,23 @@ func TestKnownElsewhere(t *testing.T) {
 
 // TestExtend holds a file that grows byte by byte against one that is searched at once.
 func TestExtend(t *testing.T) {
-	file := `{"a":"` + word + `"}` + "\n-----BEGIN\n" + token + "\n\n{\"b\":\n\"" + token + "\"}\n" + `{"password":"` + word + `"}` + "\n{}\nx " + word
+	file := strings.Join([]string{
+		`{"a":"` + word + `"}`,
+		"-----BEGIN",
+		token,
+		"",
+		`{"b":`,
+		`"` + token + `"}`,
+		`{"password":"` + word + `"}`,
+		"{}",
+		"x " + word,
+	}, "\n")
 	for step := 1; step < len(file); step += 6 {
 		grown := &Scan{Pointers: true}
-		for size := step; ; size = min(size+step, len(file)) {
+		size := 0
+		for size < len(file) {
+			size = min(size+step, len(file))
 			require.NoError(t, grown.Extend(t.Context(), strings.NewReader(file), int64(size)))
-			if size == len(file) {
-				break
-			}
 		}
 		require.Equal(t, scan(t, file).Places, grown.Places, step)
 	}
@@ -178,7 +191,8 @@ func TestHostileText(t *testing.T) {
 func FuzzScan(f *testing.F) {
 	for _, p := range planted {
 		text := strings.ReplaceAll(p.around, "%s", p.secret)
-		line, _ := json.Marshal(map[string]any{"message": map[string]any{"content": []string{text}}, "password": p.secret})
+		message := map[string]any{"content": []string{text}}
+		line, _ := json.Marshal(map[string]any{"message": message, "password": p.secret})
 		f.Add(append(line, "\n"+text...), uint(len(line)/2))
 		f.Add([]byte(`{"`+p.secret+`":`+escaped(text)+"}\r\n\n"+text+"\n{"), uint(9))
 	}
@@ -188,27 +202,48 @@ func FuzzScan(f *testing.F) {
 	f.Add([]byte("{\"a\":[1,true,\"\\\"\\u00e9\\ud83d\\ude00\\ud800\\q\xff\"],\"b\":{}}\n]\n\x00"), uint(20))
 	f.Fuzz(func(t *testing.T, data []byte, cut uint) {
 		whole := scan(t, string(data))
-		masked, end := hidden(whole, data), int64(0)
-		for _, p := range whole.Places {
-			require.True(t, p.Offset >= end && p.Size > 0 && p.Offset+p.Size <= int64(len(data)), "%+v after %d", p, end)
-			require.EqualValues(t, bytes.Count(data[:p.Offset], []byte("\n"))+1, p.Line)
-			end = p.Offset + p.Size
-		}
-		after := bytes.Split(masked, []byte("\n"))
-		for i, line := range bytes.Split(data, []byte("\n")) {
-			require.True(t, len(after[i]) == len(line) && (json.Valid(after[i]) || !json.Valid(line)), "%q became %q", line, after[i])
-		}
+		requirePlaces(t, whole.Places, data)
+		masked := hidden(whole, data)
+		requireSameLines(t, data, masked)
 		again := pass{Scan: &Scan{values: whole.values}}
 		require.NoError(t, again.run(t.Context(), bytes.NewReader(masked), int64(len(masked))))
 		require.Empty(t, again.Places, "%q", masked)
 		grown := &Scan{Pointers: true}
-		for _, size := range []int64{int64(cut % uint(len(data)+1)), int64(len(data))} {
+		before := cut % uint(len(data)+1) // the size from which the file grows
+		for _, size := range []int64{int64(before), int64(len(data))} {
 			require.NoError(t, grown.Extend(t.Context(), bytes.NewReader(data), size))
 		}
 		if !knownEarlier(whole, grown) {
-			require.Equal(t, string(masked), string(hidden(grown, data)), "grown at %d", cut%uint(len(data)+1))
+			require.Equal(t, string(masked), string(hidden(grown, data)), "grown at %d", before)
 		}
 	})
+}
+
+// requirePlaces requires that places are in order, do not overlap, are within the data, and have the numbers of their
+// lines.
+func requirePlaces(t *testing.T, places []SecretPlace, data []byte) {
+	t.Helper()
+	end := int64(0) // of the place before
+	for _, p := range places {
+		require.GreaterOrEqual(t, p.Offset, end, "%+v", p)
+		require.Positive(t, p.Size, "%+v", p)
+		end = p.Offset + p.Size
+		require.LessOrEqual(t, end, int64(len(data)), "%+v", p)
+		newlines := bytes.Count(data[:p.Offset], []byte("\n"))
+		require.EqualValues(t, newlines+1, p.Line)
+	}
+}
+
+// requireSameLines requires that each line keeps its length when it is masked, and stays valid JSON if it was.
+func requireSameLines(t *testing.T, data, masked []byte) {
+	t.Helper()
+	after := bytes.Split(masked, []byte("\n"))
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		require.Len(t, after[i], len(line), "%q became %q", line, after[i])
+		if json.Valid(line) {
+			require.True(t, json.Valid(after[i]), "%q became %q", line, after[i])
+		}
+	}
 }
 
 // hidden returns data with what was found masked.

@@ -18,19 +18,24 @@ import (
 // downloadOf returns the lines in a page, and their name; "" where it has none.
 func downloadOf(t *testing.T, page string) (name, lines string) {
 	t.Helper()
-	found := regexp.MustCompile(`<template id="/lines" data-name="([^"]*)">([A-Za-z0-9+/=]*)</template>\n`).FindStringSubmatch(page)
+	template := regexp.MustCompile(`<template id="/lines" data-name="([^"]*)">([A-Za-z0-9+/=]*)</template>\n`)
+	found := template.FindStringSubmatch(page)
 	if found == nil {
 		require.NotContains(t, page, `id="/lines"`)
 		return "", ""
 	}
+	all := found[0]
+	name = found[1]
 	packed, err := base64.StdEncoding.DecodeString(found[2])
 	require.NoError(t, err)
 	in, err := gzip.NewReader(bytes.NewReader(packed))
 	require.NoError(t, err)
 	text, err := io.ReadAll(in)
 	require.NoError(t, err)
-	require.Less(t, len(found[0]), (len(page)-len(found[0]))/downloadShare+200)
-	return found[1], string(text)
+	const mostFrame = 200 // bytes around the data
+	rest := len(page) - len(all)
+	require.Less(t, len(all), rest/downloadShare+mostFrame)
+	return name, string(text)
 }
 
 // TestDownload: a page has the lines of its session, byte for byte, and of a branch alone those of the branch. One that they

@@ -179,6 +179,7 @@ func FuzzTranscript(f *testing.F) {
 // versions are the files of a snapshot that can be followed, by name.
 type versions map[string]*document.Document
 
+// openVersions opens the files of a snapshot, until the end of the test.
 func openVersions(t *testing.T, snap *sessioncore.Snapshot) versions {
 	v := versions{}
 	add := func(name string, d *document.Document, err error) {
@@ -200,6 +201,7 @@ func openVersions(t *testing.T, snap *sessioncore.Snapshot) versions {
 	return v
 }
 
+// textOf returns the text of a document, which must have the size that it tells.
 func textOf(t *testing.T, d *document.Document) string {
 	b, err := io.ReadAll(io.NewSectionReader(d, 0, d.Size()))
 	require.NoError(t, err)
@@ -330,10 +332,16 @@ func TestBranchBelow(t *testing.T) {
 		sessiontest.MessageLine(1, `{"role":"user","content":"b"}`)+
 		`{"type":"message","id":"x","parentId":"e0","message":{"role":"user","content":"c"}}`+"\n")
 	snap := sessiontest.Snapshot(t, s.session)
-	require.Equal(t, []sessioncore.Entry{2, 1, 2}, []sessioncore.Entry{snap.BranchBelow(0), snap.BranchBelow(1), snap.BranchBelow(2)})
-	require.Equal(t, []bool{false, true, true}, []bool{snap.EndsBranch(0), snap.EndsBranch(1), snap.EndsBranch(2)})
+	for e, below := range []sessioncore.Entry{2, 1, 2} {
+		require.Equal(t, below, snap.BranchBelow(sessioncore.Entry(e)), e)
+	}
+	for e, endsBranch := range []bool{false, true, true} {
+		require.Equal(t, endsBranch, snap.EndsBranch(sessioncore.Entry(e)), e)
+	}
 	s.Append(sessiontest.MoveAt(3, "m", "e0", "e0"))
 	snap = sessiontest.Snapshot(t, s.session)
-	require.Equal(t, []sessioncore.Entry{0, 1, 2}, []sessioncore.Entry{snap.BranchBelow(0), snap.BranchBelow(1), snap.BranchBelow(2)})
+	for e, below := range []sessioncore.Entry{0, 1, 2} {
+		require.Equal(t, below, snap.BranchBelow(sessioncore.Entry(e)), e)
+	}
 	require.True(t, snap.EndsBranch(0), "the leaf")
 }

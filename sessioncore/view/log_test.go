@@ -34,7 +34,9 @@ func TestLogWidths(t *testing.T) {
 	require.Contains(t, whole, "asks for the offset of today.\n")
 	ids := []string{}
 	for line := range strings.Lines(whole) {
-		if fields := strings.Fields(line); fields[0] == "*" {
+		fields := strings.Fields(line)
+		isEntry := fields[0] == "*"
+		if isEntry {
 			ids = append(ids, "* "+fields[1]+" ")
 		}
 	}

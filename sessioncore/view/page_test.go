@@ -171,7 +171,8 @@ func TestPageHasAnchors(t *testing.T) {
 // requireAnchors requires that a page has one anchor for each entry of a session.
 func requireAnchors(t *testing.T, s *sessioncore.Snapshot, page string) {
 	for e := range sessioncore.Entry(s.Len()) {
-		require.Equal(t, 1, strings.Count(page, ` id="`+html.EscapeString(s.Name(e))+`"`), s.Name(e))
+		anchor := ` id="` + html.EscapeString(s.Name(e)) + `"`
+		require.Equal(t, 1, strings.Count(page, anchor), anchor)
 	}
 }
 
@@ -183,7 +184,8 @@ func TestPagesOfStores(t *testing.T) {
 			continue // it is no session
 		}
 		var out bytes.Buffer
-		require.NoError(t, Page(context.Background(), &out, Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs}), file)
+		subject := Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs}
+		require.NoError(t, Page(context.Background(), &out, subject), file)
 		requireHarmless(t, partOf(t, out.String(), pageTools))
 		requireAnchors(t, s, out.String())
 	}
@@ -260,8 +262,11 @@ func TestPictures(t *testing.T) {
 	} {
 		for _, role := range []string{"user", "assistant", "toolResult"} {
 			page := pageOf(t, sessiontest.MessageLine(0, `{"role":"`+role+`","content":[`+block+`]}`))
-			require.Equal(t, want != "", strings.Contains(page, `<p><img alt="An image in the entry" src="data:`+want+`"></p>`), block[:min(len(block), 90)])
-			require.Equal(t, want == "", strings.Contains(page, "An image in the entry,"), block[:min(len(block), 90)])
+			image := `<p><img alt="An image in the entry" src="data:` + want + `"></p>`
+			const note = "An image in the entry,"
+			isShown := want != ""
+			require.Equal(t, isShown, strings.Contains(page, image), "%.90s", block)
+			require.Equal(t, !isShown, strings.Contains(page, note), "%.90s", block)
 		}
 	}
 }
@@ -273,9 +278,13 @@ func TestPicturesOfResults(t *testing.T) {
 	call, results := "", ""
 	big := strings.Repeat("A", maxHeldPictures/2)
 	data := func(i int) string {
-		return base64.StdEncoding.EncodeToString([]byte(picture + fmt.Sprint("picture", i, "....")[:12]))
+		end := fmt.Sprint("picture", i, "....")[:12] // so long that the data has no padding
+		return base64.StdEncoding.EncodeToString([]byte(picture + end))
 	}
-	images := []string{data(0), data(1), data(2)[:len(data(2))-4] + big, data(3), data(4)[:len(data(4))-4] + big, data(5)}
+	large := func(i int) string {
+		return data(i)[:len(data(i))-4] + big
+	}
+	images := []string{data(0), data(1), large(2), data(3), large(4), data(5)} // the fourth has no room beside the second
 	for i, image := range images {
 		call += fmt.Sprintf(`,{"type":"toolCall","id":"c%d","name":"draw","arguments":{}}`, i)
 		results += sessiontest.MessageLine(i+1, fmt.Sprintf(`{"role":"toolResult","toolCallId":"c%d","toolName":"draw","content":[{"type":"image",`+
@@ -295,7 +304,9 @@ func TestPicturesOfResults(t *testing.T) {
 	for size, isShown := range map[int]bool{maxImage / 3 * 3: true, maxImage + 3: false} {
 		out.Reset()
 		p := newPage(&out, s, testBlobs)
-		p.picture(&block{text: []byte(`"` + base64.StdEncoding.EncodeToString([]byte(picture+strings.Repeat("x", size-len(picture)))) + `"`)})
+		image := picture + strings.Repeat("x", size-len(picture))
+		encoded := base64.StdEncoding.EncodeToString([]byte(image))
+		p.picture(&block{text: []byte(`"` + encoded + `"`)})
 		require.NoError(t, p.end())
 		require.Equal(t, isShown, strings.Contains(out.String(), "<img"), size)
 	}

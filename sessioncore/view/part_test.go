@@ -25,10 +25,13 @@ func manyTurns() string {
 		done   = `{"role":"assistant","provider":"p","model":"m2","content":"done"}`
 	)
 	var lines strings.Builder
+	messages := []string{prompt, call, result, call, result, call, result, empty, done, prompt}
 	for i := range 300 {
-		said := []string{prompt, call, result, call, result, call, result, empty, done, prompt}[i%10]
-		numbers := strings.NewReplacer("N", fmt.Sprint(i), "M", fmt.Sprint(i%3), "C", fmt.Sprint(i-1-i%4/2))
-		lines.WriteString(sessiontest.MessageLine(i, numbers.Replace(said)))
+		message := messages[i%len(messages)]
+		model := i % 3
+		answered := i - 1 - i%4/2 // the call before, or none
+		numbers := strings.NewReplacer("N", fmt.Sprint(i), "M", fmt.Sprint(model), "C", fmt.Sprint(answered))
+		lines.WriteString(sessiontest.MessageLine(i, numbers.Replace(message)))
 	}
 	return lines.String() + sessiontest.Entry("other", "e7")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A transcript is coloured by line, wherever code begins and ends, and nothing of it is lost.
+// TestColours: a transcript is coloured by line, wherever code begins and ends, and nothing of it is lost.
 func TestColours(t *testing.T) {
 	uncoloured := strings.NewReplacer("[dim]", ColourDim, "[red]", ColourRed, "[green]", ColourGreen, "[bold]", ColourTitle, "[/]", ColourEnd)
 	for in, want := range map[string]string{
@@ -20,7 +20,7 @@ func TestColours(t *testing.T) {
 		"": "",
 	} {
 		var out strings.Builder
-		to := &Screen{bufio.NewWriter(&out), true, true}
+		to := &Screen{Writer: bufio.NewWriter(&out), People: true, Colours: true}
 		require.NoError(t, to.WriteTranscript(strings.NewReader(in)))
 		require.NoError(t, to.Flush())
 		require.Equal(t, uncoloured.Replace(want), out.String(), in)

@@ -52,7 +52,11 @@ func checkTranscript(t testing.TB, s *sessioncore.Snapshot, leaf sessioncore.Ent
 	}
 	require.True(t, bytes.HasSuffix(text, []byte("\n")))
 	for _, r := range string(text) {
-		require.False(t, r < 0x20 && r != '\n' && r != '\t' || r == 0x7F || markdown.Obeyed(r), "%q", r)
+		if r == '\n' || r == '\t' {
+			continue
+		}
+		isControl := r < ' ' || r == '\x7f'
+		require.False(t, isControl || markdown.Obeyed(r), "%q", r)
 	}
 	for name, p := range markdowntest.Judges {
 		v := markdowntest.Judge(p, text)
@@ -197,7 +201,9 @@ func snapshotOf(t *testing.T, header string, lines ...string) *sessioncore.Snaps
 
 // openSession returns a snapshot of a file on disk.
 func openSession(t testing.TB, file string) (*sessioncore.Snapshot, error) {
-	return sessiontest.Acquire(t, sessionIn(t, sessiontest.OpenDir(t, filepath.Dir(file)), filepath.Base(file)))
+	files := sessiontest.OpenDir(t, filepath.Dir(file))
+	session := sessionIn(t, files, filepath.Base(file))
+	return sessiontest.Acquire(t, session)
 }
 
 func sessionIn(t testing.TB, files storage.Storage, name string) *sessioncore.Session {

@@ -39,21 +39,20 @@ func NewClient(conn net.Conn) *Client {
 // Close closes the connection.
 func (c *Client) Close() { c.conn.Close() }
 
+// lastFragment is the bit of the last fragment in the mark of a record.
+const lastFragment = 1 << 31
+
+// receive hands the replies to the callers that wait for them, until the connection ends. Then it ends all calls.
 func (c *Client) receive() {
 	for {
-		var head [4]byte
-		_, err := io.ReadFull(c.conn, head[:])
+		message, err := c.readMessage()
 		if err != nil {
 			break
 		}
-		message := make([]byte, binary.BigEndian.Uint32(head[:])&^(1<<31))
-		_, err = io.ReadFull(c.conn, message)
-		if err != nil {
-			break
-		}
+		xid := binary.BigEndian.Uint32(message)
 		c.mu.Lock()
-		reply := c.waiting[binary.BigEndian.Uint32(message)]
-		delete(c.waiting, binary.BigEndian.Uint32(message))
+		reply := c.waiting[xid]
+		delete(c.waiting, xid)
 		c.mu.Unlock()
 		if reply != nil {
 			reply <- message
@@ -67,51 +66,81 @@ func (c *Client) receive() {
 	c.waiting = nil
 }
 
+// readMessage reads a message, which the server sends as one fragment.
+func (c *Client) readMessage() ([]byte, error) {
+	var mark [4]byte
+	_, err := io.ReadFull(c.conn, mark[:])
+	if err != nil {
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(mark[:]) &^ lastFragment
+	message := make([]byte, length)
+	_, err = io.ReadFull(c.conn, message)
+	return message, err
+}
+
 // Programs.
 const (
 	NFS   = 100003
 	Mount = 100005
 )
 
-// Message returns a call, whose first word is its number.
+// Message returns a call by RFC 5531, without the mark of a record. Its first word is its number.
 func (c *Client) Message(program, procedure uint32, arguments ...any) []byte {
-	credential := encode([]uint32{0, 0, c.UID, 0, 0})
-	m := encode([]uint32{c.xid.Add(1), 0, 2, program, 3, procedure, 1}, credential, [2]uint32{})
+	const (
+		call           = 0
+		rpcVersion     = 2
+		programVersion = 3
+		authSys        = 1
+	)
+	header := []uint32{c.xid.Add(1), call, rpcVersion, program, programVersion, procedure}
+	credential := encode([]uint32{0, 0, c.UID, 0, 0}) // stamp, no machine, user, group, no groups
+	noVerifier := [2]uint32{}
+	m := encode(header, uint32(authSys), credential, noVerifier)
 	return append(m, encode(arguments...)...)
 }
 
-// Send sends a message and returns the reply.
+// Send sends a message and returns the reply behind its header. The error is io.ErrUnexpectedEOF if the connection
+// ends before.
 func (c *Client) Send(message []byte) (*Reader, error) {
 	reply := make(chan []byte, 1)
+	xid := binary.BigEndian.Uint32(message)
+	mark := encode(uint32(len(message)) | lastFragment)
 	c.mu.Lock()
 	if c.waiting == nil {
 		c.mu.Unlock()
 		return nil, io.ErrUnexpectedEOF
 	}
-	c.waiting[binary.BigEndian.Uint32(message)] = reply
-	_, err := c.conn.Write(append(encode(uint32(len(message))|1<<31), message...))
+	c.waiting[xid] = reply
+	_, err := c.conn.Write(append(mark, message...))
 	c.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	answer, ok := <-reply
-	if !ok {
+	answer, isOpen := <-reply
+	if !isOpen {
 		return nil, io.ErrUnexpectedEOF
 	}
 	r := &Reader{answer}
-	r.U32() // its number
-	kind := r.U32()
+	return r, r.header()
+}
+
+// header reads the header of a reply. The error tells that the call was denied or not accepted.
+func (r *Reader) header() error {
+	const isReply, isAccepted, isSuccess = 1, 0, 0
+	r.U32() // the number
+	messageType := r.U32()
 	state := r.U32()
-	if kind != 1 || state != 0 {
-		return nil, fmt.Errorf("the call was denied: %d", r.U32())
+	if messageType != isReply || state != isAccepted {
+		return fmt.Errorf("the call was denied: %d", r.U32())
 	}
-	r.U32()
-	r.Opaque()
+	r.U32()    // flavor of the verifier
+	r.Opaque() // the verifier
 	status := r.U32()
-	if status != 0 {
-		return nil, fmt.Errorf("the call was not accepted: %d", status)
+	if status != isSuccess {
+		return fmt.Errorf("the call was not accepted: %d", status)
 	}
-	return r, nil
+	return nil
 }
 
 // Call calls a procedure of NFS and returns the reply behind its status, which is an error if it is
@@ -345,16 +374,22 @@ func (r *Reader) U32() uint32 {
 }
 
 // U64 reads two words.
-func (r *Reader) U64() uint64 { return uint64(r.U32())<<32 | uint64(r.U32()) }
+func (r *Reader) U64() uint64 {
+	high := uint64(r.U32())
+	low := uint64(r.U32())
+	return high<<32 | low
+}
 
 // Opaque reads bytes behind their length.
 func (r *Reader) Opaque() []byte {
 	n := int(r.U32())
 	v := r.B[:n]
-	r.B = r.B[(n+3)&^3:]
+	padded := (n + 3) &^ 3 // to a multiple of four
+	r.B = r.B[padded:]
 	return v
 }
 
+// postAttr reads attributes that may be left out.
 func (r *Reader) postAttr() (a Attr, known bool) {
 	known = r.U32() != 0
 	if known {
@@ -363,10 +398,11 @@ func (r *Reader) postAttr() (a Attr, known bool) {
 	return a, known
 }
 
+// attr reads a fattr3.
 func (r *Reader) attr() (a Attr) {
 	a.Type = r.U32()
 	a.Mode = r.U32()
-	r.U32()
+	r.U32() // the number of links
 	a.UID = r.U32()
 	a.GID = r.U32()
 	a.Size = r.U64()
@@ -374,13 +410,21 @@ func (r *Reader) attr() (a Attr) {
 		r.U64() // the room that it takes, its device, the file system
 	}
 	a.FileID = r.U64()
-	r.U64()
-	a.MTime = uint64(r.U32())*1e9 + uint64(r.U32())
-	a.CTime = uint64(r.U32())*1e9 + uint64(r.U32())
+	r.U64() // atime
+	a.MTime = r.time()
+	a.CTime = r.time()
 	return a
 }
 
-// encode encodes numbers of fixed sizes as they are, and texts and bytes behind their length.
+// time reads a time in seconds and nanoseconds, and returns it in nanoseconds.
+func (r *Reader) time() uint64 {
+	const second = 1e9
+	seconds := uint64(r.U32())
+	nanoseconds := uint64(r.U32())
+	return seconds*second + nanoseconds
+}
+
+// encode encodes numbers of fixed sizes, and lists of them, as they are, and texts and bytes behind their length.
 func encode(values ...any) (b []byte) {
 	for _, v := range values {
 		switch v := v.(type) {
