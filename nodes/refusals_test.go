@@ -200,7 +200,7 @@ func (p panics) Error() string {
 	panic("a bug")
 }
 
-// TestPanicBesides: a panic in what is done besides, as the log of a refusal, ends nothing.
+// TestPanicBesides: a panic in the background, as in the text of a refusal for a busy session, does not end the process.
 func TestPanicBesides(t *testing.T) {
 	v := &View{Log: slog.New(slog.DiscardHandler)}
 	panicking := make(panics)

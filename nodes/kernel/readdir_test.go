@@ -38,12 +38,14 @@ func (d *longDir) Find(context.Context, *sessioncore.Snapshot, nodes.Item) (node
 // request answers one READDIRPLUS of n names and returns how many came with their attributes.
 func request(t *testing.T, l *dirHandle, n int) (full int) {
 	type key struct{}
-	ctx := context.WithValue(context.Background(), key{}, 0) // one of its own
+	ctx := context.WithValue(context.Background(), key{}, 0) // of this request alone, as a door tells requests by it
 	for range n {
 		e, errno := l.Readdirent(ctx)
 		require.Zero(t, errno)
 		require.NotNil(t, e)
-		if _, errno := l.Lookup(ctx, e.Name, &fuse.EntryOut{}); errno == 0 {
+		_, errno = l.Lookup(ctx, e.Name, &fuse.EntryOut{})
+		hasAttributes := errno == 0
+		if hasAttributes {
 			full++
 		}
 	}

@@ -293,7 +293,13 @@ func (c *client) fails(status nfstest.Status, err error, words ...any) {
 	require.Equal(c, status, err, words...)
 }
 
-const invalid, stale, denied = nfstest.Status(22), nfstest.Status(70), nfstest.Status(nfsAccess)
+// Statuses of RFC 1813.
+const (
+	exists  = nfstest.Status(17)
+	invalid = nfstest.Status(22)
+	stale   = nfstest.Status(70)
+	denied  = nfstest.Status(nfsAccess)
+)
 
 // TestNames: a listing has each name once, in replies of any size, while names come and go;
 // READDIRPLUS renders nothing, and tells the kind of each.
@@ -311,18 +317,21 @@ func TestNames(t *testing.T) {
 	require.LessOrEqual(t, dir.times, 2, "the pages share a listing")
 	kinds := map[string]uint32{"f": 1, "n": 1, "d": 2, ".": 2, "l": 5}
 	for _, size := range []uint32{600, 8 << 10, 1 << 20} {
-		names := map[string]int{}
-		for cookie, end := uint64(0), false; !end; {
-			var got []nfstest.Item
-			got, end, err = c.ReadDirPlus(c.dir, cookie, size)
+		names := map[string]int{} // how often each was listed
+		cookie := uint64(0)
+		isEnd := false
+		for !isEnd {
+			var part []nfstest.Item
+			part, isEnd, err = c.ReadDirPlus(c.dir, cookie, size)
 			require.NoError(t, err)
-			for _, it := range got {
+			for _, it := range part {
 				names[it.Name]++
 				cookie = it.Cookie
 				require.True(t, it.Known)
 				require.Equal(t, it.FileID, it.Attr.FileID)
 				require.Equal(t, kinds[it.Name[:1]], it.Attr.Type, it.Name)
-				require.Equal(t, it.Name == "link" || it.Name == "dir", it.Handle != nil, it.Name)
+				isQuick := it.Name == "link" || it.Name == "dir" // its attributes take no rendering
+				require.Equal(t, isQuick, it.Handle != nil, it.Name)
 				if it.Handle != nil {
 					require.Equal(t, it.FileID, c.attr(it.Handle).FileID)
 				}
@@ -432,20 +441,23 @@ func TestOneVersion(t *testing.T) {
 // TestLines: writes of any cut, in any order, twice, and from the beginning of a page. After a
 // restart the first write says how far the client is.
 func TestLines(t *testing.T) {
-	f, earlier := newFakeControl(), newFakeControl()
+	f := newFakeControl()
+	earlier := newFakeControl() // with lines that were written before the server began
 	s, c := serve(t, newFakeDir(items{"append": f, "earlier": earlier}))
 	h := c.walk("append")
 	require.NoError(t, c.Append(h, "one\ntwo\n"))
 	require.Equal(t, "1\n2\n", string(s.door.Result()))
 	require.Equal(t, "one\ntwo\n", c.text(h))
 
-	var out sync.WaitGroup
+	var writes sync.WaitGroup
 	parts := []string{"th", "ree\nfo", "ur\n"}
-	for i := len(parts) - 1; i >= 0; i-- { // the last one first
-		out.Go(func() { c.write(h, 8+len(strings.Join(parts[:i], "")), parts[i]) })
-		time.Sleep(20 * time.Millisecond)
+	for i, part := range slices.Backward(parts) { // the last one first
+		before := strings.Join(parts[:i], "")
+		off := len("one\ntwo\n") + len(before)
+		writes.Go(func() { c.write(h, off, part) })
+		time.Sleep(20 * time.Millisecond) // so that it comes before the next
 	}
-	out.Wait()
+	writes.Wait()
 	c.write(h, 0, "one\ntwo\nthree\nfour\nfive\n")
 	_, err := c.Write(h, 0, []byte("one\nTWO\nthree\nfour\nfive\nsix\n"))
 	c.fails(invalid, err)
@@ -491,13 +503,14 @@ func TestReadableLines(t *testing.T) {
 // while it is carried out.
 func TestCallsAreDoneOnce(t *testing.T) {
 	_, c := serve(t, newFakeDir(items{}))
-	message := c.Message(nfstest.NFS, 10, c.dir, "leaf", [6]uint32{}, "entries/a")
+	noAttributes := [6]uint32{}
+	message := c.Message(nfstest.NFS, nfstest.Symlink, c.dir, "leaf", noAttributes, "entries/a")
 	for range 3 {
 		r, err := c.Send(message)
 		require.NoError(t, err)
 		require.Zero(t, r.U32())
 	}
-	c.fails(17, c.Symlink(c.dir, "leaf", "entries/a"))
+	c.fails(exists, c.Symlink(c.dir, "leaf", "entries/a"))
 	require.NoError(t, c.Remove(c.dir, "leaf"))
 	require.NoError(t, c.Symlink(c.dir, "new", "entries/b"))
 	require.NoError(t, c.Rename(c.dir, "new", "leaf"))

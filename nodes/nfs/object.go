@@ -236,7 +236,7 @@ func (r *request) attr(o *handledNode) nodes.Attr {
 	return a
 }
 
-// putAttr encodes a fattr3.
+// putAttr encodes a fattr3, with the names of RFC 1813. A file that accepts lines has the size that clients wrote.
 func (r *request) putAttr(o *handledNode, a nodes.Attr) {
 	if o.lines != nil {
 		a.Size = o.lines.writtenSize()
@@ -249,16 +249,21 @@ func (r *request) putAttr(o *handledNode, a nodes.Attr) {
 	r.out.put32(a.UID)
 	r.out.put32(a.GID)
 	r.out.put64(size)
-	r.out.put64(size)                                                  // used
-	r.out.put64(0)                                                     // rdev
-	r.out.put64(r.root.ID.number())                                    // fsid
-	r.out.put64(o.ID.number())                                         // fileid
-	for _, t := range []time.Time{a.Modified, a.Modified, a.Changed} { // atime, mtime, ctime
-		const second = int64(time.Second)
-		ns := max(t.UnixNano(), o.changed.Load(), 0)
-		r.out.put32(uint32(ns / second))
-		r.out.put32(uint32(ns % second))
-	}
+	r.out.put64(size)               // used
+	r.out.put64(0)                  // rdev
+	r.out.put64(r.root.ID.number()) // fsid
+	r.out.put64(o.ID.number())      // fileid
+	r.putTime(o, a.Modified)        // atime
+	r.putTime(o, a.Modified)        // mtime
+	r.putTime(o, a.Changed)         // ctime
+}
+
+// putTime encodes a nfstime3: a time of an object, not before the last change of its names, nor before 1970.
+func (r *request) putTime(o *handledNode, t time.Time) {
+	const second = int64(time.Second)
+	ns := max(t.UnixNano(), o.changed.Load(), 0)
+	r.out.put32(uint32(ns / second))
+	r.out.put32(uint32(ns % second))
 }
 
 // putKnown encodes attributes, or leaves out attributes of no kind.

@@ -112,5 +112,7 @@ func (e *FileEdit) Diff(file, by string) string {
 	if e.Prompt != "" {
 		text += "\n    " + e.Prompt + "\n"
 	}
-	return names.VisibleExcept(text+"\n"+diff(path.Base(file), e.Changes), "\n\t")
+	text += "\n" + diff(path.Base(file), e.Changes)
+	const layout = "\n\t" // stays; other control characters are escaped
+	return names.VisibleExcept(text, layout)
 }

@@ -121,8 +121,12 @@ func (t *Tracer) origins(ctx context.Context, phrase string, before *search.Hit,
 		return nil, err
 	}
 	for i := range result.Hits {
+		if len(paths) >= maxOrigins {
+			break
+		}
 		hit := &result.Hits[i]
-		if hit.Entry == "" || !hit.Time.Before(before.Time) || len(paths) >= maxOrigins {
+		isEarlier := hit.Time.Before(before.Time)
+		if hit.Entry == "" || !isEarlier {
 			continue
 		}
 		named, err := t.namedIn(hit, anywhere)

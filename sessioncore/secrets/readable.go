@@ -181,13 +181,14 @@ func restLen(rest []byte) int {
 		return 0
 	}
 	switch rest[0] {
-	case '[':
+	case '[': // a control sequence with parameters
 		return 1 + controlLen(rest[1:])
-	case '(', ')':
-		if len(rest) > 1 && bytes.IndexByte([]byte("AB0"), rest[1]) >= 0 { // a character set
+	case '(', ')': // a character set
+		hasName := len(rest) > 1 && bytes.IndexByte([]byte("AB0"), rest[1]) >= 0
+		if hasName {
 			return 2
 		}
-	case ']', '=', '>':
+	case ']', '=', '>': // a title or a link up to its text, and the modes of the keypad
 		return 1
 	}
 	return 0

@@ -42,6 +42,22 @@ func (l *Log) lines(ctx context.Context, each func(*report.LogLine) error) error
 	return err
 }
 
+// logObject is an entry of a log as JSON.
+type logObject struct {
+	ID string `json:"id"` // of the session
+	*logEntry
+}
+
+// logEntry has the members about an entry.
+type logEntry struct {
+	Entry  string   `json:"entry"`
+	Parent string   `json:"parent,omitempty"`
+	Time   string   `json:"time"`
+	What   string   `json:"what"`
+	Marks  []string `json:"marks"`
+	Text   string   `json:"text"`
+}
+
 // WriteJSON writes an object a line for each entry. A session without entries is one with the key id
 // alone.
 func (l *Log) WriteJSON(ctx context.Context, out io.Writer) error {
@@ -49,40 +65,37 @@ func (l *Log) WriteJSON(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	type entry struct {
-		Entry  string   `json:"entry"`
-		Parent string   `json:"parent,omitempty"`
-		Time   string   `json:"time"`
-		What   string   `json:"what"`
-		Marks  []string `json:"marks"`
-		Text   string   `json:"text"`
-	}
-	object := struct {
-		ID string `json:"id"`
-		*entry
-	}{}
-	object.ID, _ = header.Member("id").Text()
+	id, _ := header.Member("id").Text()
+	isEmpty := true
 	err = l.lines(ctx, func(line *report.LogLine) error {
-		if line.Entry == sessioncore.NoEntry {
+		if line.Entry == sessioncore.NoEntry { // a line of the drawing
 			return nil
 		}
-		object.entry = &entry{
-			Entry: l.Session.Name(line.Entry),
-			Time:  l.Session.Time(line.Entry).UTC().Format(rawjson.TimestampLayout),
-			What:  line.What,
-			Marks: append([]string{}, line.Marks...),
-			Text:  line.Said,
-		}
-		if line.Above != sessioncore.NoEntry {
-			object.Parent = l.Session.Name(line.Above)
-		}
+		isEmpty = false
+		object := logObject{ID: id, logEntry: l.entryOf(line)}
 		_, err := out.Write(rawjson.AppendLine(nil, object))
 		return err
 	})
-	if err == nil && object.entry == nil {
-		_, err = out.Write(rawjson.AppendLine(nil, object))
+	if err == nil && isEmpty {
+		_, err = out.Write(rawjson.AppendLine(nil, logObject{ID: id}))
 	}
 	return err
+}
+
+// entryOf returns the members about the entry of a line.
+func (l *Log) entryOf(line *report.LogLine) *logEntry {
+	entryTime := l.Session.Time(line.Entry).UTC()
+	e := &logEntry{
+		Entry: l.Session.Name(line.Entry),
+		Time:  entryTime.Format(rawjson.TimestampLayout),
+		What:  line.What,
+		Marks: append([]string{}, line.Marks...), // an empty list, not null
+		Text:  line.Said,
+	}
+	if line.Above != sessioncore.NoEntry {
+		e.Parent = l.Session.Name(line.Above)
+	}
+	return e
 }
 
 // narrowLog is the width below which the words of an entry stand below its id and time.

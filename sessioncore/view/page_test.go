@@ -275,7 +275,6 @@ func TestPictures(t *testing.T) {
 // where secrets are masked.
 func TestPicturesOfResults(t *testing.T) {
 	sessiontest.NotUnderRace(t)
-	call, results := "", ""
 	big := strings.Repeat("A", maxHeldPictures/2)
 	data := func(i int) string {
 		end := fmt.Sprint("picture", i, "....")[:12] // so long that the data has no padding
@@ -284,20 +283,16 @@ func TestPicturesOfResults(t *testing.T) {
 	large := func(i int) string {
 		return data(i)[:len(data(i))-4] + big
 	}
-	images := []string{data(0), data(1), large(2), data(3), large(4), data(5)} // the fourth has no room beside the second
-	for i, image := range images {
-		call += fmt.Sprintf(`,{"type":"toolCall","id":"c%d","name":"draw","arguments":{}}`, i)
-		results += sessiontest.MessageLine(i+1, fmt.Sprintf(`{"role":"toolResult","toolCallId":"c%d","toolName":"draw","content":[{"type":"image",`+
-			`"data":%q,"mimeType":"image/png"}]}`, i, image))
-	}
-	lines := sessiontest.MessageLine(0, `{"role":"assistant","content":[`+call[1:]+`]}`) + results
-	s := snapshotOf(t, sessiontest.Header, lines)
+	images := []string{data(0), data(1), large(2), data(3), large(4), data(5)}
+	const withoutRoom = 4 // beside the other large one
+	s := snapshotOf(t, sessiontest.Header, drawing(images))
 	var out bytes.Buffer
-	of := Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs}
-	require.NoError(t, Page(context.Background(), &out, of))
+	subject := Subject{Session: s, End: sessiontest.Leaf(t, s), Blobs: testBlobs}
+	require.NoError(t, Page(context.Background(), &out, subject))
 	page := out.String()
 	for i, image := range images {
-		require.Equal(t, i != 4, strings.Contains(page, image[len(data(0))-40:]+`"></p>`), i)
+		end := image[len(data(0))-40:] // enough to tell it from the others
+		require.Equal(t, i != withoutRoom, strings.Contains(page, end+`"></p>`), i)
 	}
 	require.Equal(t, 1, strings.Count(page, "An image in the entry,"))
 
@@ -311,10 +306,24 @@ func TestPicturesOfResults(t *testing.T) {
 		require.Equal(t, isShown, strings.Contains(out.String(), "<img"), size)
 	}
 	out.Reset()
-	of.Blobs = nil
-	require.NoError(t, Page(context.Background(), &out, of))
+	subject.Blobs = nil
+	require.NoError(t, Page(context.Background(), &out, subject))
 	require.NotContains(t, out.String(), "<img")
 	require.Equal(t, len(images), strings.Count(out.String(), "An image in the entry,"))
+}
+
+// drawing returns the lines of a message with a call for each image, and the results, which have the images.
+func drawing(images []string) string {
+	const call = `{"type":"toolCall","id":"c%d","name":"draw","arguments":{}}`
+	const result = `{"role":"toolResult","toolCallId":"c%d","toolName":"draw","content":[{"type":"image","data":%q,"mimeType":"image/png"}]}`
+	var calls []string
+	results := ""
+	for i, image := range images {
+		calls = append(calls, fmt.Sprintf(call, i))
+		results += sessiontest.MessageLine(i+1, fmt.Sprintf(result, i, image))
+	}
+	message := `{"role":"assistant","content":[` + strings.Join(calls, ",") + `]}`
+	return sessiontest.MessageLine(0, message) + results
 }
 
 // TestTooNested: text that is nested without end is shown as it is.

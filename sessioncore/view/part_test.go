@@ -43,8 +43,9 @@ func TestParts(t *testing.T) {
 	leastPart = 1 << 20
 	whole := pageOf(t, lines)
 	require.Equal(t, 300, strings.Count(whole, ` id="e`))
-	for _, leastPart = range []int{1, 2, 3, 7, 100} {
-		require.Equal(t, whole, pageOf(t, lines), "parts of %d entries", leastPart)
+	for _, size := range []int{1, 2, 3, 7, 100} {
+		leastPart = size
+		require.Equal(t, whole, pageOf(t, lines), "parts of %d entries", size)
 	}
 }
 

@@ -64,9 +64,11 @@ func base64Of(v rawjson.Value) []byte {
 	return text
 }
 
-// pictureType returns the type of an image that pages show, or "".
+// pictureType returns the type of an image in base64 that pages show, "" for other data.
 func pictureType(data []byte) string {
-	size := min(len(data), base64.StdEncoding.EncodedLen(startSize)) / 4 * 4
+	const group = 4 // characters, which are decoded together
+	size := min(len(data), base64.StdEncoding.EncodedLen(startSize))
+	size -= size % group
 	start, _ := base64.StdEncoding.DecodeString(string(data[:size])) // as far as it is valid
 	kind := http.DetectContentType(start)
 	if !slices.Contains(pictures, kind) {

@@ -152,9 +152,9 @@ func maskWord(masked bool) string {
 // maxState bounds the size of SiteFile, in bytes: a million pages take less.
 const maxState = 512 << 20
 
-// readState reads SiteFile.
+// readState reads SiteFile into s.state.
 func (s *SiteDir) readState() error {
-	file, err := s.dir.OpenFile(SiteFile, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	file, err := s.dir.OpenFile(SiteFile, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe must not make the open wait
 	if err != nil {
 		return err
 	}

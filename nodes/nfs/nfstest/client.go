@@ -85,6 +85,24 @@ const (
 	Mount = 100005
 )
 
+// Procedures of NFS, by RFC 1813.
+const (
+	getAttr     = 1
+	setAttr     = 2
+	lookup      = 3
+	readLink    = 5
+	read        = 6
+	write       = 7
+	Symlink     = 10
+	remove      = 12
+	rename      = 14
+	readDir     = 16
+	readDirPlus = 17
+)
+
+// mnt is the procedure of Mount that mounts.
+const mnt = 1
+
 // Message returns a call by RFC 5531, without the mark of a record. Its first word is its number.
 func (c *Client) Message(program, procedure uint32, arguments ...any) []byte {
 	const (
@@ -168,7 +186,7 @@ func (s Status) Error() string { return fmt.Sprintf("NFS status %d", uint32(s)) 
 
 // MountPath mounts an exported path and returns the handle of the root.
 func (c *Client) MountPath(path string) ([]byte, error) {
-	r, err := c.call(Mount, 1, path)
+	r, err := c.call(Mount, mnt, path)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +203,7 @@ type Attr struct {
 
 // GetAttr asks for attributes.
 func (c *Client) GetAttr(handle []byte) (Attr, error) {
-	r, err := c.Call(1, handle)
+	r, err := c.Call(getAttr, handle)
 	if err != nil {
 		return Attr{}, err
 	}
@@ -194,7 +212,7 @@ func (c *Client) GetAttr(handle []byte) (Attr, error) {
 
 // Lookup looks a name up; known is false if the reply has no attributes.
 func (c *Client) Lookup(dir []byte, name string) (handle []byte, a Attr, known bool, err error) {
-	r, err := c.Call(3, dir, name)
+	r, err := c.Call(lookup, dir, name)
 	if err != nil {
 		return nil, a, false, err
 	}
@@ -217,7 +235,7 @@ func (c *Client) Walk(dir []byte, path string) (handle []byte, err error) {
 
 // ReadLink reads a link.
 func (c *Client) ReadLink(handle []byte) (string, error) {
-	r, err := c.Call(5, handle)
+	r, err := c.Call(readLink, handle)
 	if err != nil {
 		return "", err
 	}
@@ -227,7 +245,7 @@ func (c *Client) ReadLink(handle []byte) (string, error) {
 
 // Read reads a part of a file.
 func (c *Client) Read(handle []byte, off uint64, count uint32) (data []byte, end bool, err error) {
-	r, err := c.Call(6, handle, off, count)
+	r, err := c.Call(read, handle, off, count)
 	if err != nil {
 		return nil, false, err
 	}
@@ -240,22 +258,30 @@ func (c *Client) Read(handle []byte, off uint64, count uint32) (data []byte, end
 // ReadFile reads a file as clients do: so many bytes as it has by its attributes.
 func (c *Client) ReadFile(handle []byte) ([]byte, error) {
 	a, err := c.GetAttr(handle)
+	if err != nil {
+		return nil, err
+	}
+	const readSize = 32 << 10
 	var all []byte
-	for end := a.Size == 0; err == nil && !end; {
+	isEnd := a.Size == 0
+	for !isEnd {
 		var part []byte
-		part, end, err = c.Read(handle, uint64(len(all)), 32<<10)
+		part, isEnd, err = c.Read(handle, uint64(len(all)), readSize)
+		if err != nil {
+			return all, err
+		}
 		all = append(all, part...)
 	}
-	if err == nil && uint64(len(all)) != a.Size {
-		err = fmt.Errorf("%d bytes were read of %d", len(all), a.Size)
+	if uint64(len(all)) != a.Size {
+		return all, fmt.Errorf("%d bytes were read of %d", len(all), a.Size)
 	}
-	return all, err
+	return all, nil
 }
 
 // Write writes at an offset; it returns how many bytes were taken.
 func (c *Client) Write(handle []byte, off uint64, data []byte) (int, error) {
 	const fileSync = uint32(2)
-	r, err := c.Call(7, handle, off, uint32(len(data)), fileSync, data)
+	r, err := c.Call(write, handle, off, uint32(len(data)), fileSync, data)
 	if err != nil {
 		return 0, err
 	}
@@ -264,39 +290,45 @@ func (c *Client) Write(handle []byte, off uint64, data []byte) (int, error) {
 	return int(r.U32()), nil
 }
 
-// Append writes behind the end, as the attributes tell it.
+// Append writes behind the end, as the attributes tell it, until all is written or a write fails.
 func (c *Client) Append(handle []byte, text string) error {
 	a, err := c.GetAttr(handle)
-	for err == nil && text != "" {
-		var n int
-		n, err = c.Write(handle, a.Size, []byte(text))
-		text = text[n:]
-		a.Size += uint64(n)
+	if err != nil {
+		return err
 	}
-	return err
+	end := a.Size
+	for text != "" {
+		n, err := c.Write(handle, end, []byte(text))
+		if err != nil {
+			return err
+		}
+		text = text[n:]
+		end += uint64(n)
+	}
+	return nil
 }
 
 // Truncate sets a size.
 func (c *Client) Truncate(handle []byte, size uint64) error {
-	_, err := c.Call(2, handle, [4]uint32{3: 1}, size, [3]uint32{})
+	_, err := c.Call(setAttr, handle, [4]uint32{3: 1}, size, [3]uint32{})
 	return err
 }
 
 // Symlink makes a link.
 func (c *Client) Symlink(dir []byte, name, target string) error {
-	_, err := c.Call(10, dir, name, [6]uint32{}, target)
+	_, err := c.Call(Symlink, dir, name, [6]uint32{}, target)
 	return err
 }
 
 // Remove removes a name.
 func (c *Client) Remove(dir []byte, name string) error {
-	_, err := c.Call(12, dir, name)
+	_, err := c.Call(remove, dir, name)
 	return err
 }
 
 // Rename renames in a directory.
 func (c *Client) Rename(dir []byte, from, to string) error {
-	_, err := c.Call(14, dir, from, dir, to)
+	_, err := c.Call(rename, dir, from, dir, to)
 	return err
 }
 
@@ -312,12 +344,12 @@ type Item struct {
 
 // ReadDirPlus reads the names behind a cookie, in a reply of at most so many bytes.
 func (c *Client) ReadDirPlus(dir []byte, cookie uint64, size uint32) (items []Item, end bool, err error) {
-	return c.readDir(17, dir, cookie, size, size)
+	return c.readDir(readDirPlus, dir, cookie, size, size)
 }
 
 // ReadDir is ReadDirPlus without attributes and handles.
 func (c *Client) ReadDir(dir []byte, cookie uint64, size uint32) (items []Item, end bool, err error) {
-	return c.readDir(16, dir, cookie, size)
+	return c.readDir(readDir, dir, cookie, size)
 }
 
 func (c *Client) readDir(procedure uint32, dir []byte, cookie uint64, sizes ...uint32) (items []Item, end bool, err error) {
@@ -334,7 +366,7 @@ func (c *Client) readDir(procedure uint32, dir []byte, cookie uint64, sizes ...u
 			Name:   string(r.Opaque()),
 			Cookie: r.U64(),
 		}
-		if procedure == 17 {
+		if procedure == readDirPlus {
 			it.Attr, it.Known = r.postAttr()
 			if r.U32() != 0 {
 				it.Handle = r.Opaque()
@@ -347,9 +379,12 @@ func (c *Client) readDir(procedure uint32, dir []byte, cookie uint64, sizes ...u
 
 // List reads all names of a directory, without "." and "..".
 func (c *Client) List(dir []byte) (all []Item, err error) {
-	for cookie, end := uint64(0), false; !end; {
+	const replySize = 8 << 10
+	cookie := uint64(0)
+	isEnd := false
+	for !isEnd {
 		var items []Item
-		items, end, err = c.ReadDirPlus(dir, cookie, 8<<10)
+		items, isEnd, err = c.ReadDirPlus(dir, cookie, replySize)
 		if err != nil {
 			return nil, err
 		}
