@@ -282,7 +282,7 @@ func (f *EntriesFile) find(ctx context.Context, snap *sessioncore.Snapshot) (ses
 	return e, err
 }
 
-// render makes the version of the file in a snapshot, or extended the one with which its readers continue. The
+// render makes the version of the file in a snapshot, or with extended the one that its readers continue to. The
 // error is errReplaced if the branch no longer has the node's content.
 func (f *EntriesFile) render(ctx context.Context, snap *sessioncore.Snapshot, extended bool) (s rendering, err error) {
 	_, err = f.find(ctx, snap)

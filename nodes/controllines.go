@@ -237,13 +237,13 @@ var newline = []byte{'\n'}
 // writtenLines are the lines that the data of a write completes. With {"a": as the pending beginning of a line
 // and 1}\n\nx\n as data the lines are {"a":1} and x, with the ends (4, 2) and (6, 3).
 type writtenLines struct {
-	lines   [][]byte  // without newlines
-	ends    []lineEnd // of the lines
-	skipped int       // the ignored empty lines before the first line
+	lines   [][]byte     // without newlines
+	ends    []writtenEnd // of the lines
+	skipped int          // the ignored empty lines before the first line
 }
 
-// lineEnd is the place in written data behind a line and the ignored empty lines that follow it.
-type lineEnd struct {
+// writtenEnd is the place in written data behind a line and the ignored empty lines that follow it.
+type writtenEnd struct {
 	offset   int // in bytes
 	newlines int // those before the offset
 }
@@ -260,7 +260,7 @@ func splitLines(pending, data []byte, keepEmpty bool) (w writtenLines) {
 			pending = nil
 		}
 		offset += length + 1
-		end := lineEnd{offset: offset, newlines: newlines}
+		end := writtenEnd{offset: offset, newlines: newlines}
 		switch {
 		case len(line) > 0 || keepEmpty:
 			w.lines = append(w.lines, line)

@@ -114,8 +114,8 @@ func (f *GeneratedFile) attr(snap *sessioncore.Snapshot, size int64) Attr {
 	return fileAttr(snap.Stat(), size)
 }
 
-// renderMeasured renders the file as its name shows it. It caches the size in f.size, unless a state on which
-// the size depends may still change without another token. The caller must close the version.
+// renderMeasured renders the file as its name shows it. It caches the size in f.size, unless the blobs
+// or the other file may still change without another token. The caller must close the version.
 func (f *GeneratedFile) renderMeasured(
 	ctx context.Context, snap *sessioncore.Snapshot,
 ) (s rendering, size *renderedSize, err error) {

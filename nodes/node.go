@@ -98,8 +98,8 @@ type VersionHandle interface {
 	Stat(context.Context) (Attr, error)
 }
 
-// StatVersion returns the attributes of the version of a file that a handle of it shows: those of the file, if
-// the handle has none of its own.
+// StatVersion returns the attributes of the version of a file that a handle of it shows, or the attributes of the
+// file if the handle has none of its own.
 func StatVersion(ctx context.Context, f File, h Handle) (Attr, error) {
 	version, hasOwn := h.(VersionHandle)
 	if hasOwn {

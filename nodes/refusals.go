@@ -35,11 +35,12 @@ const outside = ""
 // refusal is a refused write or lookup.
 type refusal struct {
 	subject string        // the file of the write, or the directory of the lookup
-	text    func() string // the content of last-error, for which a caller may have to wait
+	text    func() string // returns the content of last-error; a caller may have to wait
 	at      time.Time
 }
 
-// refusalsOf returns the refusals among which those of a session are, or, for outside, those of the root's View.
+// refusalsOf returns the refusals of the sessions in v, which include the given one, or for outside the ones of the
+// root's View.
 func (v *View) refusalsOf(session string) *refusals {
 	if session == outside {
 		return &v.rootView().refusals
@@ -90,7 +91,7 @@ func (v *View) refuse(session, subject, path string, err error) syscall.Errno {
 }
 
 // noteRefusal records a refusal with the text "TIME SHOWN: ERROR; HINT" in last-error, calls log and returns
-// the errno. subject is the name by which a later success removes the record. For sessioncore.ErrBusy the text
+// the errno. subject is the name that a later success removes the record by. For sessioncore.ErrBusy the text
 // names the process of a live client, which is searched in the background: the writer does not wait for that,
 // but readers of last-error do.
 func (v *View) noteRefusal(session, subject, shown string, err error, log func()) syscall.Errno {
@@ -460,7 +461,7 @@ func SetAttr(ctx context.Context, n Node, name string, change AttrChange) (Attr,
 	return a, 0
 }
 
-// differs reports whether the request asks for another mode or owner than those of a.
+// differs reports whether the request asks for another mode or owner than a has.
 func (c AttrChange) differs(a Attr) bool {
 	if c.Mode != nil {
 		const allPermissions = 0o7777 // with set-user-ID and the like, without the file type

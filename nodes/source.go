@@ -271,7 +271,7 @@ func (d *SourceDir) List(ctx context.Context, _ *sessioncore.Snapshot) ([]Item, 
 
 // sessionsIn returns the names of the directories that show sessions, for the files in a listing. isFile has
 // the names of real files and links, which no such directory has. A file that cannot be read is left out, and
-// logged; the error is that of ctx alone.
+// logged; an error is always the one of ctx.
 func (d *SourceDir) sessionsIn(ctx context.Context, found []storage.Item, isFile map[string]bool) (sessions []string, err error) {
 	if d.sessions == nil {
 		return nil, nil

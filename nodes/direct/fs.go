@@ -115,7 +115,7 @@ func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 	return items, err
 }
 
-// list lists a directory, whose path is name, in the order of the directory.
+// list lists the directory at the path name, in the order of the directory.
 func (f *FS) list(dir nodes.Dir, name string) (items []iofs.DirEntry, err error) {
 	errno := nodes.OpenDir(f.ctx, dir)
 	if errno != 0 {
@@ -328,7 +328,7 @@ func (w *walker) step(part string, follow bool) error {
 		return nil
 	}
 	target, err := w.readlink()
-	w.at = w.at[:len(w.at)-1] // back to the directory, from which the target leads
+	w.at = w.at[:len(w.at)-1] // back to the directory, where the target begins
 	w.links++
 	switch {
 	case err != nil:

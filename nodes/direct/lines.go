@@ -93,7 +93,7 @@ func (f *File) feed(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// startReading returns a reader of in whose reads fail with ErrUnended when ctx is done: a read of a terminal
+// startReading returns a reader of in. Its reads fail with ErrUnended when ctx is done: a read of a terminal
 // itself cannot be interrupted. The caller must close the reader.
 func startReading(ctx context.Context, in io.Reader) *io.PipeReader {
 	read, typed := io.Pipe()

@@ -63,8 +63,8 @@ func (d *dirInode) lookUp(ctx context.Context, name string, out *fuse.EntryOut) 
 	return d.enter(ctx, &state, nodes.Named(name), out)
 }
 
-// enter answers the lookup of an item with the inode of its child, and fills out with the attributes and the
-// times for which the kernel may keep them.
+// enter answers the lookup of an item with the inode of its child, and fills out with the attributes and
+// the times of the cache rule.
 func (d *dirInode) enter(
 	ctx context.Context, state *nodes.DirState, it nodes.Item, out *fuse.EntryOut,
 ) (*fusefs.Inode, syscall.Errno) {

@@ -40,7 +40,7 @@ func (f *fileInode) node() nodes.Node { return f.file }
 // which saves a round trip for each close.
 const readOnlyFlags = fuse.FOPEN_NOFLUSH
 
-// openFile opens a file of the inode, and counts the handle; its release must uncount it. flags are those of
+// openFile opens a file of the inode, and counts the handle; its release must uncount it. flags are as in
 // open(2). After ESTALE the kernel looks up the path once more and retries.
 func (i *inode) openFile(ctx context.Context, f nodes.File, flags uint32) (nodes.Handle, syscall.Errno) {
 	i.door().countRequest()

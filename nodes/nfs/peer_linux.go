@@ -281,7 +281,7 @@ func parseError(message []byte) error {
 }
 
 // readTables adds the sockets with addresses of IPv4 that the kernel's tables have to found. The second table,
-// that of IPv6, has sockets with mapped addresses, and is missing where there is no IPv6.
+// for IPv6, has sockets with mapped addresses, and is missing where there is no IPv6.
 func (o *socketOwners) readTables(wanted []ends, found map[ends][]socket) error {
 	columns := map[string]ends{}
 	for _, e := range wanted {

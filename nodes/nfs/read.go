@@ -136,7 +136,7 @@ func (v *fileVersion) isInUse() bool {
 	return time.Since(last) < fresh
 }
 
-// read answers READ. It reads the kept version, from which the client has the size.
+// read answers READ. It reads the kept version, as the client has the size of that one.
 func (r *request) read() {
 	const maxOffset = 1<<62 - 1 // so that no sum of an offset and a count overflows
 	o := r.object()
@@ -188,8 +188,8 @@ func (r *request) list(dir *handledNode, age time.Duration) (*fileVersion, sysca
 	return v, 0
 }
 
-// listVersion lists a directory, in the order of ids, as a version that is not kept yet. If the names are not
-// those of the last listing, it sets dir.changed.
+// listVersion lists a directory, in the order of ids, as a version that is not kept yet. If the names have
+// changed since the last listing, it sets dir.changed.
 func (r *request) listVersion(dir *handledNode) (*fileVersion, syscall.Errno) {
 	made := time.Now()
 	node := r.dir(dir)

@@ -304,7 +304,7 @@ func (r *request) require(ok bool, errno syscall.Errno) {
 	}
 }
 
-// reply returns the reply that do makes in r.out, or the failure with which do panics. A panic of another kind
+// reply returns the reply that do makes in r.out, or the failure that do panics with. A panic of another kind
 // is a bug, which is logged and ends no other request. The reply is a whole record, with its mark.
 func (r *request) reply(do func()) (reply []byte) {
 	defer func() {
@@ -326,7 +326,7 @@ func (r *request) reply(do func()) (reply []byte) {
 	return nil // the deferred function returns the reply
 }
 
-// beginReply makes r.out a reply of words behind rpcReply, in place of what it was. The mark of the record is
+// beginReply makes r.out a reply of words behind rpcReply, in place of its content before. The mark of the record is
 // empty.
 func (r *request) beginReply(words failure) {
 	r.out = append(r.out[:0], make([]byte, recordMark)...)

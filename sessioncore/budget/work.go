@@ -47,7 +47,7 @@ func (b *Budget) countWork(n int64) {
 }
 
 // wait waits until n bytes are free for work and takes them, at most maxWait, and in a queue of at most
-// maxWaiting. The error is that of Work.
+// maxWaiting. The errors are as for Work.
 func (b *Budget) wait(ctx context.Context, n int64) error {
 	waiting := b.waiting.Add(1)
 	defer b.waiting.Add(-1)

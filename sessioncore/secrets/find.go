@@ -63,8 +63,8 @@ func (s *keywordSearch) tryRules(word, at int) {
 	}
 }
 
-// try applies a rule with a keyword at an offset, and returns the offset from which the rule is to be tried next;
-// 0 if the try excludes none.
+// try applies a rule with a keyword at an offset, and returns the end of the range that needs no other try; 0
+// for an empty one.
 func (set *Rules) try(r *rule, text []byte, at int, found func(match)) int {
 	if !r.anchored {
 		set.matches(r, text, 0, len(text), found)
@@ -139,7 +139,7 @@ func isAlphanumeric(c byte) bool {
 }
 
 const (
-	nearby       = 800      // bytes, in which nearly every secret ends
+	nearby       = 800      // bytes; nearly every secret is shorter
 	longestValue = 16 << 10 // bound in bytes of a secret that is known by the name before it
 )
 

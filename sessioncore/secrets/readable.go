@@ -198,7 +198,7 @@ func restLen(rest []byte) int {
 const maxControl = 64
 
 // controlLen returns the length of a sequence's parameters and final byte, 0 if it does not end. The ranges of
-// bytes are those of ECMA-48.
+// bytes are as in ECMA-48.
 func controlLen(text []byte) int {
 	for i, c := range text[:min(len(text), maxControl)] {
 		isFinal := c >= '@' && c <= '~'

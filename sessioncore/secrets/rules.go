@@ -151,7 +151,7 @@ func (set *Rules) allowIn(ids []string, a *allowed) {
 	}
 }
 
-// index sets the fields by which rules are found by their keywords.
+// index sets byWord, always and keywords from the rules.
 func (set *Rules) index() {
 	var keywords []string
 	numbers := map[string]int{} // of the keywords

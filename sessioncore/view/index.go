@@ -179,8 +179,8 @@ const (
 	cell, margin = 13, 30
 	// levels is how many colours a plot has.
 	levels = 4
-	// baseline is how far below the upper edge of a day the baseline of a weekday's name is, and aboveDays how far
-	// above the days that of a month's name.
+	// baseline is the distance of a weekday's name from the upper edge of its day, down to the baseline, and
+	// aboveDays the distance of a month's name from the days.
 	baseline, aboveDays = 10, 8
 )
 

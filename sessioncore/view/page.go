@@ -70,7 +70,7 @@ func Page(ctx context.Context, w io.Writer, subject Subject) error {
 		p.anchorOthers()
 	}
 	p.write("</main>\n")
-	isMasked := subject.Blobs == nil // its lines have what the page masks
+	isMasked := subject.Blobs == nil // its lines would show the masked texts
 	if !isMasked {
 		err := p.download(ctx, path, size.size)
 		if err != nil {
@@ -157,7 +157,7 @@ const firstPriority = 100
 
 // header writes all that is before the list of entries. path is the current branch.
 func (p *pageWriter) header(subject *Subject, path []sessioncore.Entry) error {
-	for _, e := range path { // in which headOf finds a title
+	for _, e := range path { // headOf finds a title in them
 		p.entries.entries = append(p.entries.entries, shownEntry{entry: e})
 	}
 	head, err := p.entries.headOf(p.s, false)

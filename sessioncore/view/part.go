@@ -96,7 +96,7 @@ func branchPart(path []sessioncore.Entry, from int) partWriter {
 }
 
 // branchHeading begins the section of a branch with its first words, which lead to the entry above it, and the marks
-// of its last entry, for which it waits until the outline is written.
+// of its last entry. It waits for these until the outline is written.
 func (p *pageWriter) branchHeading(ctx context.Context, path []sessioncore.Entry, above sessioncore.Entry) error {
 	words, err := p.firstWords(ctx, path)
 	if err != nil {
