@@ -105,7 +105,7 @@ type branchDir struct {
 	branch branch
 }
 
-// Stat finds the last entry.
+// Stat returns the attributes of the branch's directory; see branchAttr.
 func (d *branchDir) Stat(ctx context.Context) (Attr, error) {
 	snap, err := d.session.Acquire(ctx)
 	if err != nil {

@@ -227,7 +227,7 @@ func (r *request) linkDir(op string) (links nodes.LinkDir, name string) {
 // symlink answers SYMLINK.
 func (r *request) symlink() {
 	links, name := r.linkDir("symlink")
-	r.newAttr()
+	r.newAttr() // a link has no mode or owner of its own
 	target := r.in.text()
 	errno := links.Symlink(r.ctx, target, name)
 	r.check(errno)

@@ -145,13 +145,17 @@ var escapes = []string{"u001b", "x1b", "033", "e"}
 // notation of cat -v. A sequence that contains text, such as a title or a link, counts only up to
 // that text, which can hold a secret.
 func sequenceLen(text []byte, run int) int {
+	const (
+		csi      = "\u009b" // in one character
+		csiOfCat = "^[["    // in the notation of cat -v
+	)
 	switch {
 	case text[0] == '\x1b':
 		return 1 + restLen(text[1:])
-	case bytes.HasPrefix(text, []byte("\u009b")):
-		return 2 + controlLen(text[2:])
-	case bytes.HasPrefix(text, []byte("^[[")):
-		return 3 + controlLen(text[3:])
+	case bytes.HasPrefix(text, []byte(csi)):
+		return len(csi) + controlLen(text[len(csi):])
+	case bytes.HasPrefix(text, []byte(csiOfCat)):
+		return len(csiOfCat) + controlLen(text[len(csiOfCat):])
 	case run > 0:
 		return escapedLen(text, run)
 	}

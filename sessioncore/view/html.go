@@ -33,11 +33,16 @@ var schemes = []string{"http", "https", "mailto"}
 
 // anchor returns the opening tag of a link, or "" if it is not kept.
 func anchor(destination []byte) markup {
-	u, err := url.Parse(string(destination))
-	if err != nil || !slices.Contains(schemes, strings.ToLower(u.Scheme)) {
+	parsed, err := url.Parse(string(destination))
+	if err != nil {
 		return ""
 	}
-	return `<a href="` + escaped(string(util.URLEscape(destination, false))) + `" rel="noopener noreferrer nofollow">`
+	scheme := strings.ToLower(parsed.Scheme)
+	if !slices.Contains(schemes, scheme) {
+		return ""
+	}
+	encoded := util.URLEscape(destination, false)
+	return `<a href="` + escaped(string(encoded)) + `" rel="noopener noreferrer nofollow">`
 }
 
 // anchored returns HTML as the text of a link, if the link is kept.
