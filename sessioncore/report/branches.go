@@ -35,7 +35,8 @@ func Tips(s *sessioncore.Snapshot) []sessioncore.Entry {
 }
 
 // branchLabel returns the label of the branch that ends at a tip: the tip's own label in effect,
-// otherwise the label of its nearest labelled ancestor that no other branch goes through, or "".
+// otherwise the label of its nearest labelled ancestor that no other branch goes through, or "" for
+// none.
 func branchLabel(s *sessioncore.Snapshot, tip sessioncore.Entry) string {
 	if len(s.Labels()) == 0 {
 		return ""
@@ -67,7 +68,7 @@ func Branches(ctx context.Context, s *sessioncore.Snapshot) (*document.Document,
 		slices.SortFunc(rows, s.CompareNewest)
 	}
 	paths := pathsTo(s, rows)
-	said := map[sessioncore.Entry]string{sessioncore.NoEntry: ""}
+	said := map[sessioncore.Entry]string{sessioncore.NoEntry: ""} // by request: branches may share their last one
 	out := []byte("id\tentries\ttime\tlabel\tcurrent\tsaid\n")
 	for _, e := range rows {
 		path := paths[e]
@@ -104,37 +105,67 @@ func (p *pathFacts) add(s *sessioncore.Snapshot, e sessioncore.Entry) {
 	}
 }
 
-// pathsTo returns the facts of the paths to entries, by entry. A part that paths share is walked
-// once.
+// pathsTo returns the facts of the path to each of ends, by entry; entries on no such path have the
+// zero pathFacts.
 func pathsTo(s *sessioncore.Snapshot, ends []sessioncore.Entry) []pathFacts {
-	facts := make([]pathFacts, s.Len()) // of a length below 0 on this walk, at index -1 - length
-	var walk []sessioncore.Entry
-	for _, e := range ends {
-		walk = walk[:0]
-		for ; e != sessioncore.NoEntry && facts[e].length == 0; e = s.Parent(e) {
-			walk = append(walk, e)
-			facts[e].length = -int32(len(walk))
-		}
-		at := pathFacts{0, sessioncore.NoEntry}
-		if e != sessioncore.NoEntry {
-			at = facts[e]
-		}
-		if at.length < 0 { // the walk closed a circle: the path to each entry of it goes around once
-			circle := walk[-1-at.length:]
-			at.said = sessioncore.NoEntry
-			for range 2 {
-				for _, e := range slices.Backward(circle) {
-					at.add(s, e)
-					at.length = int32(len(circle))
-					facts[e] = at
-				}
-			}
-			walk = walk[:len(walk)-len(circle)]
-		}
-		for _, e := range slices.Backward(walk) {
-			at.add(s, e)
-			facts[e] = at
+	w := pathWalker{s: s, facts: make([]pathFacts, s.Len())}
+	for _, end := range ends {
+		w.add(end)
+	}
+	return w.facts
+}
+
+// pathWalker finds the facts of paths. It walks each path up from its end, to the first entry with
+// facts, so that a part that paths share is walked once.
+type pathWalker struct {
+	s *sessioncore.Snapshot
+	// facts are those of the path to each entry. The length is 0 for an entry without facts, and -n for
+	// the nth entry of walk, so that a circle of parents is found.
+	facts []pathFacts
+	walk  []sessioncore.Entry // entries without facts, each before its parent
+}
+
+// add finds the facts of the path to an entry, and to all entries on it.
+func (w *pathWalker) add(end sessioncore.Entry) {
+	top := w.climb(end)
+	path := pathFacts{said: sessioncore.NoEntry}
+	if top != sessioncore.NoEntry {
+		path = w.facts[top]
+	}
+	if path.length < 0 {
+		path = w.closeCircle(int(-path.length) - 1)
+	}
+	for _, e := range slices.Backward(w.walk) {
+		path.add(w.s, e)
+		w.facts[e] = path
+	}
+}
+
+// climb makes walk the entries from e up to the first one that has facts or is in walk already. It
+// returns that entry, or NoEntry above a root.
+func (w *pathWalker) climb(e sessioncore.Entry) sessioncore.Entry {
+	w.walk = w.walk[:0]
+	for e != sessioncore.NoEntry && w.facts[e].length == 0 {
+		w.walk = append(w.walk, e)
+		w.facts[e].length = -int32(len(w.walk))
+		e = w.s.Parent(e)
+	}
+	return e
+}
+
+// closeCircle sets the facts of the entries of walk from index first on, which are a circle: the
+// path to each of them goes around once. It takes them off walk, and returns the facts of the entry
+// at first, the parent of the last entry that stays.
+func (w *pathWalker) closeCircle(first int) pathFacts {
+	circle := w.walk[first:]
+	w.walk = w.walk[:first]
+	path := pathFacts{said: sessioncore.NoEntry}
+	for range 2 { // the first round finds the last request, which the second one needs from its beginning
+		for _, e := range slices.Backward(circle) {
+			path.add(w.s, e)
+			path.length = int32(len(circle))
+			w.facts[e] = path
 		}
 	}
-	return facts
+	return path
 }

@@ -97,7 +97,7 @@ func (c *Costs) Recall(kept *ledger.Book) *Costs {
 	return c
 }
 
-// counts reports whether an answer at a time counts.
+// counts reports whether an answer at a time is within the bounds of During.
 func (c *Costs) counts(at time.Time) bool {
 	return !at.Before(c.from) && (c.until.IsZero() || at.Before(c.until))
 }
@@ -114,7 +114,8 @@ func costsOf(ctx context.Context, s *sessioncore.Snapshot, prices Prices) (sessi
 // mayBeCut is the size of a label in bytes that may be only the beginning of a tool's name, or more.
 const mayBeCut = 28
 
-// toolOf returns the name of the tool of a result, as in path/; a long one is read from the entry.
+// toolOf returns the name of the tool of a result, as its label in path/ has it. The label may have only the
+// beginning of a long name, which is then read from the entry, if that has it.
 func toolOf(s *sessioncore.Snapshot, e sessioncore.Entry) (string, error) {
 	label := s.PathLabel(e)
 	tool := strings.TrimPrefix(label, "toolResult-")
@@ -125,32 +126,36 @@ func toolOf(s *sessioncore.Snapshot, e sessioncore.Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name, _ := s.Message(e, text).Member("toolName").Text()
-	if name == "" {
-		return tool, nil
+	result := s.Message(e, text)
+	name, _ := result.Member("toolName").Text()
+	if name != "" {
+		tool = name
 	}
-	return name, nil
+	return tool, nil
 }
 
-// callsOf returns the results of tools, in file order, each as the cost of one message. Its model
-// is the name of the tool.
+// callsOf returns the calls of tools in a session, by their results, in file order. Each is the cost of
+// one message: its model is the name of the tool. After an error the calls are of no use.
 func callsOf(ctx context.Context, s *sessioncore.Snapshot) (calls sessionCosts, err error) {
 	for e := range sessioncore.Entry(s.Len()) {
-		if isResult(s, e) {
-			tool, err := toolOf(s, e)
-			if err != nil {
-				return calls, err
-			}
-			call := usage{model: tool, Sum: Sum{AssistantMessages: 1}}
-			calls.records = append(calls.records, usageRecord{
-				entry: e,
-				copy:  copyKey(s, e, 0),
-				time:  s.Time(e).UnixMilli(),
-				usage: call,
-			})
+		if !isResult(s, e) {
+			continue
 		}
+		tool, err := toolOf(s, e)
+		if err != nil {
+			return calls, err
+		}
+		oneCall := usage{model: tool}
+		oneCall.AssistantMessages = 1
+		calls.records = append(calls.records, usageRecord{
+			entry: e,
+			copy:  copyKey(s, e, 0),
+			time:  s.Time(e).UnixMilli(),
+			usage: oneCall,
+		})
 	}
-	return calls, s.ConfirmAll(ctx)
+	err = s.ConfirmAll(ctx) // an entry that was overwritten meanwhile is no result any more
+	return calls, err
 }
 
 // lineKey is the subject of a line of usage.jsonl.
@@ -185,7 +190,7 @@ func (c *Costs) Lines(ctx context.Context, sessions []*listing.Info, hold *budge
 // lineSize is the memory of a line of usage.jsonl, with its text, in bytes.
 const lineSize = 800
 
-// linesText returns usage.jsonl.
+// linesText returns the text of usage.jsonl, in the order that Lines names. It is not nil.
 func linesText(lines map[lineKey]*Sum) []byte {
 	text := []byte{}
 	inOrder := slices.SortedFunc(maps.Keys(lines), func(a, b lineKey) int {
@@ -273,12 +278,14 @@ const (
 	coverSize   = 24
 )
 
+// size returns the memory of an account in bytes, roughly.
 func (a account) size() int {
 	return accountSize + 8*cap(a.copies) + 4*cap(a.tokens) + rowSize*len(a.rows) + coverSize*cap(a.covers)
 }
 
-// addUp calls each with the costs of the sessions that were not counted yet. The costs of subagents
-// count for their callers.
+// addUp calls each with the costs of sessions, but for answers that one before in the list has. So
+// the order of sessions decides for which one a copy counts. A subagent in callers counts for its
+// caller. The error is one of each or of ctx, or wraps budget.ErrNoMemory for more than maxKeys answers.
 func (c *Costs) addUp(
 	ctx context.Context, sessions []*listing.Info, callers map[*listing.Info]*listing.Info, each func(Row) error,
 ) error {
@@ -365,64 +372,83 @@ func (s keySet) tokens(key uint64) (tokens uint32, ok bool) {
 	return binary.NativeEndian.Uint32(text[:]), ok
 }
 
-func bytesOf(key uint64) (b [8]byte) {
-	binary.NativeEndian.PutUint64(b[:], key)
-	return b
+// bytesOf returns a key as a keySet has it.
+func bytesOf(key uint64) (text [8]byte) {
+	binary.NativeEndian.PutUint64(text[:], key)
+	return text
 }
 
-// dependenciesOf returns a hash of copies in seen, with the tokens there, and of the covers of the callers.
+// dependenciesOf returns a hash of the copies that are in seen, with the tokens there, and of the covers of the
+// callers. It is a sum, so that their order does not matter.
 func dependenciesOf(copies []uint64, seen keySet, above []cover) (sum uint64) {
 	for _, key := range copies {
 		if tokens, ok := seen.tokens(key); ok {
 			sum += maphash.Comparable(seed, [2]uint64{key, uint64(tokens)})
 		}
 	}
-	for _, of := range above {
-		sum += maphash.Comparable(seed, of)
+	for _, covered := range above {
+		sum += maphash.Comparable(seed, covered)
 	}
 	return sum
 }
 
-// newAccount returns the costs of a session that were not counted yet, in itself or, by above, in
-// the sessions that called it. An entry that stands in the file twice counts once. A copy counts with
-// the tokens that the answers counted before lack: one of them may have been copied while it was written.
-func (c *Costs) newAccount(of *sessionCosts, seen keySet, above []cover) account {
+// newAccount returns the costs of a session that were not counted yet, neither in seen nor, by above,
+// in the sessions that called it. An entry that stands in the file twice counts once. session and
+// seen stay as they are.
+func (c *Costs) newAccount(session *sessionCosts, seen keySet, above []cover) account {
 	a := account{
-		copies: make([]uint64, 0, len(of.records)),
-		tokens: make([]uint32, 0, len(of.records)),
-		covers: of.covers,
+		copies: make([]uint64, 0, len(session.records)),
+		tokens: make([]uint32, 0, len(session.records)),
+		covers: session.covers,
 	}
-	rows := map[rowKey]*Sum{}
-	own := make(map[uint64]bool, len(of.records))
-	for i := range of.records {
-		r := of.records[i]
-		if r.copy != 0 {
+	sums := map[rowKey]*Sum{}
+	own := make(map[uint64]bool, len(session.records)) // the keys of the records before
+	for i := range session.records {
+		r := session.records[i]
+		if r.copy != 0 { // otherwise no other record is its copy
 			if own[r.copy] {
 				continue
 			}
 			own[r.copy] = true
-			tokens := uint32(max(0, min(r.TotalTokens, math.MaxUint32)))
-			a.copies = append(a.copies, r.copy)
-			a.tokens = append(a.tokens, tokens)
-			counted, isCopy := seen.tokens(r.copy)
-			if isCopy && tokens <= counted {
+			isNew := a.addCopy(&r, seen)
+			if !isNew {
 				continue
-			}
-			if isCopy {
-				r.Sum = r.beyondCopy(amount(counted))
 			}
 		}
 		at := time.UnixMilli(r.time)
-		left, ok := r.beyond(above)
-		if ok && c.counts(at) {
-			addTo(rows, rowKey{c.dayOf(at), r.model}, &left)
+		left, isLeft := r.beyond(above)
+		if isLeft && c.counts(at) {
+			addTo(sums, rowKey{c.dayOf(at), r.model}, &left)
 		}
 	}
 	a.dependencies = dependenciesOf(a.copies, seen, above)
-	a.rows = make([]costRow, 0, len(rows))
-	for key, of := range rows {
-		key.model = unique.Make(key.model).Value() // sessions have the same few models
-		a.rows = append(a.rows, costRow{key, *of})
-	}
+	a.rows = rowsOf(sums)
 	return a
+}
+
+// addCopy adds the key of a record to the account. If seen has the answer with fewer tokens, as it was
+// copied while it was written, the record keeps only the rest. addCopy returns false if seen has all of it.
+func (a *account) addCopy(r *usageRecord, seen keySet) (isNew bool) {
+	tokens := uint32(max(0, min(r.TotalTokens, math.MaxUint32)))
+	a.copies = append(a.copies, r.copy)
+	a.tokens = append(a.tokens, tokens)
+	counted, isCopy := seen.tokens(r.copy)
+	if !isCopy {
+		return true
+	}
+	if tokens <= counted {
+		return false
+	}
+	r.Sum = r.beyondCopy(amount(counted))
+	return true
+}
+
+// rowsOf returns sums as rows, in no order.
+func rowsOf(sums map[rowKey]*Sum) []costRow {
+	rows := make([]costRow, 0, len(sums))
+	for key, sum := range sums {
+		key.model = unique.Make(key.model).Value() // sessions have the same few models
+		rows = append(rows, costRow{key, *sum})
+	}
+	return rows
 }

@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -36,9 +37,9 @@ type Stats struct {
 // group is the sum of some rows.
 type group struct {
 	Sum
-	names, labels []string // of its keys, and for a person
+	names, labels []string // by key: its name, and what a person reads for it
 	id, title     string   // of its session, if that is a key; the title is whole
-	first         *group   // of those with its first key
+	first         *group   // the sum of all groups with its first name; nil in such a sum
 	sessions      map[*listing.Info]bool
 	latest        moment
 }
@@ -56,9 +57,13 @@ func (m moment) compare(other moment) int {
 
 const (
 	byHour    = "hour"
+	byWeek    = "week"
+	byMonth   = "month"
 	byModel   = "model"
 	byCWD     = "cwd"
 	bySession = "session"
+	byAgent   = "agent"
+	byWho     = "who"
 	byTool    = "tool"
 
 	// ByDay is the default key.
@@ -66,28 +71,37 @@ const (
 )
 
 // Keys are the names of the keys that costs can be added up by, in the order of the help.
-var Keys = []string{byHour, ByDay, "week", "month", byModel, byCWD, bySession, "agent", "who", byTool}
+var Keys = []string{byHour, ByDay, byWeek, byMonth, byModel, byCWD, bySession, byAgent, byWho, byTool}
 
-// keys return the name of a row's group.
-var keys = map[string]func(r *Row, agent string) string{
-	byHour: func(r *Row, _ string) string { return r.Day.Format("2006-01-02 15:04") },
-	ByDay:  func(r *Row, _ string) string { return r.Day.Format(time.DateOnly) },
-	"week": func(r *Row, _ string) string {
+// groupOf returns the name of a row's group for one of Keys. agent is the agent of the row's session. In
+// rows of NewCalls the model is a tool.
+func groupOf(key string, r *Row, agent string) string {
+	switch key {
+	case byHour:
+		return r.Day.Format("2006-01-02 15:04")
+	case ByDay:
+		return r.Day.Format(time.DateOnly)
+	case byWeek:
 		year, week := r.Day.ISOWeek()
 		return fmt.Sprintf("%d-W%02d", year, week)
-	},
-	"month":   func(r *Row, _ string) string { return r.Day.Format("2006-01") },
-	byModel:   func(r *Row, _ string) string { return r.Model },
-	byCWD:     func(r *Row, _ string) string { return names.OrDash(r.Session.CWD) },
-	bySession: func(r *Row, _ string) string { return r.Session.Path() },
-	"agent":   func(_ *Row, agent string) string { return agent },
-	// where several people share a database
-	"who":  func(r *Row, _ string) string { return names.OrDash(r.Session.Who()) },
-	byTool: func(r *Row, _ string) string { return r.Model },
+	case byMonth:
+		return r.Day.Format("2006-01")
+	case byModel, byTool:
+		return r.Model
+	case byCWD:
+		return names.OrDash(r.Session.CWD)
+	case bySession:
+		return r.Session.Path()
+	case byAgent:
+		return agent
+	}
+	return names.OrDash(r.Session.Who()) // byWho, where several people share a database
 }
 
 // isTime reports whether a key is a span of time. The names of its groups sort by time.
-func isTime(by string) bool { return slices.Contains([]string{byHour, ByDay, "week", "month"}, by) }
+func isTime(key string) bool {
+	return key == byHour || key == ByDay || key == byWeek || key == byMonth
+}
 
 // NewStats returns empty sums by one of Keys, or by two with a comma between them. Its error words a
 // wrong option --by.
@@ -107,10 +121,10 @@ func NewStats(by string) (*Stats, error) {
 	}, nil
 }
 
-// areKeys reports whether names are one of Keys or two different ones.
+// areKeys reports whether bys are one of Keys or two different ones.
 func areKeys(bys []string) bool {
 	for _, by := range bys {
-		if keys[by] == nil {
+		if !slices.Contains(Keys, by) {
 			return false
 		}
 	}
@@ -120,7 +134,7 @@ func areKeys(bys []string) bool {
 	case 2:
 		return bys[0] != bys[1]
 	}
-	return false
+	return false // of none, or of more than a line has room for
 }
 
 // OfTools reports whether calls of tools are counted, in rows of NewCalls.
@@ -132,16 +146,16 @@ func (s *Stats) ByHours() bool { return slices.Contains(s.by, byHour) }
 // OfSessions reports whether the sums are of sessions, which are shown with their titles.
 func (s *Stats) OfSessions() bool { return slices.Contains(s.by, bySession) }
 
-// Add adds a row of the sessions of an agent.
+// Add adds a row of a session of an agent: to its line, to the sum of the lines with its first key, and to
+// the total.
 func (s *Stats) Add(r *Row, agent string) {
 	var key [2]string
 	for i, by := range s.by {
-		nameOf := keys[by]
-		key[i] = nameOf(r, agent)
+		key[i] = groupOf(by, r, agent)
 	}
 	first := key[0]
 	if s.firsts[first] == nil {
-		s.firsts[first] = &group{}
+		s.firsts[first] = &group{names: []string{first}}
 	}
 	line := s.lines[key]
 	if line == nil {
@@ -151,12 +165,14 @@ func (s *Stats) Add(r *Row, agent string) {
 	line.add(r)
 	line.first.add(r)
 	s.total.add(r)
-	if r.Sum.Unpriced > 0 && strings.Contains(r.Model, "/") {
+	isModel := strings.Contains(r.Model, "/") // and not the name of subagents or of pi's tools
+	if r.Sum.Unpriced > 0 && isModel {
 		s.unpriced[r.Model] = true
 	}
 }
 
-// newGroup returns the group of a row, without its sums.
+// newGroup returns the group of a row, without its sums. Its first key has a sum in s.firsts. A session is
+// labelled by its name, if it has one, else by its path.
 func (s *Stats) newGroup(key [2]string, r *Row) *group {
 	g := &group{names: key[:len(s.by)], first: s.firsts[key[0]]}
 	for i, label := range g.names {
@@ -177,7 +193,7 @@ func (s *Stats) newGroup(key [2]string, r *Row) *group {
 	return g
 }
 
-// add adds a row.
+// add adds a row to the sum, its session to the sessions, and its day to the latest use.
 func (g *group) add(r *Row) {
 	if g.sessions == nil {
 		g.sessions = map[*listing.Info]bool{}
@@ -194,7 +210,8 @@ func (g *group) add(r *Row) {
 // maxNamed is how many models without a price are named.
 const maxNamed = 10
 
-// notes returns the lines below the sums: the source of the prices, and the models without a price.
+// notes returns the lines below the sums: the source of the prices, and the models without a price. Where
+// no prices are in use, a model without one needs no word.
 func (s *Stats) notes() (notes []string) {
 	if s.total.Listed.isPositive() {
 		notes = append(notes, fmt.Sprintf("at list prices of %s; a subscription is billed differently",
@@ -220,7 +237,7 @@ func (s *Stats) notes() (notes []string) {
 	return notes
 }
 
-// namesOf returns the names of models for a person, the first maxNamed of many.
+// namesOf returns the names of models for a person, the first maxNamed of many and the number of the others.
 func namesOf(models []string) string {
 	more := ""
 	if len(models) > maxNamed {
@@ -232,23 +249,25 @@ func namesOf(models []string) string {
 
 // list returns the lines: spans of time in their order, others by their measure.
 func (s *Stats) list() []*group {
-	_, value := s.measure()
-	order := func(key int, a, b *group, name, other string) int {
-		byName := cmp.Compare(name, other)
-		if isTime(s.by[key]) {
-			return byName
-		}
-		byMeasure := cmp.Compare(value(b), value(a))
-		byTokens := cmp.Compare(b.TotalTokens, a.TotalTokens)
-		return cmp.Or(byMeasure, byTokens, byName)
-	}
 	return slices.SortedFunc(maps.Values(s.lines), func(a, b *group) int {
 		if a.first != b.first {
-			return order(0, a.first, b.first, a.names[0], b.names[0])
+			return s.compare(0, a.first, b.first)
 		}
-		last := len(s.by) - 1
-		return order(last, a, b, a.names[last], b.names[last])
+		return s.compare(len(s.by)-1, a, b)
 	})
+}
+
+// compare orders two groups by their names for the key of this number in s.by, if that is a span of
+// time; otherwise the group with the larger measure comes first.
+func (s *Stats) compare(key int, a, b *group) int {
+	byName := cmp.Compare(a.names[key], b.names[key])
+	if isTime(s.by[key]) {
+		return byName
+	}
+	measure := s.measure()
+	byMeasure := cmp.Compare(measure.of(b), measure.of(a))
+	byTokens := cmp.Compare(b.TotalTokens, a.TotalTokens)
+	return cmp.Or(byMeasure, byTokens, byName)
 }
 
 // lastShown is how many days, hours or sessions a terminal shows.
@@ -280,24 +299,35 @@ func (s *Stats) last(groups []*group) (shown []*group, note string) {
 	return shown, note
 }
 
-// measure returns the quantity of the bars: calls, dollars, or tokens where no cost is known.
-func (s *Stats) measure() (name string, of func(*group) float64) {
-	calls := func(g *group) float64 {
-		return float64(g.AssistantMessages)
-	}
-	cost := func(g *group) float64 {
-		return g.Cost.Total.Float()
-	}
-	tokens := func(g *group) float64 {
-		return float64(g.TotalTokens)
-	}
+// barMeasure is a quantity that bars show. Its value is its name for a person.
+type barMeasure string
+
+const (
+	measureCalls  barMeasure = "calls"
+	measureCost   barMeasure = "cost" // in dollars
+	measureTokens barMeasure = "tokens"
+)
+
+// measure returns the measure of s: tokens where no cost is known.
+func (s *Stats) measure() barMeasure {
 	switch {
 	case s.OfTools():
-		return "calls", calls
+		return measureCalls
 	case s.total.Cost.Total.isPositive():
-		return "cost", cost
+		return measureCost
 	}
-	return "tokens", tokens
+	return measureTokens
+}
+
+// of returns the quantity of a group.
+func (m barMeasure) of(g *group) float64 {
+	switch m {
+	case measureCalls:
+		return float64(g.AssistantMessages)
+	case measureCost:
+		return g.Cost.Total.Float()
+	}
+	return float64(g.TotalTokens)
 }
 
 // WriteJSON writes an object a line for each group: its name, the sum with the keys of usage.jsonl,
@@ -328,17 +358,17 @@ func (s *Stats) WriteJSON(out io.Writer) error {
 		}
 		lines = rawjson.AppendLine(lines, group)
 		lines = bytes.TrimSuffix(lines, []byte("}\n"))
-		at := len(lines)
+		joint := len(lines)
 		lines = rawjson.AppendLine(lines, sum)
-		lines[at] = ',' // instead of "{", so that both are one object
+		lines[joint] = ',' // instead of "{", so that both are one object
 	}
 	_, err := out.Write(lines)
 	return err
 }
 
-// minBar is for how many characters of a bar names are cut, and maxBar is the width of the longest
-// bar, in characters.
 const (
+	// minBar is the width that names are cut for, so that a bar has room, and maxBar the width of the
+	// longest bar, in characters.
 	minBar = 10
 	maxBar = 40
 	// minTitle is the number of characters that a title keeps behind its id.
@@ -374,11 +404,12 @@ func (u *Sum) Dollars() string {
 	return fmt.Sprintf("$%.2f", u.Cost.Total.Float())
 }
 
-// Short returns a number that is not negative in at most five characters, such as 1.2k.
+// Short returns a number that is not negative in at most five characters, such as 1.2k. From 1000 G on
+// it has more.
 func Short(n float64) string {
 	for _, unit := range []string{"", "k", "M", "G"} {
-		if n < 999.5 || unit == "G" {
-			if unit != "" && n < 9.95 {
+		if n < 999.5 || unit == "G" { // which is not rounded up to 1000
+			if unit != "" && n < 9.95 { // nor to 10.0
 				return fmt.Sprintf("%.1f%s", n, unit)
 			}
 			return fmt.Sprintf("%.0f%s", n, unit)
@@ -413,11 +444,11 @@ const (
 )
 
 // Table returns the lines with bars, for a terminal of so many columns; for NoWidth no name is cut.
-// Bars are made of blocks: a whole one, and parts of one by their length. A recent one has the last
-// days, hours or sessions alone. Where a line has no room, its names stand above its numbers.
+// Bars are made of blocks: a whole one, and parts of one by their length. With recent, only the last
+// days, hours or sessions have lines. Where a line has no room, its names stand above its numbers.
 func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 	groups := s.list()
-	left := ""
+	leftOut := ""
 	if len(groups) == 0 {
 		if s.OfTools() {
 			return []byte("no session calls a tool in that time\n")
@@ -425,20 +456,21 @@ func (s *Stats) Table(width int, blocks []string, recent bool) []byte {
 		return []byte("nothing was used in that time\n")
 	}
 	if recent {
-		groups, left = s.last(groups)
+		groups, leftOut = s.last(groups)
 	}
 	var out bytes.Buffer
 	rows := s.rows(groups, width)
 	bar := s.fit(rows, width)
 	if width != NoWidth && lineWidth(rows) > width {
-		s.writeStacked(&out, s.rows(groups, width), width)
+		whole := s.rows(groups, width) // as fit has cut the names in rows
+		s.writeStacked(&out, whole, width)
 	} else {
 		s.writeRows(&out, rows, s.bars(groups, bar, blocks))
 	}
 	for _, note := range s.notes() {
 		out.WriteString(note + "\n")
 	}
-	out.WriteString(left)
+	out.WriteString(leftOut)
 	return out.Bytes()
 }
 
@@ -456,7 +488,8 @@ func (s *Stats) rows(groups []*group, width int) [][]string {
 	return append(rows, total)
 }
 
-// lineWidth returns the width of the lines of rows.
+// lineWidth returns the width of the lines of rows without bars, in characters. All rows have the same
+// number of columns.
 func lineWidth(rows [][]string) int {
 	width := gap * (len(rows[0]) - 1)
 	for column := range rows[0] {
@@ -488,7 +521,8 @@ func (s *Stats) writeRows(out *bytes.Buffer, rows [][]string, bars []string) {
 	}
 }
 
-// writeStacked writes the names of each row above its numbers, the title of a session below its id.
+// writeStacked writes the names of each row above its numbers, the title of a session below its id. Names
+// are cut to the width, but ids and paths are whole, to be copied.
 func (s *Stats) writeStacked(out *bytes.Buffer, rows [][]string, width int) {
 	named := len(s.by)
 	for _, row := range rows {
@@ -521,7 +555,8 @@ func (s *Stats) bars(groups []*group, width int, blocks []string) []string {
 	return append(bars, "")
 }
 
-// fit cuts the names in rows so that these have so many columns with a bar. It returns the bar's width.
+// fit cuts the names in rows, in place, so that a line with its bar fits into width characters. It
+// returns the width of the longest bar, 0 if none has room. For NoWidth it cuts nothing.
 func (s *Stats) fit(rows [][]string, width int) (bar int) {
 	room := width
 	if width == NoWidth {
@@ -540,11 +575,13 @@ func (s *Stats) fit(rows [][]string, width int) (bar int) {
 	return max(0, min(maxBar, room-gap))
 }
 
-// cutNames cuts the names in rows so that the names of a line have so much room.
+// cutNames cuts the names in rows, in place, so that the names of a line fit into room characters. With
+// two keys the first may take half of them, and more if the second one needs less than its half. Names
+// stay at least minBar long, and as long as they are different.
 func (s *Stats) cutNames(rows [][]string, room int) {
 	named := len(s.by)
 	free := room
-	rest := widest(rows, 1) // the rest is for the other key
+	rest := widest(rows, 1) // the width of the second key's names
 	if named == 1 {
 		free = room - minBar
 		rest = 0
@@ -567,8 +604,8 @@ func (s *Stats) cutNames(rows [][]string, room int) {
 	}
 }
 
-// distinct returns the least width, of at least most, that cuts no two names in a column to
-// the same.
+// distinct returns the least width, of at least most characters, that cuts no two names in a column to
+// the same, or the width of the widest name.
 func (s *Stats) distinct(rows [][]string, column, most int) int {
 	for ; most < widest(rows, column); most++ {
 		known := map[string]string{}
@@ -586,21 +623,25 @@ func (s *Stats) distinct(rows [][]string, column, most int) int {
 	return most
 }
 
-// dropProviders takes the providers from the models in a column, but for models that two providers
-// have.
+// dropProviders takes the providers from the models in a column of rows, but for models that two
+// providers have.
 func dropProviders(rows [][]string, column int) {
-	bare := func(model string) string { return model[strings.LastIndexByte(model, '/')+1:] }
+	bare := func(model string) string {
+		return model[strings.LastIndexByte(model, '/')+1:]
+	}
 	models := map[string]string{} // by their names without a provider; "" for several
 	for _, row := range rows {
-		name := bare(row[column])
-		if known, ok := models[name]; ok && known != row[column] {
+		model := row[column]
+		name := bare(model)
+		known, isKnown := models[name]
+		models[name] = model
+		if isKnown && known != model {
 			models[name] = ""
-		} else {
-			models[name] = row[column]
 		}
 	}
 	for _, row := range rows {
-		if name := bare(row[column]); models[name] != "" {
+		name := bare(row[column])
+		if models[name] != "" {
 			row[column] = name
 		}
 	}
@@ -608,15 +649,15 @@ func dropProviders(rows [][]string, column int) {
 
 // shares returns how long the bars are. The bar of the largest group has the length 1.
 func (s *Stats) shares(groups []*group) []float64 {
-	_, value := s.measure()
+	measure := s.measure()
 	most := 0.0
 	for _, g := range groups {
-		most = max(most, value(g))
+		most = max(most, measure.of(g))
 	}
 	shares := make([]float64, len(groups))
 	for i, g := range groups {
-		share := value(g) / most
-		if share > 0 { // a sum that overflows has none
+		share := measure.of(g) / most
+		if share > 0 { // not of a sum that overflows, nor where all are 0: their share is no number
 			shares[i] = share
 		}
 	}
@@ -631,7 +672,8 @@ func widest(rows [][]string, column int) (width int) {
 	return width
 }
 
-// cut shortens the name of a key at its end, but neither a path nor the id of a session.
+// cut shortens the name of the key of this number at its end to width characters, but neither a path nor
+// the id of a session. A title keeps at least minTitle characters.
 func (s *Stats) cut(key int, name string, width int) string {
 	switch s.by[key] {
 	case byCWD:
@@ -641,28 +683,30 @@ func (s *Stats) cut(key int, name string, width int) string {
 		if title == "" {
 			return name
 		}
-		return id + " " + shortened(title, max(minTitle, width-utf8.RuneCountInString(id)-1), false)
+		room := width - utf8.RuneCountInString(id+" ")
+		return id + " " + shortened(title, max(minTitle, room), false)
 	}
 	return shortened(name, width, false)
 }
 
-// shortened returns a name in so many characters: a path without its beginning, as its end tells
-// more, any other one without its end.
+// shortened returns a name in at most width characters, of which there is at least one: a path without
+// its beginning, as its end tells more, any other name without its end.
 func shortened(name string, width int, isPath bool) string {
-	r := []rune(name)
+	characters := []rune(name)
+	kept := width - len([]rune("…"))
 	switch {
-	case len(r) <= width:
+	case len(characters) <= width:
 		return name
 	case isPath:
-		return "…" + string(r[len(r)-width+1:])
+		return "…" + string(characters[len(characters)-kept:])
 	}
-	return string(r[:width-1]) + "…"
+	return string(characters[:kept]) + "…"
 }
 
-// drawBar returns a bar of a length in cells. blocks are a full cell, and then the parts of a cell from the
-// smallest on.
+// drawBar returns a bar of a length in cells, rounded to a part of a cell. blocks are a full cell, and then
+// the parts of a cell from the smallest on.
 func drawBar(length float64, blocks []string) string {
-	parts := int(length*float64(len(blocks)) + 0.5)
+	parts := int(math.Round(length * float64(len(blocks))))
 	bar := strings.Repeat(blocks[0], parts/len(blocks))
 	rest := parts % len(blocks)
 	if rest > 0 {
@@ -678,6 +722,9 @@ const (
 	svgBarsAt    = 320 // the left end of the bars
 	svgLongest   = 360 // length of the longest bar
 	svgLabelSize = 40  // of the labels of a line, in characters
+	svgBaseline  = 15  // from the top of a line to the foot of its text
+	svgMargin    = 2   // above and below a bar
+	svgTextGap   = 8   // beside a text
 )
 
 // SVG returns the bars as a picture that loads nothing, a line for each group.
@@ -685,15 +732,15 @@ func (s *Stats) SVG() []byte {
 	groups := s.list()
 	notes := s.notes()
 	shares := s.shares(groups)
-	measure, _ := s.measure()
-	title := measure + " by " + strings.Join(s.by, ", ")
+	title := string(s.measure()) + " by " + strings.Join(s.by, ", ")
 	height := svgLine * (len(groups) + len(notes) + 2)
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"`, svgWidth, height)
 	out.WriteString(` role="img" font-family="sans-serif" font-size="13">` + "\n")
 	fmt.Fprintf(&out, "<title>%s</title>\n", title)
 	out.WriteString(`<rect width="100%" height="100%" fill="#fff"/>` + "\n")
-	fmt.Fprintf(&out, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", svgBarsAt, svgLine-6, title)
+	const titleFoot = svgLine - 6
+	fmt.Fprintf(&out, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", svgBarsAt, titleFoot, title)
 	for i, g := range groups {
 		top := (i + 1) * svgLine
 		length := shares[i] * svgLongest
@@ -701,13 +748,14 @@ func (s *Stats) SVG() []byte {
 	}
 	for i, note := range notes {
 		y := (len(groups) + i + 2) * svgLine
-		fmt.Fprintf(&out, `<text x="8" y="%d">%s</text>`+"\n", y, html.EscapeString(note))
+		fmt.Fprintf(&out, `<text x="%d" y="%d">%s</text>`+"\n", svgTextGap, y, html.EscapeString(note))
 	}
 	out.WriteString("</svg>\n")
 	return out.Bytes()
 }
 
-// writeBar writes the line of a group in the picture: its labels, its bar and its measure.
+// writeBar writes the line of a group in the picture: its labels, its bar and its measure, which is the last
+// of its cells. top and length are in pixels.
 func (s *Stats) writeBar(out *bytes.Buffer, g *group, top int, length float64) {
 	labels := slices.Clone(g.labels)
 	for i := range labels {
@@ -716,9 +764,11 @@ func (s *Stats) writeBar(out *bytes.Buffer, g *group, top int, length float64) {
 	label := html.EscapeString(strings.Join(labels, ", "))
 	cells := s.cells(g)
 	measure := cells[len(cells)-1]
-	textAt := top + 15
-	fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, svgBarsAt-8, textAt, label)
-	fmt.Fprintf(out, `<rect x="%d" y="%d" width="%.1f" height="%d"`, svgBarsAt, top+2, length, svgLine-4)
+	foot := top + svgBaseline
+	fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, svgBarsAt-svgTextGap, foot, label)
+	const barHeight = svgLine - 2*svgMargin
+	fmt.Fprintf(out, `<rect x="%d" y="%d" width="%.1f" height="%d"`, svgBarsAt, top+svgMargin, length, barHeight)
 	out.WriteString(` fill="#4a7ab5"/>`)
-	fmt.Fprintf(out, `<text x="%.1f" y="%d">%s</text>`+"\n", svgBarsAt+length+6, textAt, measure)
+	barEnd := svgBarsAt + length
+	fmt.Fprintf(out, `<text x="%.1f" y="%d">%s</text>`+"\n", barEnd+6, foot, measure)
 }

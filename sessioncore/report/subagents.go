@@ -34,45 +34,64 @@ func SubagentsOf(files storage.Files, name string) Subagents {
 	return Subagents{info, subagentsOf(files, info)}
 }
 
-// subagentsOf returns the sessions of a session's subagents. Files of that name that are no session
-// cost nothing.
-func subagentsOf(files storage.Files, info *listing.Info) (found []*listing.Info) {
-	names := 0
-	var walk func(dir string, depth int)
-	walk = func(dir string, depth int) {
-		var below []string
-		_ = files.List(dir, nil, func(item storage.Item) bool {
-			names++
-			switch {
-			case item.Kind == storage.KindDir && depth < maxDepth:
-				below = append(below, item.Name)
-			case item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessioncore.FileEnding):
-				st, err := item.State()
-				if err == nil {
-					found = append(found, listing.NewInfo(path.Join(dir, item.Name), st, info.CWD))
-				}
-			}
-			return names < maxFound
-		})
-		for _, name := range below {
-			walk(path.Join(dir, name), depth+1)
-		}
-	}
-	walk(info.DirName(), 1)
-	return found
+// subagentsOf returns the sessions of a session's subagents, with the session's working directory, as
+// far as the directories can be read. Files with the name of a session that are none are among them:
+// they have no costs.
+func subagentsOf(files storage.Files, info *listing.Info) []*listing.Info {
+	w := subagentWalk{files: files, cwd: info.CWD}
+	w.list(info.DirName(), 1)
+	return w.found
 }
 
-// Token returns the state of all of them together, the zero Token if there are none.
-func (s Subagents) Token() (t storage.Token) {
+// subagentWalk looks for the sessions of subagents in a tree of directories.
+type subagentWalk struct {
+	files storage.Files
+	cwd   string // of the sessions
+	names int    // the number of names that were looked at
+	found []*listing.Info
+}
+
+// list adds the sessions in a directory, and in those below it up to maxDepth. depth counts from 1. A
+// directory that cannot be read has none.
+func (w *subagentWalk) list(dir string, depth int) {
+	var below []string
+	_ = w.files.List(dir, nil, func(item storage.Item) bool {
+		w.names++
+		isSession := item.Kind == storage.KindFile && strings.HasSuffix(item.Name, sessioncore.FileEnding)
+		switch {
+		case item.Kind == storage.KindDir && depth < maxDepth:
+			below = append(below, item.Name)
+		case isSession:
+			w.add(path.Join(dir, item.Name), item)
+		}
+		return w.names < maxFound
+	})
+	for _, name := range below {
+		w.list(path.Join(dir, name), depth+1)
+	}
+}
+
+// add adds a session file, unless it is gone meanwhile.
+func (w *subagentWalk) add(name string, item storage.Item) {
+	st, err := item.State()
+	if err == nil {
+		w.found = append(w.found, listing.NewInfo(name, st, w.cwd))
+	}
+}
+
+// Token returns the state of all their files together, the zero Token if there are none.
+func (s Subagents) Token() (all storage.Token) {
 	for _, sub := range s.found {
 		token := sub.Stat.Token
 		token.Size = 0 // which is known only once the file of another agent was read
-		t = t.With(token)
+		all = all.With(token)
 	}
-	return t
+	return all
 }
 
-// Sum returns the part of their costs that the session lacks.
+// Sum returns the part of their costs that the calling session does not have itself: its own records are
+// counted first, and left out. Sessions that cannot be read have no costs. The error is one of the state
+// of the calling session, or of ctx.
 func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Prices) (sum Sum, err error) {
 	if len(s.found) == 0 {
 		return sum, nil
@@ -92,7 +111,8 @@ func (s Subagents) Sum(ctx context.Context, store *sessioncore.Store, prices Pri
 	return sum, err
 }
 
-// withSubagents returns sessions and their subagents' sessions, the oldest first, and the callers of the latter.
+// withSubagents returns sessions and their subagents' sessions, the oldest first, and the callers of the
+// latter. A subagent that is among sessions itself has no caller there.
 func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, callers map[*listing.Info]*listing.Info) {
 	files := c.store.Storage()
 	callers = map[*listing.Info]*listing.Info{}
@@ -101,7 +121,9 @@ func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, ca
 		all = append(all, info)
 		listed[info.Name()] = true
 	}
-	subdirs := map[string]map[string]bool{} // the directories in a directory, by its name and theirs
+	// subdirs has the directories in a directory, by its name and theirs: most sessions have none beside
+	// them, and one listing shows that for all sessions of a directory.
+	subdirs := map[string]map[string]bool{}
 	for _, info := range sessions {
 		dir, base := path.Split(info.DirName())
 		if subdirs[dir] == nil {
@@ -121,7 +143,8 @@ func (c *Costs) withSubagents(sessions []*listing.Info) (all []*listing.Info, ca
 	return oldestFirst(all), callers
 }
 
-// subdirsOf returns the names of the directories in a directory, as far as it can be read.
+// subdirsOf returns, by name, whether an item of a directory is a directory, as far as it can be read. It
+// is not nil.
 func subdirsOf(files storage.Files, dir string) map[string]bool {
 	subdirs := map[string]bool{}
 	_ = files.List(dir, nil, func(item storage.Item) bool {
@@ -163,8 +186,8 @@ func coversOf(s *sessioncore.Snapshot, records []usageRecord) (covers []cover) {
 	return covers
 }
 
-// coverUntil returns the cover of an answer at a time with the cost of the whole session so far. next is the time
-// of the next usage.
+// coverUntil returns the cover of an answer at a time with the cost of the whole session so far, which begins
+// before all others. next is the time of the next usage, which the cover lacks, and math.MaxInt64 for none.
 func coverUntil(at, next int64) cover {
 	to := next
 	if next < math.MaxInt64 {
@@ -188,15 +211,16 @@ func AnswerAbove(s *sessioncore.Snapshot, e sessioncore.Entry) sessioncore.Entry
 	return sessioncore.NoEntry
 }
 
-// beyond returns the rest of a cost in a subagent's session that covers of the calling sessions
-// leave over, and whether there is any.
-func (r *usageRecord) beyond(covers []cover) (left Sum, ok bool) {
+// beyond returns the part of a usage in a subagent's session that the covers of its callers leave over,
+// and whether there is any: all outside of them, the tokens where a cover has only the cost. The record
+// stays as it is.
+func (r *usageRecord) beyond(covers []cover) (left Sum, isLeft bool) {
 	left = r.Sum
-	for _, of := range covers {
-		if r.time < of.from || r.time > of.to {
+	for _, covered := range covers {
+		if r.time < covered.from || r.time > covered.to {
 			continue
 		}
-		if of.tokens {
+		if covered.tokens {
 			return Sum{}, false
 		}
 		left.Cost = usageCost{known: true}
@@ -209,7 +233,8 @@ func (r *usageRecord) beyond(covers []cover) (left Sum, ok bool) {
 // covers are the covers that sessions have of their subagents, by the directory of the subagents.
 type covers map[string][]cover
 
-// above returns the covers of the sessions that called a subagent.
+// above returns the covers of the sessions that called a subagent: its file lies below their directories.
+// It is nil for a session that no other one called.
 func (c covers) above(info *listing.Info) (found []cover) {
 	for dir := path.Dir(info.Name()); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		found = append(found, c[dir]...)

@@ -39,24 +39,24 @@ type amount float64
 // MarshalJSON implements json.Marshaler.
 func (a amount) MarshalJSON() ([]byte, error) { return rawjson.AppendNumber(nil, float64(a)), nil }
 
-// Add adds v.
-func (u *Sum) Add(v *Sum) {
-	u.AssistantMessages += v.AssistantMessages
-	u.Unpriced += v.Unpriced
-	u.Cost.known = u.Cost.known || v.Cost.known
-	u.Cost.unknown = u.Cost.unknown || v.Unpriced > 0
-	u.Input += v.Input
-	u.Output += v.Output
-	u.CacheRead += v.CacheRead
-	u.CacheWrite += v.CacheWrite
-	u.TotalTokens += v.TotalTokens
-	more := v.decimals()
-	for i, n := range u.decimals() {
-		*n = n.Add(*more[i])
+// Add adds another sum, or a single usage. Its cost is unknown if it has usages without one.
+func (u *Sum) Add(other *Sum) {
+	u.AssistantMessages += other.AssistantMessages
+	u.Unpriced += other.Unpriced
+	u.Cost.known = u.Cost.known || other.Cost.known
+	u.Cost.unknown = u.Cost.unknown || other.Unpriced > 0
+	u.Input += other.Input
+	u.Output += other.Output
+	u.CacheRead += other.CacheRead
+	u.CacheWrite += other.CacheWrite
+	u.TotalTokens += other.TotalTokens
+	added := other.decimals()
+	for i, number := range u.decimals() {
+		*number = number.Add(*added[i])
 	}
 }
 
-// decimals returns the numbers of the sum that are added as Decimal.
+// decimals returns pointers to the numbers of the sum that are added as Decimal, always in the same order.
 func (u *Sum) decimals() [7]*Decimal {
 	c := &u.Cost
 	return [...]*Decimal{
@@ -64,16 +64,17 @@ func (u *Sum) decimals() [7]*Decimal {
 	}
 }
 
-// addTo adds v to the sum of a key.
-func addTo[K comparable](sums map[K]*Sum, key K, v *Sum) {
+// addTo adds a sum to that of a key, which may be new. It keeps no pointer to added.
+func addTo[K comparable](sums map[K]*Sum, key K, added *Sum) {
 	if sums[key] == nil {
 		sums[key] = &Sum{}
 	}
-	sums[key].Add(v)
+	sums[key].Add(added)
 }
 
-// beyondCopy returns the part of a usage that a copy with fewer tokens lacks. As a rule the copy was
-// made while the answer was written, and so lacks a part of the output alone.
+// beyondCopy returns the part of a usage that a copy lacks, which counted fewer tokens. As a rule the
+// copy was made while the answer was written, and so lacks a part of the output alone; otherwise it
+// lacks the same part of everything. The rest is no message of its own.
 func (u *Sum) beyondCopy(counted amount) Sum {
 	more := u.TotalTokens - counted
 	left := Sum{TotalTokens: more, Cost: usageCost{known: u.Cost.known}}

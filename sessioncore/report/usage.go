@@ -54,8 +54,8 @@ var seed = maphash.MakeSeed()
 // (docs/design.md, usage.json). It is 0 for an entry without id or timestamp.
 func copyKey(s *sessioncore.Snapshot, e sessioncore.Entry, nth int) uint64 {
 	id, ok := s.ID(e)
-	at, timed := s.OwnTime(e)
-	if !ok || !timed {
+	at, hasTime := s.OwnTime(e)
+	if !ok || !hasTime {
 		return 0
 	}
 	return keyOf(id, at.UnixMilli(), nth)
@@ -68,7 +68,8 @@ func keyOf(id string, at int64, nth int) uint64 {
 		at  int64
 		nth int
 	}{id, at, nth}
-	return max(maphash.Comparable(seed, identity), 1)
+	hash := maphash.Comparable(seed, identity)
+	return max(hash, 1) // as 0 is no key
 }
 
 // usageJSON is the content of usage.json.
@@ -90,7 +91,7 @@ type usageSums struct {
 	Models map[string]*Sum `json:"models"`
 }
 
-// sumUsage adds up records.
+// sumUsage adds up records. Models is not nil.
 func sumUsage(records []usageRecord) usageSums {
 	sums := usageSums{Models: map[string]*Sum{}}
 	for i := range records {
@@ -145,8 +146,8 @@ func Usage(
 	return document.OfText(s, out.Bytes()), nil
 }
 
-// Spent returns the costs of a session with its subagents, and the session's models, the model with
-// the most tokens first.
+// Spent returns the costs of a session with its subagents, and the session's own models, the model with
+// the most tokens first. subagents is the sum of their sessions. Usages without a cost get one by prices.
 func Spent(ctx context.Context, s *sessioncore.Snapshot, prices Prices, subagents Sum) (sum Sum, models []string, err error) {
 	records, err := usageRecordsOf(ctx, s)
 	if err != nil {
@@ -165,7 +166,8 @@ func Spent(ctx context.Context, s *sessioncore.Snapshot, prices Prices, subagent
 	return sum, models, nil
 }
 
-// onBranch returns the records of the entries of a branch, in its order.
+// onBranch returns the records of the entries on the path to leaf, in its order; nil for NoEntry. records are
+// in file order.
 func onBranch(s *sessioncore.Snapshot, leaf sessioncore.Entry, records []usageRecord) (branch []usageRecord) {
 	if leaf == sessioncore.NoEntry {
 		return nil
@@ -186,7 +188,8 @@ func onBranch(s *sessioncore.Snapshot, leaf sessioncore.Entry, records []usageRe
 func without(records, others []usageRecord) (own []usageRecord) {
 	taken := make(map[uint64]bool, len(others))
 	for i := range others {
-		taken[others[i].copy] = others[i].copy != 0
+		key := others[i].copy
+		taken[key] = key != 0 // without a key it has no copies
 	}
 	for i := range records {
 		if !taken[records[i].copy] {
@@ -209,7 +212,7 @@ func usageRecordsOf(ctx context.Context, s *sessioncore.Snapshot) ([]usageRecord
 	return slices.Clip(all.records), err
 }
 
-// addUsage reads the entries from one on.
+// addUsage adds the usages of the entries from one on. After an error only some may have been added.
 func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsage) error {
 	var entries []sessioncore.Entry
 	for e := sessioncore.Entry(from); int(e) < s.Len(); e++ {
@@ -220,8 +223,8 @@ func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsa
 	answers := readAnswers(ctx, s, entries)
 	reader := sessioncore.NewEntryReader(s)
 	for i, e := range entries {
-		of := answers[i]
-		if of == nil {
+		usages := answers[i]
+		if usages == nil {
 			text, err := reader.Read(e)
 			if err == nil {
 				err = ctx.Err()
@@ -229,10 +232,12 @@ func addUsage(ctx context.Context, s *sessioncore.Snapshot, from int, to *allUsa
 			if err != nil {
 				return err
 			}
-			of = usagesOf(s, e, text)
+			usages = usagesOf(s, e, text)
 		}
-		for nth, one := range of {
-			to.add(e, copyKey(s, e, nth), s.Time(e).UnixMilli(), one)
+		at := s.Time(e).UnixMilli()
+		for nth, one := range usages {
+			key := copyKey(s, e, nth)
+			to.add(e, key, at, one)
 		}
 	}
 	return nil
@@ -260,7 +265,8 @@ const (
 	maxModels = 1000
 )
 
-// named returns the name under which a model counts.
+// named returns the name under which a model counts: its own, or otherModel beyond maxModels. It adds the
+// model to models.
 func (u *allUsage) named(model string) string {
 	known, ok := u.models[model]
 	switch {
