@@ -106,7 +106,8 @@ func New(s SearchedSessions) *Searcher {
 	return searcher
 }
 
-// CheckAgent returns an error that wraps ErrQuery for a query about an agent without sessions here.
+// CheckAgent returns an error that wraps ErrQuery for a query about an agent without sessions here, nil for
+// one about any agent.
 func (s *Searcher) CheckAgent(q *Query) error {
 	if q.agent == "" || slices.Contains(s.Agents(), q.agent) {
 		return nil
@@ -114,7 +115,7 @@ func (s *Searcher) CheckAgent(q *Query) error {
 	return q.wrong("agent: is %s here, not %q", strings.Join(s.Agents(), ", "), q.agent)
 }
 
-// agentOf returns the agent of a session file.
+// agentOf returns the agent of a session file. If there are several, it is the file's first directory.
 func (s *Searcher) agentOf(file string) string {
 	agents := s.Agents()
 	if len(agents) == 1 {
@@ -136,13 +137,13 @@ func (s *Searcher) Search(ctx context.Context, m Matcher) (*Result, error) {
 	return s.searchFiles(ctx, m, keyOf(m, ""), files)
 }
 
-// SearchIn returns the hits in one session.
+// SearchIn returns the hits in the session of this file name. The error wraps storage's for a missing file.
 func (s *Searcher) SearchIn(ctx context.Context, m Matcher, name string) (*Result, error) {
 	st, err := s.Files.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	file := searchedFile{name: name, Stat: st, hasOutputs: true}
+	file := searchedFile{name: name, Stat: st, hasOutputs: true} // it may: only a listing tells
 	return s.searchFiles(ctx, m, keyOf(m, name), []searchedFile{file})
 }
 
@@ -153,7 +154,7 @@ func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*FileHits, 
 		return nil, nil, err
 	}
 	g := hitCollector{count: true}
-	_, isQuery := m.(*Query)
+	_, isQuery := m.(*Query) // which needs only the words of a session, not its calls
 	w := worker{
 		s:      s,
 		m:      m,
@@ -167,8 +168,8 @@ func (s *Searcher) Count(ctx context.Context, m Matcher) (sessions []*FileHits, 
 	return g.sessions(), g.unread, nil
 }
 
-// searchFiles returns the hits in files, and caches them. It reads the files that changed since the cached
-// result. After an error the cache has the files that were searched.
+// searchFiles returns the hits in files, and caches them under key. It reads the files that changed since the
+// cached result. After an error the cache has the files that were searched, and the result before.
 func (s *Searcher) searchFiles(ctx context.Context, m Matcher, key string, files []searchedFile) (*Result, error) {
 	known := s.memo(key)
 	now := &memo{
@@ -248,7 +249,7 @@ type memo struct {
 // keyOf returns the cache key for a session, or for all of them if name is empty.
 func keyOf(m Matcher, name string) string { return name + "\x00" + m.Key() }
 
-// memo returns the cached result for a key, an empty one if there is none.
+// memo returns the cached result for a key, an empty one if there is none; not nil.
 func (s *Searcher) memo(key string) *memo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,10 +260,11 @@ func (s *Searcher) memo(key string) *memo {
 	return &memo{}
 }
 
-// Last returns the last cached result of Search, or SearchIn or nil. Files may have changed.
+// Last returns the last cached result of SearchIn for the session of that name, or of Search for "", nil if
+// there is none. Files may have changed since.
 func (s *Searcher) Last(m Matcher, name string) *Result { return s.memo(keyOf(m, name)).result }
 
-// remember caches a memo, and evicts others beyond the limits.
+// remember caches a memo, and evicts the oldest ones beyond the limits, which may be all.
 func (s *Searcher) remember(m *memo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,19 +283,20 @@ func (s *Searcher) evict() {
 }
 
 // size is about the size of the cache in bytes. Callers must hold s.mu.
-func (s *Searcher) size() (n int64) {
+func (s *Searcher) size() (size int64) {
 	for _, m := range s.memos.Values() {
 		for _, f := range m.found {
-			n += f.size()
+			size += f.size()
 		}
 		if m.result != nil {
-			n += int64(len(m.result.Hits)) * hitSize
+			size += int64(len(m.result.Hits)) * hitSize
 		}
 	}
-	return n
+	return size
 }
 
-// isOf reports whether it is the result of a file in a state.
+// isOf reports whether f is the result of a file in a state, which a later change cannot look like. A failed
+// search, or nil, is of no state.
 func (f *FileHits) isOf(st storage.Stat) bool {
 	if f == nil || f.Err != nil {
 		return false
@@ -301,20 +304,24 @@ func (f *FileHits) isOf(st storage.Stat) bool {
 	return f.token == st.Token && !st.Racy(f.readAt)
 }
 
-// hitSize is the size of a Hit without its texts, in bytes.
-const hitSize = 144
+// The sizes of values without their texts, in bytes.
+const (
+	hitSize      = 144
+	fileHitsSize = 176
+	stringSize   = 16
+)
 
-// size is about its size in bytes.
+// size is about the memory of the hits of a file in bytes.
 func (f *FileHits) size() int64 {
-	n := int64(176 + len(f.File) + len(f.Title))
+	size := fileHitsSize + len(f.File) + len(f.Title)
 	for i := range f.Hits {
 		h := &f.Hits[i]
-		n += int64(hitSize + len(h.Line) + len(h.Entry) + len(h.Prompt))
+		size += hitSize + len(h.Line) + len(h.Entry) + len(h.Prompt)
 		for _, call := range h.calls {
-			n += int64(16 + len(call))
+			size += stringSize + len(call)
 		}
 	}
-	return n
+	return int64(size)
 }
 
 // searchedFile is a file with a session's name.
@@ -327,7 +334,8 @@ type searchedFile struct {
 // maxDepth bounds the depth of directories of sessions: subagents' lie below their callers'.
 const maxDepth = 32
 
-// sessionFiles returns all session files, the latest first. It skips unreadable directories.
+// sessionFiles returns all session files, the latest first. It skips unreadable directories, but the error of
+// the root is returned, unless that is missing.
 func sessionFiles(ctx context.Context, files storage.Files) ([]searchedFile, error) {
 	l := fileLister{files: files, outputs: map[string]bool{}}
 	l.running.SetLimit(runtime.GOMAXPROCS(0))
@@ -357,7 +365,8 @@ type fileLister struct {
 	outputs map[string]bool // the directories of long results
 }
 
-// list lists a directory and, up to maxDepth, those below. depth counts from 1.
+// list lists a directory and, up to maxDepth, those below, in other goroutines as far as the limit allows.
+// depth counts from 1. The error is one of ctx, or of the root.
 func (l *fileLister) list(ctx context.Context, dir string, depth int) (err error) {
 	defer storage.RecoverTo(&err)
 	err = ctx.Err()

@@ -63,8 +63,9 @@ func (w *worker) file(ctx context.Context, f searchedFile) *FileHits {
 	return found
 }
 
-// search searches a file, and puts the hits into found. An error wraps storage.ErrStale if the file was
-// replaced meanwhile.
+// search searches a file by the steps of worker, and puts the hits, the time and the state of the file into
+// found. A session without hits ends it early. An error wraps storage.ErrStale if the file was replaced
+// meanwhile; found may then have hits, which the next search replaces.
 func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) error {
 	found.readAt = time.Now().UnixNano()
 	header := func() (rawjson.Value, error) {
@@ -87,7 +88,7 @@ func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) er
 	if err != nil || !mayHave {
 		return err
 	}
-	if w.counts {
+	if w.counts { // each session once: no index of it is worth a place in the cache
 		session, err := w.buffer.Convert(ctx, obj)
 		if err != nil {
 			return err
@@ -96,6 +97,12 @@ func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) er
 			return w.searchOnce(ctx, found, session, needle)
 		}
 	}
+	return w.searchStored(ctx, found, obj, needle)
+}
+
+// searchStored searches a session that the store converts, if it is another agent's, and indexes only if
+// the needle is in it.
+func (w *worker) searchStored(ctx context.Context, found *FileHits, obj storage.Object, needle *Needle) error {
 	token, lines, err := w.scan(ctx, obj, needle)
 	found.token = token
 	if err != nil || len(lines) == 0 {
@@ -112,13 +119,13 @@ func (w *worker) search(ctx context.Context, f searchedFile, found *FileHits) er
 	if current != found.token { // the file changed after the scan, so that its lines are others
 		found.token = current
 		lines = everywhere
-		w.mayOutput = true
+		w.mayOutput = true // scanRaw looked for long results before the change
 	}
 	return w.checkShown(ctx, found, snap, lines)
 }
 
-// mayMatch reports whether a session may have a hit, by its time, its header and, for calls of tools, the
-// bytes of its file. It converts nothing.
+// mayMatch reports whether a session may have a hit, by its time, its header, which header reads, and, for
+// calls of tools, the bytes of its file. It converts nothing.
 func (w *worker) mayMatch(ctx context.Context, f searchedFile, header func() (rawjson.Value, error)) (bool, error) {
 	q, isQuery := w.m.(*Query)
 	if isQuery && q.isOver(f.ModTime()) {
@@ -204,7 +211,8 @@ func (w *worker) mayHaveCall(
 
 // scanRaw searches the agent's own file of a converted session, and the long results beside it. It returns
 // the needle for the session, and whether that may have it. A session that is not converted is searched by
-// scan alone.
+// scan alone. It sets mayOutput: true if files of long results are there, or may have come since the list
+// of files was made.
 func (w *worker) scanRaw(ctx context.Context, f searchedFile, obj storage.Object, needle *Needle) (_ *Needle, mayHave bool, err error) {
 	w.mayOutput = true
 	c, isConverted := obj.(converted)
@@ -232,14 +240,15 @@ func (w *worker) scanRaw(ctx context.Context, f searchedFile, obj storage.Object
 		}
 	}
 	title, _ := c.Beside()
-	if !needle.isInRaw() || needle.isIn([]byte(title)) {
+	if !needle.isInRaw() || needle.isIn([]byte(title)) { // the agent's own file tells nothing
 		return needle, true, nil
 	}
 	mayHave, err = w.scanner.has(ctx, raw, st.Size, needle.inRaw())
 	return needle, mayHave, err
 }
 
-// scan returns the places of the needle in a session, and the session's state.
+// scan returns the places of the needle in a session, none if it is not there, and the session's state before
+// the scan.
 func (w *worker) scan(ctx context.Context, obj storage.Object, needle *Needle) (_ storage.Token, lines []candidate, err error) {
 	st, err := storage.StatUntil(ctx, obj)
 	if err != nil {
@@ -252,8 +261,8 @@ func (w *worker) scan(ctx context.Context, obj storage.Object, needle *Needle) (
 	return st.Token, lines, err
 }
 
-// ownToken returns the state of a session's own file. st is the state of obj, which may also have the
-// records of other files.
+// ownToken returns the state of a session's own file. st is the state of obj, and its size may include
+// the records of other files, which the token in a list of files does not have.
 func ownToken(obj storage.Object, st storage.Stat) storage.Token {
 	joined, isJoined := obj.(storage.JoinedObject)
 	if isJoined {
@@ -271,8 +280,8 @@ type converted interface {
 	Beside() (title, cwd string)
 }
 
-// check puts the hits in some lines of a session into found, and the title if it is a hit. A search keeps at
-// most one hit more than its limit.
+// check replaces the hits of found by those in some lines of a session, which are sorted, and the title if it
+// is a hit. It sets the facts about the session too. A search keeps at most one hit more than its limit.
 func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.Snapshot, lines []candidate) error {
 	found.Hits = nil
 	found.counted = nil
@@ -311,7 +320,8 @@ func (w *worker) check(ctx context.Context, found *FileHits, snap *sessioncore.S
 	return nil
 }
 
-// checkEntries adds the hits among entries, up to one hit more than the limit.
+// checkEntries adds the hits among entries, in their order, up to one hit more than the limit: that one tells
+// that there are more. A count needs neither prompts nor roles.
 func (w *worker) checkEntries(
 	ctx context.Context, hits *hitList, matching Checker, r *sessioncore.EntryReader, entries []sessioncore.Entry,
 ) error {
@@ -366,7 +376,7 @@ type hitList struct {
 	all    []Hit
 }
 
-// add adds a hit.
+// add adds a hit, or its key where hits are only counted.
 func (l *hitList) add(hit Hit) {
 	if l.counts {
 		l.owner.counted = append(l.owner.counted, hit.copyKey())
@@ -384,7 +394,8 @@ func (l *hitList) finish() {
 	l.owner.Hits = l.all
 }
 
-// setRole sets the role of the entry's message.
+// setRole sets the role of the entry's message, which is the user's for every request of a person; "" if it
+// has none. text is the entry.
 func (h *Hit) setRole(snap *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) {
 	role, _ := snap.Message(e, text).Member("role").Text()
 	h.Role = rawjson.CamelCase(role)
@@ -400,15 +411,17 @@ func (h *Hit) setEntry(snap *sessioncore.Snapshot, e sessioncore.Entry) {
 	h.Time = snap.Time(e)
 }
 
-// newestFirst returns the entries that overlap one of the lines, the newest first. lines are sorted.
+// newestFirst returns the entries that overlap one of the lines, each once, the newest first. lines are sorted
+// by their beginnings.
 func newestFirst(snap *sessioncore.Snapshot, lines []candidate) (entries []sessioncore.Entry) {
 	next := sessioncore.Entry(0)
 	for _, l := range lines {
 		rest := snap.Len() - int(next)
-		next += sessioncore.Entry(sort.Search(rest, func(i int) bool {
+		skipped := sort.Search(rest, func(i int) bool {
 			r, _ := snap.EntryRange(next + sessioncore.Entry(i))
 			return r.Offset+r.Size > l.from
-		}))
+		})
+		next += sessioncore.Entry(skipped)
 		for int(next) < snap.Len() {
 			r, _ := snap.EntryRange(next)
 			if r.Offset >= l.to {
@@ -440,7 +453,9 @@ const maxCandidates = 1 << 20
 
 // scanner reads files and finds needles in them. It is not safe for concurrent use.
 type scanner struct {
-	buf []byte
+	buf  []byte
+	base int64 // the offset in the file of the first byte in buf
+	have int   // the number of bytes of the file in buf
 	// onlyFirst says that a file is read up to the first place, as the others do not matter.
 	onlyFirst bool
 }
@@ -448,8 +463,9 @@ type scanner struct {
 // everywhere is the candidate of a match at an unknown place.
 var everywhere = []candidate{{from: 0, to: math.MaxInt64}}
 
-// find returns the places of a needle in the first size bytes of a file, at most one a line, in the order of
-// the file. It returns everywhere for no needle, and for too many places.
+// find returns the places of a needle, or of an alternative of it, in the first size bytes of a file, in the
+// order of the file: of each alternative at most one a line. It returns everywhere for no needle, and for
+// more than maxCandidates places of one. After an error the places are of no use.
 func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, err error) {
 	if n == nil {
 		return everywhere, nil
@@ -459,14 +475,15 @@ func (s *scanner) find(ctx context.Context, file io.ReaderAt, size int64, n *Nee
 		return found, err
 	}
 	others, err := s.find(ctx, file, size, n.or)
-	found = append(slices.Clip(found), others...)
+	found = append(slices.Clip(found), others...) // a copy, as found may be everywhere
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Compare(a.from, b.from)
 	})
 	return found, err
 }
 
-// has reports whether find finds any place. It reads no further than the first one.
+// has reports whether find finds any place. It reads no further than the first one of any alternative. No
+// needle is everywhere.
 func (s *scanner) has(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (bool, error) {
 	if n == nil {
 		return true, nil
@@ -486,55 +503,78 @@ func (s *scanner) has(ctx context.Context, file io.ReaderAt, size int64, n *Need
 // keeps the bytes that a match at the next offset needs: n.reach() before it and after it.
 func (s *scanner) findOne(ctx context.Context, file io.ReaderAt, size int64, n *Needle) (found []candidate, err error) {
 	reach := int64(n.reach())
-	most := int(chunkSize + 2*reach)
-	if len(s.buf) < most {
-		s.buf = make([]byte, most)
-	}
-	base := int64(0) // the offset of the buffer
-	have := 0        // the bytes in the buffer
+	s.empty(chunkSize + 2*reach)
 	next := int64(0) // the first offset that is not checked
 	step := int64(chunkSize)
 	if s.onlyFirst {
 		step = firstSize
 	}
-	for base+int64(have) < size {
+	for s.end() < size {
 		err := ctx.Err()
 		if err != nil {
 			return nil, err
 		}
 		runtime.Gosched() // for other requests
-		at := base + int64(have)
-		b := s.buf[:have+int(min(step, size-at))]
-		step = chunkSize
-		got, err := file.ReadAt(b[have:], at)
-		isShort := have+got < len(b)
-		if isShort {
-			if err == nil || err == io.EOF {
-				return everywhere, nil // the file was cut meanwhile, as a read of the session will detect
-			}
+		err = s.read(file, min(step, size-s.end()))
+		if err == io.EOF {
+			return everywhere, nil // the file was cut meanwhile, as a read of the session will detect
+		}
+		if err != nil {
 			return nil, err
 		}
+		step = chunkSize
 		limit := size
-		end := base + int64(len(b))
-		if end < size {
-			limit = end - reach
+		if s.end() < size {
+			limit = s.end() - reach // further matches need bytes of the next chunk
 		}
-		found, next = n.scanBuffer(b, base, next, limit, found)
+		found, next = n.scanBuffer(s.buf[:s.have], s.base, next, limit, found)
 		if s.onlyFirst && len(found) > 0 {
 			return found, nil
 		}
 		if len(found) > maxCandidates {
 			return everywhere, nil
 		}
-		kept := max(base, next-reach)
-		have = copy(s.buf, b[kept-base:])
-		base = kept
+		s.dropBefore(next - reach)
 	}
 	last := len(found) - 1
-	if last >= 0 && found[last].to == 0 {
+	if last >= 0 && found[last].to == 0 { // the last line of the file has no end
 		found[last].to = size
 	}
 	return found, nil
+}
+
+// empty makes the buffer empty, at the beginning of a file, with room for size bytes at least.
+func (s *scanner) empty(size int64) {
+	if int64(len(s.buf)) < size {
+		s.buf = make([]byte, size)
+	}
+	s.base = 0
+	s.have = 0
+}
+
+// end returns the offset in the file behind the bytes in the buffer.
+func (s *scanner) end() int64 { return s.base + int64(s.have) }
+
+// read reads the next n bytes of a file into the buffer, which has room for them. The error is io.EOF if the
+// file has fewer.
+func (s *scanner) read(file io.ReaderAt, n int64) error {
+	part := s.buf[s.have : s.have+int(n)]
+	got, err := file.ReadAt(part, s.end())
+	switch {
+	case got == len(part):
+		s.have += got
+		return nil
+	case err == nil:
+		return io.EOF
+	}
+	return err
+}
+
+// dropBefore removes the bytes before an offset of the file from the buffer.
+func (s *scanner) dropBefore(offset int64) {
+	kept := max(s.base, offset)
+	s.have = copy(s.buf, s.buf[kept-s.base:s.have])
+	s.base = kept
 }
 
 // scanBuffer checks the offsets of a file from next up to limit, and appends the matches to found. b has the
