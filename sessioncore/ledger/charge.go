@@ -47,7 +47,8 @@ func (r *recorder) Charge(of *agents.Charge) {
 			flags |= flag
 		}
 	}
-	set(isOfOther, of.Provider != r.provider || string(of.Model) != string(r.model))
+	isOfSame := of.Provider == r.provider && string(of.Model) == string(r.model)
+	set(isOfOther, !isOfSame)
 	set(isFast, u.Fast)
 	set(hasHour, u.CacheWrite1h != 0)
 	set(hasPremium, u.Premium != 0)
@@ -88,7 +89,8 @@ type decoder struct {
 	isBad bool
 }
 
-// charge reads a charge. c is the one before.
+// charge reads a charge into c, which is the one before, or the zero Charge: one of the same provider and model
+// has neither in the text. Cost and Calls stay nil, as none with them are kept. c is of no use if d is bad then.
 func (d *decoder) charge(c *agents.Charge) {
 	flags := d.byte()
 	if flags&isOfOther != 0 {
@@ -119,7 +121,8 @@ func (d *decoder) charge(c *agents.Charge) {
 	}
 }
 
-// row reads a row of the file, as appendRow writes it. One with a wrong sum is bad.
+// row reads a row of the file, as appendRow writes it, without its size and sum. A row with a wrong sum is bad, and
+// nil is returned.
 func (d *decoder) row() []byte {
 	size := d.uvarint()
 	sum := d.bytes(crc32.Size)
@@ -135,13 +138,13 @@ func (d *decoder) row() []byte {
 	return row
 }
 
-// fail ends the text.
+// fail ends the text: nothing behind a bad value can be read.
 func (d *decoder) fail() {
 	d.isBad = true
 	d.text = nil
 }
 
-// bytes reads so many bytes.
+// bytes reads n bytes, nil if there are fewer. They are a part of the text.
 func (d *decoder) bytes(n int) []byte {
 	if n > len(d.text) {
 		d.fail()

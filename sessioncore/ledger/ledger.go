@@ -48,7 +48,7 @@ type sessionKey struct {
 	name          uint64 // a hash of the session's name
 }
 
-// keyOf returns the key of a session with a name in a file with a token.
+// keyOf returns the key of a session with a name in a file with a token. It does not depend on the file's state.
 func keyOf(name string, of storage.Token) sessionKey {
 	hash := fnv.New64a()
 	_, _ = io.WriteString(hash, name)
@@ -67,7 +67,8 @@ type keptSession struct {
 }
 
 // Open reads the file at a path. maker names all that charges depend on besides the sessions: the program and
-// the time zone. The charges of another maker are not used.
+// the time zone. The charges of another maker are not used. Of a file that is damaged, the rows before the
+// damage are; one that cannot be read, or that another user may have written, is as an empty one.
 func Open(path, maker string) *Book {
 	b := &Book{
 		path:     path,
@@ -81,8 +82,8 @@ func Open(path, maker string) *Book {
 	b.saved = int64(len(text))
 	d := decoder{text: text}
 	isOurs := string(d.bytes(len(title))) == title && string(d.row()) == maker
-	for isOurs && len(d.text) > 0 && !d.isBad {
-		b.addRow(d.row())
+	for isOurs && len(d.text) > 0 {
+		b.addRow(d.row()) // which ends the text if the row is bad
 	}
 	return b
 }
@@ -103,7 +104,7 @@ func readOwn(path string) ([]byte, error) {
 	return storage.ReadOpened(file, maxFile)
 }
 
-// addRow adds a row of the file, unless nobody has asked for it for long.
+// addRow adds a row of the file, as write makes it, unless it is bad or was not in use for maxIdle days.
 func (b *Book) addRow(text []byte) {
 	d := decoder{text: text}
 	of := sessionKey{
@@ -124,7 +125,8 @@ func (b *Book) addRow(text []byte) {
 
 // Charge gives a ledger the charges of a session with a name, which no other session in its file has, as the
 // session's own Charge does. Where the book has them for the state that a token names, which was taken before
-// the session was opened, the session is not read.
+// the session was opened, the session is not read. isWhole is false if the charges tell only a part of the
+// session's usages.
 func (b *Book) Charge(
 	ctx context.Context, name string, of storage.Token, session agents.Charging, to agents.Ledger,
 ) (isWhole bool, err error) {
@@ -147,6 +149,7 @@ func (b *Book) Charge(
 }
 
 // replay gives a ledger the charges of a session in the state of a token, and reports whether the book has them.
+// If it returns false, the ledger may have some, so that the caller must begin anew.
 func (b *Book) replay(name string, of storage.Token, to agents.Ledger) (isKnown bool) {
 	charges, isKnown := b.find(name, of)
 	if !isKnown {
@@ -179,7 +182,7 @@ func (b *Book) find(name string, of storage.Token) (charges []byte, isKnown bool
 	return known.charges, true
 }
 
-// keep keeps the charges of a session in the state of a token.
+// keep keeps the charges of a session in the state of a token. The book owns charges then.
 func (b *Book) keep(name string, of storage.Token, charges []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -192,7 +195,9 @@ func (b *Book) keep(name string, of storage.Token, charges []byte) {
 	b.unsaved += of.Size
 }
 
-// Save writes the file unless it takes longer than a later bill takes to read the sessions again.
+// Save writes the file, and makes its directory, unless that takes longer than a later bill takes to read the
+// sessions again: the bytes of new sessions are then fewer than those of the file. If another command writes
+// the file, nothing is done.
 func (b *Book) Save() error {
 	if b == nil {
 		return nil
@@ -218,7 +223,7 @@ func (b *Book) Save() error {
 	if err != nil {
 		return err
 	}
-	if size > 0 {
+	if size > 0 { // and no other command was writing
 		b.saved = size
 		b.unsaved = 0
 	}
@@ -226,7 +231,8 @@ func (b *Book) Save() error {
 }
 
 // replace writes the file beside the old one, and renames it. No crash can tear it; after one of the machine it
-// may be damaged, which the sums of its rows tell. Nothing is done while another command writes the file.
+// may be damaged, which the sums of its rows tell. While another command writes the file nothing is done, and
+// size is 0. Callers must hold b.mu.
 func (b *Book) replace() (size int64, err error) {
 	temporary := b.path + ".new"
 	made, err := createOwn(temporary)
@@ -248,10 +254,11 @@ func (b *Book) replace() (size int64, err error) {
 	return size, err
 }
 
-// left is the age of a new file whose writer was killed.
-const left = time.Minute
+// abandoned is the age of a new file that no writer still writes: it was killed.
+const abandoned = time.Minute
 
-// createOwn creates a file. One that a killed command left is removed.
+// createOwn creates a file. The error is fs.ErrExist if another command writes it; one that a killed command left
+// is removed before.
 func createOwn(path string) (*os.File, error) {
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	made, err := os.OpenFile(path, flags, storage.FileMode)
@@ -262,7 +269,7 @@ func createOwn(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if time.Since(info.ModTime()) < left {
+	if time.Since(info.ModTime()) < abandoned {
 		return nil, fs.ErrExist
 	}
 	err = os.Remove(path)
@@ -272,7 +279,8 @@ func createOwn(path string) (*os.File, error) {
 	return os.OpenFile(path, flags, storage.FileMode)
 }
 
-// write writes as much of the content as has room, and returns its bytes. Errors are those of out.Flush.
+// write writes the title, the maker and as many sessions as maxFile has room for, in no order, and returns their
+// size in bytes. Errors are those of out.Flush. Callers must hold b.mu.
 func (b *Book) write(out *bufio.Writer) (size int64) {
 	text := appendRow([]byte(title), []byte(b.maker))
 	_, _ = out.Write(text)

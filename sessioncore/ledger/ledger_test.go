@@ -287,7 +287,7 @@ func TestSave(t *testing.T) {
 	require.NoError(t, os.WriteFile(other, nil, 0o600))
 	require.NoError(t, b.Save())
 	require.NoFileExists(t, path, "another command writes it")
-	long := time.Now().Add(-2 * left)
+	long := time.Now().Add(-2 * abandoned)
 	require.NoError(t, os.Chtimes(other, long, long))
 	require.NoError(t, b.Save())
 	require.FileExists(t, path)

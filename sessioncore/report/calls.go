@@ -43,7 +43,7 @@ type openCalls struct {
 	known map[string]bool       // the ids of all calls
 }
 
-// add adds the calls of an answer. Without needsResults none of them waits.
+// add adds the calls of a message. Without needsResults none of them waits, but results of them may follow.
 func (o *openCalls) add(m *messageCalls, needsResults bool) {
 	for _, c := range m.calls {
 		o.known[c.id] = true
@@ -53,7 +53,8 @@ func (o *openCalls) add(m *messageCalls, needsResults bool) {
 	}
 }
 
-// settle takes the last open call of an id for a result. It returns false if there was never such a call.
+// settle takes the last open call of an id for a result, if one waits. It returns false if there was never such
+// a call.
 func (o *openCalls) settle(id string) bool {
 	last := len(o.open[id]) - 1
 	if last >= 0 {
@@ -115,7 +116,8 @@ func settledUntil(messages []messageCalls) int {
 	return last
 }
 
-// messagesSent reads the messages of the current branch that a model is sent.
+// messagesSent reads the messages of the current branch that a model is sent, the oldest first; nil if the leaf
+// is before the first entry.
 func messagesSent(ctx context.Context, s *sessioncore.Snapshot) ([]messageCalls, error) {
 	leaf, err := s.Leaf()
 	if err != nil || leaf == sessioncore.NoEntry {
@@ -160,20 +162,28 @@ func sinceCompaction(s *sessioncore.Snapshot, path []sessioncore.Entry) ([]sessi
 				return nil, err
 			}
 			id, _ := text.Member(s.Dialect().KeptKey).Text()
-			kept, err := s.Find(id)
-			if err == nil && slices.Contains(path[:i], kept) {
-				i = slices.Index(path, kept)
-				for i > 0 && s.Role(path[i]) != sessioncore.RoleUser { // where the calls of the first results are
-					i--
-				}
-			}
-			return path[i:], nil
+			return path[turnBefore(s, path[:i], id):], nil
 		}
 	}
 	return path, nil
 }
 
-// turnOf finds the calls and results of a message.
+// turnBefore returns the index in path of the user's message that begins the turn of the entry with an id, as
+// the calls of its first results may stand before it. Without such an entry it is the end of path.
+func turnBefore(s *sessioncore.Snapshot, path []sessioncore.Entry, id string) int {
+	kept, err := s.Find(id)
+	begin := slices.Index(path, kept)
+	if err != nil || begin < 0 {
+		return len(path)
+	}
+	for begin > 0 && s.Role(path[begin]) != sessioncore.RoleUser {
+		begin--
+	}
+	return begin
+}
+
+// turnOf finds the calls and results of a message. Messages of other roles than the user's, the model's and a
+// tool's have none.
 func turnOf(text rawjson.Value) messageCalls {
 	m := message.Read(text)
 	stop := m[message.StopReason]
@@ -182,7 +192,7 @@ func turnOf(text rawjson.Value) messageCalls {
 		failed: stop.Is("aborted") || stop.Is("error") || stop.Is("deferred"),
 	}
 	switch found.role {
-	case "toolResult":
+	case "toolResult": // it is one result as a whole
 		found.addResult(m[message.CallID])
 		return found
 	case "assistant", "user":

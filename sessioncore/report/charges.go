@@ -24,13 +24,13 @@ func (c *Costs) chargesOf(
 	if !ok {
 		return costs, false, nil
 	}
-	var of charges
-	isWhole, err = c.kept.Charge(ctx, info.BaseName(), info.Stat.Token, charging, &of)
+	var all charges
+	isWhole, err = c.kept.Charge(ctx, info.BaseName(), info.Stat.Token, charging, &all)
 	if err != nil || !isWhole {
 		return costs, false, err
 	}
-	costs.covers = of.covers()
-	costs.records = prices.priced(of.records)
+	costs.covers = all.covers()
+	costs.records = prices.priced(all.records)
 	return costs, true, nil
 }
 
@@ -59,7 +59,8 @@ func (c *charges) Charge(of *agents.Charge) {
 	c.times = append(c.times, of.At)
 }
 
-// addCalls adds the usages of calls of other models, which the answer's own lacks.
+// addCalls adds the usages of calls of other models, which the answer's own lacks, up to maxParts. It adds them
+// behind the answer's own, which has the number 0.
 func (c *charges) addCalls(of *agents.Charge) {
 	list := append([]byte{'['}, of.Calls...)
 	list = append(list, ']')
@@ -75,7 +76,7 @@ func (c *charges) addCalls(of *agents.Charge) {
 	}
 }
 
-// addUsage adds the nth usage of an answer.
+// addUsage adds the nth usage of an answer, counted from 0. The answer's number stands for its entry.
 func (c *charges) addUsage(of *agents.Charge, nth int, one usage) {
 	answer := sessioncore.Entry(len(c.times))
 	c.add(answer, keyOf(of.ID, of.At, nth), of.At, one)

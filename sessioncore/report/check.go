@@ -78,6 +78,7 @@ func (c *SessionChecker) Below(dir string) error {
 	})
 }
 
+// has reports whether the tree has a name, which may be a link.
 func (c *SessionChecker) has(name string) bool {
 	_, err := c.Tree.Lstat(name)
 	return err == nil
@@ -102,8 +103,12 @@ func (c *SessionChecker) file(name string) error {
 		return c.failed(err)
 	}
 	isOther := isOther(text)
-	isStranger := isOther && strings.Count(name, "/") <= c.Depth &&
-		c.IsUnderstood != nil && !c.IsUnderstood(text, len(text) < maxOther)
+	isArtifact := strings.Count(name, "/") > c.Depth
+	isStranger := false
+	if isOther && !isArtifact && c.IsUnderstood != nil {
+		isWhole := len(text) < maxOther
+		isStranger = !c.IsUnderstood(text, isWhole)
+	}
 	switch {
 	case isStranger:
 		c.Strangers++
@@ -123,7 +128,7 @@ func (c *SessionChecker) file(name string) error {
 // maxOther is how much is read of a file that is no session.
 const maxOther = 64 << 10
 
-// beginning returns the beginning of a file.
+// beginning returns the first maxOther bytes of a file.
 func (c *SessionChecker) beginning(name string) ([]byte, error) {
 	f, err := c.Tree.Open(name)
 	if err != nil {
@@ -133,9 +138,9 @@ func (c *SessionChecker) beginning(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxOther))
 }
 
-// isOther reports whether a file without a header begins with whole objects and no
-// entry of a session: tools write such files among artifacts, and Claude Code beside its sessions.
-// Nothing of them is missing.
+// isOther reports whether the text of a file without a header, or its first maxOther bytes, has whole objects
+// and no entry of a session: tools write such files among artifacts, and Claude Code beside its sessions.
+// Nothing of them is missing. An empty file is none.
 func isOther(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		var object struct {
@@ -144,7 +149,7 @@ func isOther(text []byte) bool {
 		}
 		err := json.Unmarshal(line, &object)
 		switch {
-		case len(text) == maxOther && line[len(line)-1] != '\n':
+		case len(text) == maxOther && line[len(line)-1] != '\n': // the last line goes on behind text
 			return line[0] == '{'
 		case err != nil, object.ParentID != nil, object.Operator != nil:
 			return false
@@ -153,7 +158,8 @@ func isOther(text []byte) bool {
 	return len(text) > 0
 }
 
-// session looks at a session.
+// session reports a session with its problems. One that has none, and no entry either, is reported as empty.
+// Nothing is reported of one that is gone.
 func (c *SessionChecker) session(dir string) error {
 	kinds, err := c.defects(dir)
 	if storage.IsGone(err) {
@@ -163,7 +169,7 @@ func (c *SessionChecker) session(dir string) error {
 	if err != nil {
 		return err
 	}
-	leaf, err := c.Tree.ReadLink(path.Join(dir, leafName))
+	leaf, err := c.Tree.ReadLink(path.Join(dir, leafName)) // it is "tree" where it is before all entries
 	if len(kinds) == 0 && err == nil && leaf == "tree" {
 		entries, err := fs.ReadDir(c.Tree, path.Join(dir, "entries"))
 		if err == nil && len(entries) == 0 {
@@ -174,7 +180,8 @@ func (c *SessionChecker) session(dir string) error {
 	return nil
 }
 
-// report counts a file and passes on its problems.
+// report counts a file and passes on a copy of its problems, with their remedies. A session that is only empty
+// is not broken.
 func (c *SessionChecker) report(name string, kinds []*Defect) {
 	c.Sessions++
 	for _, k := range kinds {
@@ -186,7 +193,8 @@ func (c *SessionChecker) report(name string, kinds []*Defect) {
 	c.Found(&CheckedSession{name, append([]*Defect{}, kinds...)})
 }
 
-// defects reads problems.jsonl of a session, by kind, in the order of the first of each.
+// defects reads problems.jsonl of a session, by kind, in the order of the first of each. After an error it
+// returns those read so far.
 func (c *SessionChecker) defects(dir string) (kinds []*Defect, err error) {
 	f, err := c.Tree.Open(path.Join(dir, "problems.jsonl"))
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 // tooLarge stands for a number that is not finite, or that no Decimal holds. Each sum with it is it.
 var tooLarge = Decimal{high: math.MinInt64}
 
-// decimalOf returns the Decimal next to a double.
+// decimalOf returns the Decimal next to a double, tooLarge for one that is not finite.
 func decimalOf(f float64) Decimal {
 	if math.IsNaN(f) || math.Abs(f) >= maxWhole {
 		return tooLarge
@@ -50,7 +50,7 @@ func (d Decimal) Add(other Decimal) Decimal {
 	low, carry := bits.Add64(d.low, other.low, 0)
 	high := d.high + other.high + int64(carry)
 	isSameSign := (d.high < 0) == (other.high < 0)
-	hasTurned := (high < 0) != (d.high < 0)
+	hasTurned := (high < 0) != (d.high < 0) // only an overflow turns the sign of two numbers with the same
 	overflows := isSameSign && hasTurned
 	if overflows {
 		return tooLarge
@@ -86,12 +86,12 @@ func (d Decimal) Float() float64 {
 		return math.Inf(1)
 	case d.isNegative():
 		return -d.negative().Float()
-	case d.high >= unitsOfOne:
+	case d.high >= unitsOfOne: // where Div64 would overflow
 		units := math.Ldexp(float64(d.high), 64) + float64(d.low)
 		return units / unitsOfOne
 	}
 	whole, part := bits.Div64(uint64(d.high), d.low, unitsOfOne)
-	digits := fmt.Sprintf("%d.%012d", whole, part)
+	digits := fmt.Sprintf("%d.%012d", whole, part) // parsed as a decimal, so that it is rounded once
 	f, _ := strconv.ParseFloat(digits, 64)
 	return f
 }

@@ -2,8 +2,7 @@
 // branches.tsv and secrets.jsonl (docs/design.md section 1), and those about all sessions,
 // usage.jsonl and lost.tsv.
 //
-//	doc, err := report.Usage(ctx, snapshot, leaf, nil, prices, report.Sum{})
-//	text, err := report.NewCosts(store, prices).Lines(ctx, sessions, &hold)
+// Usage and Problems are about one session; NewCosts is about all.
 //
 // Facts of the entries are kept with a session (Snapshot.Shared), so that only new entries are
 // read. The package changes nothing, and never shows a secret or a part of one.

@@ -20,7 +20,8 @@ type facts[T any] struct {
 type factsKey[T any] struct{ dialect *sessioncore.Dialect }
 
 // factsOf returns the facts of a snapshot's entries, which are confirmed. add adds the entries from
-// one on.
+// one on to facts of those before; its error is returned, and then no facts are kept. Callers must not
+// change the facts: other snapshots share them.
 func factsOf[T any](
 	ctx context.Context, s *sessioncore.Snapshot,
 	add func(ctx context.Context, s *sessioncore.Snapshot, from int, to *T) error,

@@ -38,7 +38,7 @@ type Labelled struct {
 func ByLabel(s *sessioncore.Snapshot) []Labelled {
 	var list []Labelled
 	seen := map[string]bool{}
-	for _, l := range slices.Backward(s.Labels()) {
+	for _, l := range slices.Backward(s.Labels()) { // so that the last of a name is the first to come
 		e, err := s.Find(l.Target)
 		name := l.FileName()
 		if err == nil && !seen[name] {

@@ -44,7 +44,7 @@ func Log(ctx context.Context, s *sessioncore.Snapshot, all bool, f func(*LogLine
 			return f(line)
 		}
 		line.ID = s.Name(line.Entry)
-		if !strings.Contains(line.ID, "~") {
+		if !strings.Contains(line.ID, "~") { // which is made of a line's number, and unique as a whole
 			line.ID = line.ID[:min(len(line.ID), short)]
 		}
 		line.What = s.PathLabel(line.Entry)
@@ -115,13 +115,14 @@ func (l *logTree) isShown(e sessioncore.Entry) bool {
 // logNode is an entry, and the nearest one above it that is shown.
 type logNode struct{ entry, above sessioncore.Entry }
 
-// join finds the children among the entries that are shown.
+// join sets kids, in the order of drawing: the children of an entry are the nearest entries below it that are
+// shown. With all, every entry is shown.
 func (l *logTree) join(all bool) {
 	tree := l.s.Tree()
 	l.kids = make([][]sessioncore.Entry, l.s.Len()+1)
 	top := logNode{sessioncore.NoEntry, sessioncore.NoEntry}
 	order := []logNode{top} // each after those above it
-	var walk []logNode
+	var walk []logNode      // to be visited; a stack, as a recursion would be as deep as the tree
 	for _, root := range tree.Roots() {
 		walk = append(walk, logNode{root, sessioncore.NoEntry})
 	}
@@ -150,7 +151,7 @@ type logSubtree struct {
 }
 
 // sort puts the children of each entry into the order of drawing: the newest first, or the largest
-// first where that needs too many columns.
+// first where that needs more than maxColumns. order has each entry after those above it.
 func (l *logTree) sort(order []logNode) {
 	below := make([]logSubtree, len(l.kids))   // of entry e at e + 1
 	for _, n := range slices.Backward(order) { // each before those above it
@@ -188,8 +189,10 @@ func columnsOf(kids []sessioncore.Entry, below []logSubtree) int {
 	return columns
 }
 
-// draw calls f for each line from an entry on, which has another one above it in the tree. The
-// first child of an entry stands before it, each other one in the next column, which then ends.
+// draw calls f for each line of the part of the tree from an entry e on, until f returns an error. above is the
+// entry above e that is shown, or NoEntry. The first child of an entry stands before it, each other one
+// in the next column, which then ends. Only other children are drawn by a recursion, which sort keeps
+// shallow.
 func (l *logTree) draw(e, above sessioncore.Entry, column int, f func(*LogLine) error) error {
 	chain := []sessioncore.Entry{above, e}
 	for kids := l.kids[e+1]; len(kids) > 0; kids = l.kids[kids[0]+1] {
@@ -219,7 +222,7 @@ func (l *logTree) draw(e, above sessioncore.Entry, column int, f func(*LogLine) 
 	return nil
 }
 
-// marks returns the marks of an entry.
+// marks returns LogLine.Marks of an entry, nil for none.
 func (l *logTree) marks(e sessioncore.Entry) (marks []string) {
 	is := l.of(e)
 	switch {
@@ -242,7 +245,7 @@ func (l *logTree) said(ctx context.Context, e sessioncore.Entry) (said string, i
 }
 
 // Said returns the first paragraphs of the first text of an entry, whole, else its first call of a tool, as
-// one line. read returns the text of an entry.
+// one line; "" if it has neither, or is larger than maxSaidEntry. read returns the text of an entry.
 func Said(
 	ctx context.Context, s *sessioncore.Snapshot, read func(sessioncore.Entry) (rawjson.Value, error), e sessioncore.Entry,
 ) (said string, isCall bool, err error) {

@@ -82,7 +82,7 @@ func (l *Lost) Table(ctx context.Context, sessions []*listing.Info, hold *budget
 	return lostTable(newestRows(all), more), nil
 }
 
-// newestRows returns the rows that are shown, in their order.
+// newestRows sorts rows, the newest first, and returns the first maxRows of them.
 func newestRows(rows []lostRow) []lostRow {
 	slices.SortFunc(rows, func(a, b lostRow) int {
 		bySession := cmp.Compare(a.session.Name(), b.session.Name())
@@ -122,7 +122,8 @@ func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err e
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]bool, s.Len()) // on a branch before
+	shown := make([]bool, s.Len()) // by entry: on a branch that alone was called for
+	// alone returns the entries from e up that no branch before has.
 	alone := func(e sessioncore.Entry) (part []sessioncore.Entry) {
 		for ; e != sessioncore.NoEntry && !shown[e]; e = s.Parent(e) {
 			shown[e] = true
@@ -131,7 +132,7 @@ func lostIn(ctx context.Context, s *sessioncore.Snapshot) (tips []lostTip, err e
 		return part
 	}
 	var lost []sessioncore.Entry
-	for _, e := range append(Tips(s), where.leaf, where.resumed) {
+	for _, e := range append(Tips(s), where.leaf, where.resumed) { // leaf and resumed need not be tips
 		if e != sessioncore.NoEntry && where.of(e) == branchLost {
 			lost = append(lost, e)
 		} else {

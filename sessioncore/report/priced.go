@@ -9,7 +9,8 @@ import (
 // This file gives usages a cost that no client recorded beside them: their part of the session's
 // recorded cost, else the cost by list prices.
 
-// priced returns the records of a session with their costs.
+// priced returns the records of a session with their costs. records stay as they are, and are returned if all
+// have one. A usage of a model without a price, or without one for fast mode, stays without a cost.
 func (p Prices) priced(records []usageRecord) []usageRecord {
 	lacksCost := func(r usageRecord) bool {
 		return r.Unpriced > 0 || r.session != nil
@@ -24,27 +25,32 @@ func (p Prices) priced(records []usageRecord) []usageRecord {
 		if r.Unpriced == 0 {
 			continue
 		}
-		of, ok := known[r.model]
-		if !ok {
-			if found, ok := p.find(r.model); ok {
-				of = &found
+		modelPrice, isKnown := known[r.model]
+		if !isKnown {
+			found, hasPrice := p.find(r.model)
+			if hasPrice {
+				modelPrice = &found
 			}
-			known[r.model] = of
+			known[r.model] = modelPrice
 		}
-		if of == nil || r.fast && of.fast == 0 {
+		if modelPrice == nil {
 			continue
 		}
 		times := amount(1)
 		if r.fast {
-			times = of.fast
+			times = modelPrice.fast
 		}
-		r.charge(of.of(&r.Sum), times)
+		if times == 0 {
+			continue // nobody knows how much fast mode costs
+		}
+		r.charge(modelPrice.of(&r.Sum), times)
 		r.Listed = r.Cost.Total
 	}
 	return priced
 }
 
-// charge gives a usage the cost that its tokens have by some rates, so many times.
+// charge gives a usage the cost that its tokens have by some rates, multiplied by times. It replaces a cost that
+// the usage had.
 func (u *usage) charge(at rates, times amount) {
 	dollars := func(cost amount) Decimal {
 		return decimalOf(float64(times * cost))
@@ -68,7 +74,7 @@ func (u *usage) charge(at rates, times amount) {
 // of a provider.
 var weights = rates{input: 1, output: 5, cacheRead: 0.1, cacheWrite: 1.25, hour: 2}
 
-// weight returns the tokens of a usage, as many as they are of the input by their cost.
+// weight returns the tokens of a usage by their cost: as many tokens of the input cost the same.
 func (u *usage) weight() amount {
 	charged := *u
 	charged.charge(weights, 1)
@@ -78,9 +84,10 @@ func (u *usage) weight() amount {
 	return max(0, u.TotalTokens)
 }
 
-// shareSessionCosts shares out the costs that a client recorded of the whole session: the part of
-// each model among its usages since the time before, by their tokens. Calls of models without a
-// usage count at the entry that says the cost.
+// shareSessionCosts returns records, in file order, with the costs that a client recorded of the whole
+// session shared out. Each such cost includes the one before it: the difference of a model is shared
+// among its usages between the two, by their tokens. The difference of a model without a usage there
+// becomes a record of the entry that says the cost. It changes session of records.
 func shareSessionCosts(records []usageRecord) []usageRecord {
 	shared := make([]usageRecord, 0, len(records))
 	var before sessionCost

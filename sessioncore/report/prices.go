@@ -54,7 +54,8 @@ const maxPrices = 64 << 20
 // ListPrices are the prices of the list alone.
 var ListPrices = Prices{list: true}
 
-// OpenPrices returns the list prices with the models of a file in their place.
+// OpenPrices returns the list prices with the models of a file in their place. The file has the format of
+// LiteLLM's; the error names it.
 func OpenPrices(name string) (p Prices, err error) {
 	text, err := storage.ReadNamed(name, maxPrices)
 	if err != nil {
@@ -121,7 +122,7 @@ var optional = [...]*regexp.Regexp{
 // find returns the price of a model: by its exact name, then without providers before it, then
 // without its optional parts.
 func (t priceTable) find(model string) (of price, ok bool) {
-	for len(t) > 0 {
+	for len(t) > 0 { // each round makes the name shorter
 		of, ok = t[dashed(model)]
 		if ok {
 			break
@@ -158,7 +159,7 @@ type longRates struct {
 	rates
 }
 
-// of returns the rates of an answer.
+// of returns the rates of an answer with a sum, by the size of its input.
 func (p *price) of(s *Sum) rates {
 	input := s.Input + s.CacheRead + s.CacheWrite
 	for _, long := range p.long {
@@ -207,7 +208,8 @@ func readPrices(text []byte) (priceTable, error) {
 	return t, nil
 }
 
-// add adds the model of a name with its members, if it has prices.
+// add adds the model of a name with its members, if it has prices of its input and its output. The error is a
+// price that is no number, or below 0.
 func (t priceTable) add(name string, members map[string]json.RawMessage) error {
 	own, err := readRates(members, "")
 	if err != nil || own[0] == nil || own[1] == nil {

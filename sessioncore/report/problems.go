@@ -54,7 +54,7 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 		}
 		out = rawjson.AppendLine(out, p)
 	}
-	further := count - int64(len(list))
+	further := count - int64(len(list)) // count has those that a bound left out, too
 	if further > 0 {
 		found.note(more, "%d further problems are not listed", further)
 	}
@@ -68,7 +68,8 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	return doc, nil
 }
 
-// linked returns the problems of reading and of linking entries. A missing parent is no sign of
+// linked returns the problems of reading and of linking entries, and their number, of which only the first are
+// in list. A missing parent is no sign of
 // damage where agents leave one out: in a session converted from another agent's file, as its first
 // message may go on from a message elsewhere; in a fork, as older versions of omp leave labels out;
 // and in sessions of pi, as versions before 1.5 did not write all.
@@ -78,12 +79,12 @@ func linked(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Pr
 	if err != nil {
 		return nil, 0, err
 	}
-	all := len(list)
+	before := len(list)
 	list, err = withoutCallers(ctx, s, list)
 	if err != nil {
 		return nil, 0, err
 	}
-	count -= int64(all - len(list))
+	count -= int64(before - len(list))
 	isOrphan := func(p sessioncore.Problem) bool {
 		return p.What == sessioncore.ProblemOrphan
 	}
@@ -110,13 +111,13 @@ func linked(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.Pr
 			list[i].What = sessioncore.ProblemUnwritten
 		}
 	}
-	r, _ := s.EntryRange(first)
-	if isForeign {
-		n := len(list)
+	if isForeign { // its first message may go on from one elsewhere
+		firstRange, _ := s.EntryRange(first)
+		before := len(list)
 		list = slices.DeleteFunc(list, func(p sessioncore.Problem) bool {
-			return p.What == sessioncore.ProblemUnwritten && p.Offset == r.Offset
+			return p.What == sessioncore.ProblemUnwritten && p.Offset == firstRange.Offset
 		})
-		count -= int64(n - len(list))
+		count -= int64(before - len(list))
 	}
 	return list, count, nil
 }
@@ -199,6 +200,7 @@ type blobsFound struct {
 	notes   []note
 }
 
+// note adds a note of a kind with a reason.
 func (f *blobsFound) note(kind sessioncore.ProblemKind, format string, args ...any) {
 	text := rawjson.AppendUTF8(nil, fmt.Appendf(nil, format, args...))
 	f.notes = append(f.notes, note{kind, rawjson.JSONText(text)})
@@ -243,7 +245,7 @@ func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.B
 		found.any = true
 		if references >= maxReferences {
 			found.note(more, "whether there are blobs was looked at for the first %d references alone", references)
-			taken = document.MaxResolved + 1
+			taken = document.MaxResolved + 1 // the rest may be too large
 			break
 		}
 		text, err := reader.Read(e)
@@ -258,7 +260,7 @@ func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.B
 			hashes = append(hashes, hash)
 		})
 		references += len(hashes)
-		told := map[string]bool{}
+		told := map[string]bool{} // the missing blobs of this entry, each told once
 		for _, hash := range hashes {
 			size, err := sizes.size(hash)
 			if err != nil {
@@ -286,7 +288,8 @@ func lookForBlobs(ctx context.Context, s *sessioncore.Snapshot, blobs document.B
 	return found, nil
 }
 
-// unresolved returns the number of references that the context at the leaf has no room for.
+// unresolved returns the number of references that the context at the leaf has no room for. The error is one of
+// making the context.
 func unresolved(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs) (int, error) {
 	leaf, err := s.Leaf()
 	if err != nil {

@@ -37,7 +37,7 @@ type roomSums struct {
 	images   map[uint64]struct{} // hashes of their data
 }
 
-// addRoom adds the entries from one on.
+// addRoom adds the parts of the entries from one on. After an error only some may have been added.
 func addRoom(ctx context.Context, s *sessioncore.Snapshot, from int, to *roomSums) error {
 	reader := sessioncore.NewEntryReader(s)
 	for e := sessioncore.Entry(from); int(e) < s.Len(); e++ {
@@ -68,16 +68,16 @@ func (r *roomSums) entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawj
 		addContent()
 		return
 	}
-	at, _ := s.EntryRange(e)
-	hasImages := bytes.Contains(text, []byte(`"image`))
-	if hasImages {
-		r.result(at.Size, addContent)
+	lines, _ := s.EntryRange(e)
+	mayHaveImages := bytes.Contains(text, []byte(`"image`)) // most have none, and their blocks need not be read
+	if mayHaveImages {
+		r.result(lines.Size, addContent)
 		return
 	}
-	r.bytes.ToolResults += at.Size
+	r.bytes.ToolResults += lines.Size
 }
 
-// content adds the blocks of a content.
+// content adds the blocks of a content, which may be a text; other values have none.
 func (r *roomSums) content(content rawjson.Value) {
 	if content.IsString() {
 		r.bytes.Text += int64(len(content))
@@ -113,8 +113,8 @@ func (r *roomSums) result(size int64, content func()) {
 	r.bytes.Images += images
 }
 
-// image compares an image with those before. Its data is in the block or in its source, or an
-// address or a reference stands for it.
+// image counts an image that the file had before, and remembers a new one, up to maxImages. Its data is in the
+// block or in its source, or an address or a reference stands for it.
 func (r *roomSums) image(m *message.Members) {
 	if m[message.Source] != nil {
 		inside := message.Read(m[message.Source])

@@ -45,8 +45,9 @@ type cached[T any] struct {
 	of    T
 }
 
-// each calls do with the facts of sessions, in order. Facts of a file that did not change are those
-// that are kept, if they are valid; others are made. An unreadable session has the facts of the zero F.
+// each calls do with the facts of sessions, in order, until it returns an error. Facts of a file that did not
+// change are those that are kept, if isValid; others are made by factsOf. An unreadable session has the
+// facts of the zero F. c.mu is held meanwhile.
 // When ctx is done, the sessions that were read stay known; sessions that are gone are forgotten.
 func (c *cache[F, T]) each(
 	ctx context.Context, sessions []*listing.Info, isValid func(*listing.Info, T) bool,
@@ -59,7 +60,7 @@ func (c *cache[F, T]) each(
 	defer c.mu.Unlock()
 	done := 0
 	ahead := 0     // number of sessions that were announced
-	at := int64(0) // a time before they were read
+	at := int64(0) // a time before they were read, in ns since the epoch
 	for batch := range slices.Chunk(sessions, c.batch) {
 		if done >= ahead {
 			at = time.Now().UnixNano()
@@ -72,7 +73,7 @@ func (c *cache[F, T]) each(
 		}
 		for i, info := range batch {
 			facts, ok := c.get(info)
-			if ok && !isValid(info, facts) {
+			if ok && !isValid(info, facts) { // readChanged took them for known, and left the session out
 				ok = false
 				changed[i], err = c.readOne(ctx, info)
 				if err != nil {
@@ -95,7 +96,8 @@ func (c *cache[F, T]) each(
 	return nil
 }
 
-// readChanged reads the sessions without facts, several at a time.
+// readChanged reads the sessions without facts, several at a time. The result has an F for each of sessions, which
+// is the zero F for one with facts.
 func (c *cache[F, T]) readChanged(ctx context.Context, sessions []*listing.Info) ([]F, error) {
 	all := make([]F, len(sessions))
 	// A goroutine reads several sessions, so that its stack grows once.
@@ -200,14 +202,14 @@ func tokenOf(info *listing.Info) storage.Token {
 	return token
 }
 
-// get returns the facts of a session's file in its present state.
+// get returns the facts of a session's file in the state that info has; ok is false if none are kept.
 func (c *cache[F, T]) get(info *listing.Info) (facts T, ok bool) {
 	f, ok := c.known[info.Name()]
 	return f.of, ok && f.token == tokenOf(info)
 }
 
-// keep keeps facts of a file that was read after a time, if there is room, and if every later
-// change of the file is visible.
+// keep keeps facts of a file that was read after a time, in ns since the epoch, if there is room, and if
+// every later change of the file is visible. Otherwise it has none of the file.
 func (c *cache[F, T]) keep(info *listing.Info, at int64, facts T) {
 	name := info.Name()
 	c.forget(name)
@@ -219,7 +221,7 @@ func (c *cache[F, T]) keep(info *listing.Info, at int64, facts T) {
 	}
 }
 
-// forget removes the facts of a session.
+// forget removes the facts of a session, if it has any.
 func (c *cache[F, T]) forget(name string) {
 	if f, ok := c.known[name]; ok {
 		c.size -= len(name) + c.sizeOf(f.of)
@@ -227,7 +229,8 @@ func (c *cache[F, T]) forget(name string) {
 	}
 }
 
-// keepOnly forgets the sessions that are gone.
+// keepOnly forgets the sessions that are not among sessions, as they are gone. With no more facts than sessions it
+// does not look: facts of a few that are gone do no harm.
 func (c *cache[F, T]) keepOnly(sessions []*listing.Info) {
 	if len(c.known) <= len(sessions) {
 		return

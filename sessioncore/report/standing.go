@@ -48,7 +48,7 @@ func (w *standing) of(e sessioncore.Entry) string {
 // archive says of entries whether they, or an entry above them, are archived.
 type archive map[sessioncore.Entry]bool
 
-// archivedIn reads the archive entries: of those for one target the last counts.
+// archivedIn reads the archive entries: of those for one target the last counts. It is nil without any.
 func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
 	var a archive
 	for e := range sessioncore.Entry(s.Len()) {
@@ -69,9 +69,11 @@ func archivedIn(ctx context.Context, s *sessioncore.Snapshot) (archive, error) {
 			if a == nil {
 				a = archive{}
 			}
-			a[target] = text.Member("archived").IsTrue()
-			if !a[target] {
-				delete(a, target)
+			isArchived := text.Member("archived").IsTrue()
+			if isArchived {
+				a[target] = true
+			} else {
+				delete(a, target) // an entry above it may be archived
 			}
 		}
 	}

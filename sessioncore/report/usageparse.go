@@ -93,7 +93,7 @@ func readAnswers(ctx context.Context, s *sessioncore.Snapshot, entries []session
 }
 
 // costMembers reads an object with the members of an answer that tell its cost, nil if it cannot.
-// It is valid until the next call with that buf.
+// It is in the returned buffer, which is buf or a larger one, and valid until the next call with that.
 func costMembers(s *sessioncore.Snapshot, e sessioncore.Entry, buf []byte) (members rawjson.Value, _ []byte) {
 	at := s.CostRange(e)
 	if at.Size > maxCostText {
@@ -101,19 +101,21 @@ func costMembers(s *sessioncore.Snapshot, e sessioncore.Entry, buf []byte) (memb
 	}
 	need := int(at.Size) + len("{}")
 	if cap(buf) < need {
-		buf = make([]byte, 2*need)
+		buf = make([]byte, 2*need) // so that few longer ones need another one
 	}
-	text := buf[:at.Size+2]
+	text := buf[:need]
+	last := need - 1
 	text[0] = '{'
-	text[at.Size+1] = '}'
-	err := storage.ReadFull(s.File(), text[1:at.Size+1], at.Offset)
+	text[last] = '}'
+	err := storage.ReadFull(s.File(), text[1:last], at.Offset)
 	if err != nil || !rawjson.IsValidObject(text) {
 		return nil, buf
 	}
 	return text, buf
 }
 
-// usagesOf returns the usages that an entry reports, with the names under which they count.
+// usagesOf returns the usages that an entry with a text reports, with the names under which they count; nil for
+// none.
 func usagesOf(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value) []usage {
 	kind := s.Kind(e)
 	isPi := s.Dialect() == sessioncore.Pi // docs/format.md, pi
@@ -194,7 +196,8 @@ func modelName(provider, model rawjson.Value) string {
 	return string(appendName(name, model))
 }
 
-// appendName appends the name of a provider or a model.
+// appendName appends the name of a provider or a model, on one line and at most maxModelName characters of it, or
+// "unknown" for a value without text.
 func appendName(dst []byte, v rawjson.Value) []byte {
 	text, _ := v.Bytes()
 	isOdd := func(r rune) bool { // nearly all names consist of others
@@ -275,7 +278,7 @@ func costOf(v rawjson.Value) (c usageCost) {
 	return c
 }
 
-// settle notes whether the cost of a usage is unknown.
+// settle sets Unpriced: to 1 if the usage has tokens and its cost is unknown. It follows each change of these.
 func (u *usage) settle() {
 	u.Unpriced = 0
 	if !u.Cost.known && u.TotalTokens != 0 {
@@ -286,8 +289,8 @@ func (u *usage) settle() {
 // isFree reports whether a usage has a recorded cost of 0.
 func (u *usage) isFree() bool { return u.Cost == usageCost{known: true} }
 
-// sessionCostOf parses the cost of a session in an answer of a model. All models in it have this model's
-// provider. The part of the total that they lack is this model's.
+// sessionCostOf parses the cost of a session in an answer of a model, nil if it is no object. All models in it
+// have this model's provider. The part of the total that they lack is this model's. Costs below 0 count as 0.
 func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 	if !v.IsObject() {
 		return nil
@@ -297,13 +300,13 @@ func sessionCostOf(v rawjson.Value, model string) *sessionCost {
 	for m := range v.Member("models").EachMember {
 		name, _ := m.Key.Bytes()
 		name, _, _ = bytes.Cut(name, []byte("[")) // a context's length
-		of := decimalAt(m.Value)
-		if of.isNegative() {
-			of = Decimal{}
+		cost := decimalAt(m.Value)
+		if cost.isNegative() {
+			cost = Decimal{}
 		}
 		model := provider + "/" + markdown.Line(name, maxModelName)
-		c.models[model] = c.models[model].Add(of)
-		c.total = c.total.Add(of)
+		c.models[model] = c.models[model].Add(cost)
+		c.total = c.total.Add(cost)
 		if len(c.models) >= maxParts {
 			break
 		}

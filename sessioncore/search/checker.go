@@ -53,11 +53,13 @@ func (c *checker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjs
 	}
 	c.reset()
 	isOfRole := false
-	if c.q.role == userRole {
+	if c.q.role == userRole { // a message of the user's role may be a client's
 		isOfRole = s.IsRequest(e)
-		c.request(s.Request(e, text))
+		words := s.Request(e, text)
+		c.request(words)
 	} else {
-		isOfRole = c.hasRole(c.entry(s, e, text, output))
+		role := c.entry(s, e, text, output)
+		isOfRole = c.hasRole(role)
 	}
 	if !isOfRole || !c.isHit() {
 		return Hit{}, false
@@ -100,7 +102,8 @@ func (c *checker) inTime(at time.Time) bool {
 	return isBefore && !at.Before(c.q.after)
 }
 
-// hasRole reports whether a message's role is the query's.
+// hasRole reports whether a message's role, nil for an entry without one, is the query's. A query for any role
+// has every one.
 func (c *checker) hasRole(role rawjson.Value) bool {
 	if c.q.role == "" {
 		return true
@@ -109,7 +112,8 @@ func (c *checker) hasRole(role rawjson.Value) bool {
 	return slices.Contains(roles[c.q.role], rawjson.CamelCase(text))
 }
 
-// isOfModel reports whether a message is of the query's model.
+// isOfModel reports whether a message is of the query's model, which is a part of PROVIDER/NAME, or the query is
+// for any.
 func (c *checker) isOfModel(m *message.Members) bool {
 	if c.q.model == nil {
 		return true
@@ -119,7 +123,8 @@ func (c *checker) isOfModel(m *message.Members) bool {
 	return hasModel && c.q.model.isIn([]byte(provider+"/"+model))
 }
 
-// tool checks the name of a tool that is called or has answered. The text must still be checked.
+// tool checks the name of a tool that is called or has answered, which must be the query's as a whole. It sets
+// hasTool alone: as a text the name is checked elsewhere.
 func (c *checker) tool(name rawjson.Value) {
 	text, isText := name.Bytes()
 	if !isText || c.hasTool {
@@ -129,7 +134,8 @@ func (c *checker) tool(name rawjson.Value) {
 	c.hasTool = start == 0 && end == len(text)
 }
 
-// piece checks a string or number. It returns false once the rest cannot change the result.
+// piece checks a string or number, as the file has it. It returns false once the rest cannot change the result:
+// a word is there that must not be, or all is found that must be and a line to show.
 func (c *checker) piece(v rawjson.Value) bool {
 	if v.IsString() {
 		c.body(v[1 : len(v)-1])
@@ -159,7 +165,7 @@ func (c *checker) body(body []byte) {
 	}
 	c.decoded = c.decoded[:0]
 	for len(body) > 0 && !c.excluded {
-		n := rawjson.CutPoint(body, window)
+		n := rawjson.CutPoint(body, window) // not within an escape or a character
 		c.decoded = rawjson.AppendDecoded(c.decoded, body[:n])
 		body = body[n:]
 		c.endsInside = len(body) > 0
@@ -198,7 +204,7 @@ func (c *checker) foundInBeginning(body []byte) bool {
 	return true
 }
 
-// plain checks a text that is no JSON. A long one is searched in windows, as in body.
+// plain checks a text that is no JSON, nil for none. A long one is searched in windows, as in body.
 func (c *checker) plain(text []byte) {
 	overlap := max(0, c.overlap)
 	isInWindows := c.overlap >= 0 && !c.isWhole
@@ -224,7 +230,7 @@ func (c *checker) find(text []byte) {
 			return
 		}
 	}
-	if len(c.q.words) == 0 && c.line == "" {
+	if len(c.q.words) == 0 && c.line == "" { // a query of keys alone shows the first text
 		c.line = c.lineAt(bytes.TrimSpace(text), 0)
 	}
 	for i, w := range c.q.words {
@@ -249,7 +255,8 @@ const (
 	lineAfter  = 180
 )
 
-// lineAt returns the line of text at an offset.
+// lineAt returns the line of text at an offset: whole if isWhole, else shortened. Where text is a window of a
+// longer one, a line at its edge has an ellipsis there.
 func (c *checker) lineAt(text []byte, at int) string {
 	if c.isWhole {
 		return wholeLineAt(text, at)
@@ -374,7 +381,10 @@ func (c *checker) message(m *message.Members) {
 // nested checks a call that a tool made itself.
 func (c *checker) nested(call *message.Members) {
 	c.tool(call[message.Name])
-	_ = c.string(call[message.Name]) && c.scalars(call[message.Arguments]) && c.string(call[message.ErrorMessage])
+	goesOn := c.string(call[message.Name]) && c.scalars(call[message.Arguments])
+	if goesOn {
+		c.string(call[message.ErrorMessage])
+	}
 }
 
 // string checks a value that is text only if it is a string.
@@ -404,7 +414,7 @@ func (c *checker) content(v rawjson.Value, depth int) bool {
 	return true
 }
 
-// block checks a text or a block.
+// block checks a text or a block, and the blocks within it up to message.MaxDepth. depth counts from 0.
 func (c *checker) block(v rawjson.Value, depth int) bool {
 	if v.IsString() {
 		return c.piece(v)
@@ -442,7 +452,8 @@ func (c *checker) document(source rawjson.Value, depth int) bool {
 	return depth == message.MaxDepth || c.content(source.Member("content"), depth+1)
 }
 
-// scalars checks the strings and numbers in a value, except keys. The value may be deep.
+// scalars checks the strings and numbers in a value, except keys. It scans the bytes, as a recursion would be
+// as deep as the value.
 func (c *checker) scalars(v rawjson.Value) bool {
 	var s rawjson.Scanner
 	for i := 0; i < len(v); {

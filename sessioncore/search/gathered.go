@@ -36,11 +36,17 @@ func (h *Hit) copyKey() uint64 {
 	if h.Entry == "" {
 		return 0
 	}
-	common := commonParts{entry: h.Entry, what: h.What, line: h.Line, at: h.Time.UnixNano()}
-	return max(1, maphash.Comparable(copySeed, common))
+	common := commonParts{
+		entry: h.Entry,
+		what:  h.What,
+		line:  h.Line,
+		at:    h.Time.UnixNano(),
+	}
+	hash := maphash.Comparable(copySeed, common)
+	return max(hash, 1) // as 0 is a title's
 }
 
-// add adds the hits of a session. It returns false once there are more than the limit.
+// add adds the hits of a session, or its error. It returns false once there are more hits than the limit.
 func (g *hitCollector) add(f *FileHits) bool {
 	if f.Err != nil {
 		g.unread = append(g.unread, f)
@@ -119,7 +125,8 @@ func (g *hitCollector) addCopy(n int32, hit *Hit) {
 	g.hits[n].Copies = copies
 }
 
-// compareAge compares sessions by their start. A fork may have its original's time, and is younger.
+// compareAge returns a number below 0 if a session is older than another one, by their start. A fork may have
+// its original's time, and is younger.
 func (f *FileHits) compareAge(other *FileHits) int {
 	order := f.start.Compare(other.start)
 	if order != 0 {
@@ -134,7 +141,7 @@ func (f *FileHits) compareAge(other *FileHits) int {
 	return cmp.Compare(f.File, other.File)
 }
 
-// result returns the hits, the newest first.
+// result returns the hits, the newest first, and of one time in the order of their addition.
 func (g *hitCollector) result() *Result {
 	slices.SortStableFunc(g.hits, func(a, b Hit) int {
 		return b.Time.Compare(a.Time)
@@ -142,7 +149,8 @@ func (g *hitCollector) result() *Result {
 	return &Result{Hits: g.hits, More: g.more, Unread: g.unread}
 }
 
-// sessions returns the sessions with hits, in the order of their addition.
+// sessions returns the sessions that own hits, in the order of their addition, and sets their Count. It may be
+// called once.
 func (g *hitCollector) sessions() []*FileHits {
 	for _, n := range g.owners {
 		g.found[n].Count++

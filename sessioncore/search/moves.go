@@ -34,7 +34,7 @@ const moveName = "mv"
 // Key implements Matcher.
 func (m *Moves) Key() string { return "\x00moves\x00" + m.to.path }
 
-// Needle implements Matcher.
+// Needle implements Matcher. It is the same for all sessions, so that any may have hits.
 func (m *Moves) Needle(string, func() (rawjson.Value, error)) (_ *Needle, ok bool, err error) {
 	n := newNeedle(&word{text: moveName, exact: true})
 	n.accept = m.accept
@@ -43,7 +43,7 @@ func (m *Moves) Needle(string, func() (rawjson.Value, error)) (_ *Needle, ok boo
 
 // inRaw implements callMatcher.
 func (m *Moves) inRaw(string, func() (rawjson.Value, error)) *Needle {
-	n, _, _ := m.Needle("", nil)
+	n, _, _ := m.Needle("", nil) // which needs neither
 	return n
 }
 
@@ -83,6 +83,7 @@ func (m *Moves) mayMoveIn(rest []byte) bool {
 		return bytes.Contains(rest, []byte(name))
 	}
 	for range maxEscapes {
+		// An escaped character may be a part of a name.
 		mayHaveName := slices.ContainsFunc(m.names, isIn) || isIn(`\u`)
 		if !mayHaveName {
 			return false
@@ -203,8 +204,8 @@ type EarlierPath struct {
 	Above string
 }
 
-// Earlier returns the earlier paths by a call of a shell that begins in a directory: a list for each move, in
-// the order of the command. header is the header of the session.
+// Earlier returns the earlier paths by a call of a shell that begins in a directory: a list for each move that
+// reaches the path, in the order of the command; nil for none. header is the header of the session.
 func (m *Moves) Earlier(header rawjson.Value, shell message.ShellCall, dir renames.WorkingDirectory) [][]EarlierPath {
 	return m.earlier(m.to.pathsOf(header), shell, dir)
 }
@@ -234,8 +235,8 @@ func (m *Moves) earlier(p *paths, shell message.ShellCall, dir renames.WorkingDi
 	return all
 }
 
-// absolute returns the clean absolute path of a name in a command: below a home directory if the name is
-// below ~, else in the session's directory. It returns "" if none is known.
+// absolute returns the clean absolute path of a name in a command: below home if the name is ~ or below it,
+// else in the session's directory. It returns "" if that is not known, or is of Windows, where mv is no command.
 func (p *paths) absolute(name, home string) string {
 	isOfHome := name == "~" || strings.HasPrefix(name, "~/")
 	switch {

@@ -73,7 +73,8 @@ func newNeedle(w *word) *Needle {
 	return best
 }
 
-// add adds a character. It returns false if its spellings differ in length.
+// add adds a character to the end of the needle. It returns false, and adds nothing, if its spellings differ in
+// length.
 func (n *Needle) add(r rune, exact bool) bool {
 	all := variants(r, exact)
 	want := utf8.AppendRune(nil, r)
@@ -84,7 +85,7 @@ func (n *Needle) add(r rune, exact bool) bool {
 			return false
 		}
 		for i := range b {
-			mask[i] &^= b[i] ^ want[i]
+			mask[i] &^= b[i] ^ want[i] // the bits in which two spellings differ do not count
 		}
 	}
 	n.want = append(n.want, want...)
@@ -93,7 +94,8 @@ func (n *Needle) add(r rune, exact bool) bool {
 	return true
 }
 
-// variants returns the characters that match a character of a word.
+// variants returns the characters that match a character of a word: it comes first, and alone if exact. Of the
+// others only those of ASCII match one of ASCII.
 func variants(r rune, exact bool) []rune {
 	all := []rune{r}
 	if exact {
@@ -123,8 +125,9 @@ func rarity(c, mask byte) int {
 	return rarest
 }
 
-// choosePair sets the rarest pair of neighbouring bytes, and the score. The last byte makes a pair with any
-// byte, which is chosen only if there is no other.
+// choosePair sets the rarest pair of neighbouring bytes, and the score, which is the sum of the rarities of all
+// bytes and 0 for an empty needle. The last byte makes a pair with any byte, which is chosen only if there is no
+// other.
 func (n *Needle) choosePair() {
 	best := 0
 	for i := range n.want {
@@ -146,17 +149,18 @@ func (n *Needle) choosePair() {
 	}
 }
 
-// reach is the number of significant bytes before and after the pair.
+// reach is the number of significant bytes before and after the pair: those of the needle with all characters
+// escaped, and those that accept reads.
 func (n *Needle) reach() int {
 	size := longestRune * (len(n.runes) + 1)
 	if n.accept != nil {
-		size += message.MaxPath + 2
+		size += message.MaxPath + len(`""`)
 	}
 	return size
 }
 
 // isInRaw reports whether a file with JSON within strings, as in arguments of calls, has the
-// needle: surrogate pairs of escapes are not found there.
+// needle wherever the session has it: surrogate pairs of escapes are not found there. No needle is in none.
 func (n *Needle) isInRaw() bool {
 	if n == nil {
 		return false
@@ -232,16 +236,16 @@ func (n *Needle) index(text []byte) int {
 	return -1
 }
 
-// isAt reports whether the pair of an occurrence, or an escaped character of it, is at an offset of b.
-func (n *Needle) isAt(b []byte, i int) bool {
-	occurs := n.isPlain(b, i-n.at) || n.beginsEscaped(b[i:])
+// isAt reports whether the pair of an occurrence that counts, or an escaped character of it, is at an offset of b.
+func (n *Needle) isAt(b []byte, offset int) bool {
+	occurs := n.isPlain(b, offset-n.at) || n.beginsEscaped(b[offset:])
 	if !occurs {
 		return false
 	}
-	return n.accept == nil || n.accept(b, i)
+	return n.accept == nil || n.accept(b, offset)
 }
 
-// isPlain reports whether the bytes are at an offset of b.
+// isPlain reports whether the bytes, none of them escaped, are at an offset of b, which may be outside of it.
 func (n *Needle) isPlain(b []byte, at int) bool {
 	if at < 0 || at+len(n.want) > len(b) {
 		return false
@@ -261,17 +265,18 @@ func (n *Needle) beginsEscaped(b []byte) bool {
 	if size == 0 {
 		return false
 	}
-	for k, all := range n.runes {
-		if slices.Contains(all, r) && n.follow(b[size:], k+1) {
+	rest := b[size:]
+	for k, spellings := range n.runes {
+		if slices.Contains(spellings, r) && n.follow(rest, n.runes[k+1:]) {
 			return true
 		}
 	}
 	return false
 }
 
-// follow reports whether b begins with the characters from k on, escaped or not.
-func (n *Needle) follow(b []byte, k int) bool {
-	for ; k < len(n.runes); k++ {
+// follow reports whether b begins with characters, escaped or not, each in one of its spellings.
+func (n *Needle) follow(b []byte, characters [][]rune) bool {
+	for _, spellings := range characters {
 		for len(b) > 1 && b[0] == '\\' && b[1] == '\\' { // within a string that is JSON itself
 			b = b[1:]
 		}
@@ -279,7 +284,7 @@ func (n *Needle) follow(b []byte, k int) bool {
 		if size == 0 {
 			r, size = utf8.DecodeRune(b)
 		}
-		if !slices.Contains(n.runes[k], r) {
+		if !slices.Contains(spellings, r) {
 			return false
 		}
 		b = b[size:]
@@ -318,7 +323,7 @@ func (p *pair) at(b []byte, i int) bool {
 // next returns the first offset of the bytes or an escape from i on, or len(b). This is the hot loop: it
 // looks at 32 offsets at once, then at 8, then at each.
 func (p *pair) next(b []byte, i int) int {
-	n := (len(b) - i - 1) &^ 31
+	n := (len(b) - i - 1) &^ 31 // whole blocks, without the last byte, which has no neighbour
 	if n > 0 && cpu.X86.HasAVX2 {
 		i += nextAVX2(&b[i], n, p)
 	}
@@ -329,6 +334,7 @@ func (p *pair) next(b []byte, i int) int {
 	return i
 }
 
+// The lowest and the highest bit of each byte in a word.
 const (
 	lows  = 0x0101010101010101
 	highs = 0x8080808080808080
@@ -343,9 +349,10 @@ func (p *pair) nextInWords(b []byte, i int) int {
 	second := lows * uint64(p.second)
 	backslash := lows * uint64(p.backslash)
 	u := lows * uint64(p.u)
-	for ; i+9 <= len(b); i += 8 {
+	for ; i+9 <= len(b); i += 8 { // eight first bytes, and the neighbour of the last one
 		x := binary.LittleEndian.Uint64(b[i:])
 		y := binary.LittleEndian.Uint64(b[i+1:])
+		// A byte of d is 0 where the pair is, and a byte of e where an escape is.
 		d := (x&firstMask ^ first) | (y&secondMask ^ second)
 		e := (x ^ backslash) | (y ^ u)
 		if ((d-lows)&^d|(e-lows)&^e)&highs != 0 { // a byte of d or e is 0

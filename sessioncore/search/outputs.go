@@ -65,7 +65,7 @@ func (w *worker) isInOutput(ctx context.Context, name string, needle *Needle) bo
 	return err == nil && len(lines) > 0
 }
 
-// orOutputs returns a needle that also finds the entries that name long results.
+// orOutputs returns a needle that also finds the entries that name long results, nil for nil, which finds all.
 func (n *Needle) orOutputs() *Needle {
 	if n == nil {
 		return nil
@@ -76,7 +76,8 @@ func (n *Needle) orOutputs() *Needle {
 	return &name
 }
 
-// outputName returns the name of the first long result that a text names, or "", and the text behind it.
+// outputName returns the name of the first long result that a text names, and the text behind its directory,
+// which is empty if the text does not name that. The name is "" if it is no name of a file there.
 func outputName(text rawjson.Value) (string, rawjson.Value) {
 	_, rest, _ := bytes.Cut(text, []byte(outputsDir))
 	name := bytes.TrimLeft(rest, `/\`)
@@ -92,7 +93,9 @@ func outputName(text rawjson.Value) (string, rawjson.Value) {
 	return file, rest
 }
 
-// output returns the long results of an entry, one after the other, each once where its name is repeated.
+// output returns the long results that an entry with a text names, one after the other, at most maxOutput
+// bytes. A name that is repeated at once counts once; a result that cannot be read is left out. file is the
+// session's.
 func (w *worker) output(file string, text rawjson.Value) (output []byte) {
 	dir := outputsOf(file)
 	before := ""

@@ -76,7 +76,7 @@ func (p *paths) fileOf(name string) string {
 	if name == "" || strings.Contains(name, "://") {
 		return ""
 	}
-	drive := 0 // the length of a drive of Windows
+	drive := 0 // the length of a drive of Windows, whose colon does not count
 	_, windows, _ := names.AbsPath(name)
 	if windows {
 		drive = strings.IndexByte(name, ':') + 1
@@ -94,7 +94,7 @@ func (p *paths) fileOf(name string) string {
 // isNamed reports whether a path in a call is the file's, or below it.
 func (p *paths) isNamed(name string) bool { return p.fileOf(name) != "" }
 
-// below is fileOf for a path without lines.
+// below is fileOf for a path without lines: of its meanings the first one that is at or below the file, or "".
 func (p *paths) below(name string) string {
 	for _, file := range p.resolve(name) {
 		if p.isBelow(file) {
@@ -104,7 +104,8 @@ func (p *paths) below(name string) string {
 	return ""
 }
 
-// resolve returns the clean absolute paths that a path in a call may mean.
+// resolve returns the clean absolute paths that a path in a call may mean: in the session's directory, and for
+// one with ~ in each home directory. It is nil if none is known.
 func (p *paths) resolve(name string) []string {
 	referred, hasAt := strings.CutPrefix(name, "@")
 	isReference := strings.HasPrefix(referred, "~") || path.IsAbs(referred)
@@ -146,7 +147,8 @@ func (p *paths) inHomes(name string) (all []string) {
 	return all
 }
 
-// isBelow reports whether a clean path is the file or below it.
+// isBelow reports whether a clean path is the file or below it; in a search for files of that name anywhere,
+// whether it has the name.
 func (p *paths) isBelow(clean string) bool {
 	if p.Touched.windows {
 		clean = strings.ToLower(clean)

@@ -132,8 +132,8 @@ func (p *Printer) hit(h *Hit, ids map[string]string, isAround bool) {
 // callColumns is how many columns the calls of a hit have where no terminal tells its width.
 const callColumns = 240
 
-// text returns the text of a hit with its prompt in so many columns, where the width is known. A path of a
-// call is never cut.
+// text returns the text of a hit with its prompt in width columns; without a known width of the terminal only
+// calls are bounded. A path of a call is never cut: rather, the prompt is left out.
 func (p *Printer) text(h *Hit, width int) string {
 	asked := ""
 	if p.Prompts && h.Prompt != "" {
@@ -155,7 +155,8 @@ func (p *Printer) text(h *Hit, width int) string {
 	return fitWords(names.VisibleLine(h.Line)+asked, width, p.Marks)
 }
 
-// fitCalls returns the first calls, whole ones, as many as fit into so many columns, but one at least.
+// fitCalls returns the first calls, whole ones, as many as fit into so many columns, but one at least; an
+// ellipsis stands for the others. There is at least one call.
 func fitCalls(calls []string, width int) string {
 	text := names.VisibleLine(calls[0])
 	for i, call := range calls[1:] {
@@ -181,22 +182,23 @@ func idOf(h *Hit, ids map[string]string) string {
 	return names.Visible(ids[h.ID]) + "#" + names.Visible(names.ShortID(h.Entry))
 }
 
-// shortIDs returns for the ids of sessions with hits beginnings that tell them apart.
+// shortIDs returns, by the ids of sessions with hits, beginnings that tell them apart. Where two have the same
+// beginning, both are whole.
 func shortIDs(hits []Hit) map[string]string {
-	of := map[string]string{} // ids by their beginnings
+	byShort := map[string]string{} // ids by their beginnings
 	for i := range hits {
 		id := hits[i].ID
 		short := names.ShortID(id)
-		other, isTaken := of[short]
+		other, isTaken := byShort[short]
 		if isTaken && other != id {
-			of[other] = other
+			byShort[other] = other
 			short = id
 		}
-		of[short] = id
+		byShort[short] = id
 	}
 	ids := map[string]string{}
-	for short, id := range of {
-		if len(ids[id]) < len(short) {
+	for short, id := range byShort {
+		if len(ids[id]) < len(short) { // one that became whole may have its short beginning, too
 			ids[id] = short
 		}
 	}
@@ -224,9 +226,11 @@ func fitWords(text string, width int, marks *regexp.Regexp) string {
 		}
 	}
 	words := strings.Fields(whole)
-	match := max(0, len(strings.Fields(whole[:at]+"."))-1) // the index of its word
-	first, last := wordsAround(words, match, width-2)      // there may be … at both ends
-	if last == first {                                     // not even one word
+	upToMatch := strings.Fields(whole[:at] + ".") // the point stands for the beginning of the match
+	match := max(0, len(upToMatch)-1)             // the index of its word
+	ellipses := 2 * uniseg.StringWidth(ellipsis)
+	first, last := wordsAround(words, match, width-ellipses)
+	if last == first { // not even one word
 		return view.CutAt(strings.Join(words[first:], " "), width)
 	}
 	shown := strings.Join(words[first:last], " ")
@@ -239,14 +243,20 @@ func fitWords(text string, width int, marks *regexp.Regexp) string {
 	return shown
 }
 
-// wordsAround returns the words around one that fit into so many columns: a few before it, then those
-// behind it, then more before it. None fit where it does not.
+// wordsAround returns the range of the words around one, at an index, that fit into so many columns: a few
+// before it, for which a third of the columns is, then those behind it, then more before it. The range is
+// empty where that word does not fit.
 func wordsAround(words []string, at, width int) (first, last int) {
 	first = at
 	last = at
 	left := width
-	fits := func(i int) bool { return i >= 0 && i < len(words) && uniseg.StringWidth(words[i]) <= left }
-	take := func(i int) { left -= uniseg.StringWidth(words[i]) + 1 }
+	fits := func(i int) bool {
+		isWord := i >= 0 && i < len(words)
+		return isWord && uniseg.StringWidth(words[i]) <= left
+	}
+	take := func(i int) {
+		left -= uniseg.StringWidth(words[i]) + len(" ")
+	}
 	if !fits(at) {
 		return first, last
 	}

@@ -17,7 +17,8 @@ type Prompts struct {
 	read  bool
 }
 
-// Before returns the first line of the person's request that an entry follows or is, or "".
+// Before returns the first line of the person's request that an entry follows or is, or "" if there is none,
+// or it cannot be read.
 func (p *Prompts) Before(s *sessioncore.Snapshot, e sessioncore.Entry) string {
 	if p.AreOff {
 		return ""

@@ -57,7 +57,8 @@ type Parser struct {
 
 // Query parses a query without percent-encoding. The error wraps ErrQuery.
 func (p Parser) Query(text string) (*Query, error) {
-	return (&Query{text: text, parser: p}).parse(text)
+	q := &Query{text: text, parser: p}
+	return q.parse(text)
 }
 
 // Regexp parses a query, which may be empty, and a regular expression in the syntax of Go that
@@ -137,7 +138,8 @@ func (q *Query) wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrQuery, fmt.Errorf(format, args...))
 }
 
-// checkOperator refuses a word that other programs have for the relation of those around it.
+// checkOperator refuses a word that other programs have for the relation of those around it. rest is the text
+// behind it: the last word relates nothing.
 func (q *Query) checkOperator(word, rest string) error {
 	if strings.TrimSpace(rest) == "" {
 		return nil
@@ -165,8 +167,8 @@ type term struct {
 // keys are the words with a meaning before a colon. Other words may have colons.
 var keys = []string{"role", "tool", "model", "title", "cwd", "agent", "after", "before", "in"}
 
-// meantKey returns the key that a word before a colon is or misspells, or "" for text. Misspellings
-// of in: are common in text, as in id:7.
+// meantKey returns the key that a word before a colon and a value is or misspells, or "" for text.
+// Misspellings of in: are common in text, as in id:7, so that only archive behind it makes a key of one.
 func meantKey(word, value string) string {
 	for _, key := range keys {
 		if word == key {
@@ -200,7 +202,8 @@ func isSlip(a, b string) bool {
 	return a[0] == b[1] && a[1] == b[0]
 }
 
-// cut cuts the first term off a query, which does not begin with a blank.
+// cut cuts the first term off the text of a query, which is not empty and does not begin with a blank. rest may
+// begin with one. A - before a blank, or at the end, is a word.
 func (q *Query) cut(text string) (t term, rest string, err error) {
 	if len(text) > 1 && text[0] == '-' {
 		r, _ := utf8.DecodeRuneInString(text[1:])
@@ -240,7 +243,7 @@ func (q *Query) cut(text string) (t term, rest string, err error) {
 	return t, rest, nil
 }
 
-// cutPhrase cuts a phrase in quotes off a text.
+// cutPhrase cuts a phrase off a text that begins with its quote.
 func (q *Query) cutPhrase(text string) (phrase, rest string, err error) {
 	phrase, rest, isClosed := strings.Cut(text[1:], `"`)
 	if !isClosed {
@@ -273,7 +276,7 @@ func (q *Query) add(t term, used map[string]bool) error {
 	return q.restrict(t)
 }
 
-// restrict adds the condition of a key.
+// restrict adds the condition of a key, with a value that is not empty. The error wraps ErrQuery.
 func (q *Query) restrict(t term) (err error) {
 	switch t.key {
 	case "role":
@@ -307,7 +310,8 @@ func (q *Query) restrict(t term) (err error) {
 	return err
 }
 
-// absolute returns a path below the directory of the parser, if it is relative, or below its home.
+// absolute returns a path below the home directory if it begins with ~, below the directory of the parser if it
+// is relative, and else as it is. It is relative still where the parser knows no directory.
 func (p Parser) absolute(path string) string {
 	_, _, isAbs := names.AbsPath(path)
 	isInHome := path == "~" || strings.HasPrefix(path, "~/")
@@ -323,7 +327,7 @@ func (p Parser) absolute(path string) string {
 }
 
 // beginning returns the beginning of the day, week, month or moment that a term names, in local
-// time.
+// time. It notes whether that is relative.
 func (q *Query) beginning(t term) (time.Time, error) {
 	s, err := ParseSpan(t.text, time.Now())
 	if err != nil {
@@ -338,7 +342,8 @@ func (q *Query) beginning(t term) (time.Time, error) {
 // Archive reports whether the query is for archived sessions, which are in another storage.
 func (q *Query) Archive() bool { return q.archive }
 
-// isOver reports whether a file was last modified before after:, so that it can have no hits.
+// isOver reports whether a file was last modified before after:, by more than clocks may differ, so that it can
+// have no hits.
 func (q *Query) isOver(modified time.Time) bool {
 	return modified.Add(storage.ClockMargin).Before(q.after)
 }
@@ -377,7 +382,7 @@ func (q *Query) Checker(_ rawjson.Value, title string) Checker {
 	}
 }
 
-// overlap returns the overlap of a checker's windows: the longest match of a word, -1 for a regular
+// overlap returns the overlap of a checker's windows in bytes: the longest match of a word, -1 for a regular
 // expression, which may match any length.
 func (q *Query) overlap() int {
 	overlap := 0
@@ -395,7 +400,7 @@ func (q *Query) overlap() int {
 func (q *Query) chooseNeedle() *Needle {
 	words := q.words
 	if q.tool != nil {
-		words = append(slices.Clip(words), q.tool)
+		words = append(slices.Clip(words), q.tool) // Clip keeps it out of q.words
 	}
 	var best *Needle
 	for _, w := range words {

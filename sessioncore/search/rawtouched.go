@@ -34,7 +34,7 @@ func (t *Touched) inRaw(cwd string, header func() (rawjson.Value, error)) (n *Ne
 	return n
 }
 
-// pathInRaw is inRaw for the path alone.
+// pathInRaw is inRaw for the path alone, without the earlier ones.
 func (t *Touched) pathInRaw(cwd string, header func() (rawjson.Value, error)) *Needle {
 	mayBeAnywhere := t.pathsIn(cwd).isEverywhere()
 	hasBreak := strings.ContainsAny(t.path, breaks+`\`)
@@ -42,7 +42,7 @@ func (t *Touched) pathInRaw(cwd string, header func() (rawjson.Value, error)) *N
 		return nil
 	}
 	n := t.needle.inRaw()
-	if n.or == nil {
+	if n.or == nil { // alternatives are names of records, which have no path around them
 		r := &rawPaths{Touched: t, header: header}
 		n.accept = r.accept
 	}
@@ -54,8 +54,8 @@ func (t *Touched) pathInRaw(cwd string, header func() (rawjson.Value, error)) *N
 type rawPaths struct {
 	*Touched
 	header  func() (rawjson.Value, error)
-	session *paths // nil if it was not read
-	decoded [2][]byte
+	session *paths    // nil if it was not read
+	decoded [2][]byte // buffers for text that is decoded from the other one
 }
 
 // accept reports whether an occurrence of the needle at an offset may be in a path of the file.
@@ -66,12 +66,14 @@ func (r *rawPaths) accept(b []byte, at int) bool {
 	}
 	text := unquotedAround(b, at)
 	for level := range maxEscapes {
-		to := &r.decoded[level%2]
-		*to = rawjson.AppendDecoded((*to)[:0], text)
-		if level > 0 && len(*to) == len(text) {
-			return false // nothing was escaped
+		buffer := level % 2 // text is in the other one
+		decoded := rawjson.AppendDecoded(r.decoded[buffer][:0], text)
+		r.decoded[buffer] = decoded
+		isPlain := len(decoded) == len(text)
+		if level > 0 && isPlain {
+			return false // it is the same text as before
 		}
-		text = *to
+		text = decoded
 		if r.isIn(string(text)) {
 			return true
 		}
@@ -112,7 +114,8 @@ func (r *rawPaths) isIn(text string) bool {
 	return false
 }
 
-// mayName reports whether a path in a call may be the file's, or below it.
+// mayName reports whether a path in a call may be the file's, or below it. It reads the header of the session for
+// a relative path alone, and only if that has a part of the file's path or leads up.
 func (r *rawPaths) mayName(name string) bool {
 	rest := strings.TrimPrefix(name, "file://")
 	if len(rest) < len(name) && strings.Contains(rest, "%") {

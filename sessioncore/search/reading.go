@@ -22,13 +22,13 @@ type reading struct {
 	workers  *errgroup.Group
 	ctx      context.Context // of the workers; cancelled when one fails
 	cancel   context.CancelFunc
-	ahead    chan struct{}    // has an element for each file that is started and not returned
+	ahead    chan struct{}    // has an element for each file that is started, or about to, and not returned
 	found    []chan *FileHits // file n uses channel n modulo their number
 	started  atomic.Int64     // number of files
 	returned int              // number of files
 }
 
-// startReading starts the search of files by unused workers like w.
+// startReading starts the search of files by unused workers like w. The caller must call end.
 func startReading(ctx context.Context, w worker, files []searchedFile) *reading {
 	slots := min(maxAhead, len(files))
 	r := &reading{
@@ -51,7 +51,8 @@ func startReading(ctx context.Context, w worker, files []searchedFile) *reading 
 	return r
 }
 
-// work searches one file after the other, as long as the results are not too far ahead of next.
+// work searches one file after the other, as long as the results are not too far ahead of next. Several
+// goroutines share the files. The error is one of ctx.
 func (r *reading) work(w *worker, files []searchedFile) error {
 	for {
 		select {
@@ -69,11 +70,12 @@ func (r *reading) work(w *worker, files []searchedFile) error {
 			return err // the search may be incomplete
 		}
 		w.s.read.Add(1)
-		r.found[n%len(r.found)] <- found // does not block
+		r.found[n%len(r.found)] <- found // does not block: ahead bounds the results that are not returned
 	}
 }
 
-// next returns the result of the next file.
+// next waits for the result of the next file, in the order of the files. There must be one. The error is that
+// of a worker, or of ctx.
 func (r *reading) next() (*FileHits, error) {
 	select {
 	case found := <-r.found[r.returned%len(r.found)]:

@@ -89,7 +89,8 @@ var titles = tableRow{
 	prompt:  "prompt",
 }
 
-// fields returns the fields of a line in their order. A call's prompt stands before it.
+// fields returns the fields of a line in the order of the table. In one of calls the prompt stands before the
+// call.
 func (r *Result) fields(row tableRow) []string {
 	if r.calls {
 		return []string{row.time, row.session, row.kind, row.path, row.prompt, row.text, row.copies}

@@ -52,7 +52,8 @@ func ParseSpan(text string, now time.Time) (Span, error) {
 	return s, nil
 }
 
-// relativeSpan returns the span that a text names from now on.
+// relativeSpan returns the span that a text in lower case names at the time now, in the zone of that; false if it
+// names none.
 func relativeSpan(text string, now time.Time) (Span, bool) {
 	switch text {
 	case "today":
@@ -67,7 +68,7 @@ func relativeSpan(text string, now time.Time) (Span, bool) {
 			return days(now, -ago, 1, now.Location()), true
 		}
 	}
-	long := 1
+	long := 1 // in days
 	number, isSpan := strings.CutSuffix(text, "d")
 	if !isSpan {
 		long = 7
@@ -80,22 +81,27 @@ func relativeSpan(text string, now time.Time) (Span, bool) {
 	return days(now, -int(n)*long, long, now.Location()), true
 }
 
-// days returns the span of so many days that begins some days after the day of at.
+// days returns the span of count days in a zone that begins some days after the day of at, or before it if after
+// is negative.
 func days(at time.Time, after, count int, zone *time.Location) Span {
 	year, month, day := at.Date()
-	return Span{Begin: midnight(year, month, day+after, zone), End: midnight(year, month, day+after+count, zone)}
+	first := day + after
+	return Span{
+		Begin: midnight(year, month, first, zone),
+		End:   midnight(year, month, first+count, zone),
+	}
 }
 
 // midnight returns the beginning of a day, which need not be at 0:00, and of two midnights is the
 // first.
 func midnight(year int, month time.Month, day int, zone *time.Location) time.Time {
 	t := time.Date(year, month, day, 0, 0, 0, 0, zone)
-	day = time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Day()
+	day = time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Day() // as the one given may be beyond the month
 	earlier := t.Add(-time.Hour)
 	switch {
-	case t.Day() != day:
+	case t.Day() != day: // clocks went forward at 0:00, and t is still the day before
 		return t.Add(time.Hour)
-	case earlier.Day() == day:
+	case earlier.Day() == day: // clocks went back over 0:00
 		return earlier
 	}
 	return t

@@ -25,9 +25,11 @@ type tableScan struct {
 // sessions, and a search for a usual word ends after few.
 const fewRows = 500
 
+// newTableScans returns the scans of a search before its first one.
 func newTableScans() *tableScans { return &tableScans{tables: map[storage.Table]*tableScan{}} }
 
-// lacks reports whether a scan shows that the raw file of a session has no needle. It is false if there was none.
+// lacks reports whether a scan shows that the raw file of a session has no needle. It is false if there was no scan:
+// the file is none of a table, or too few were asked for. t may be nil, and then never scans.
 func (t *tableScans) lacks(ctx context.Context, raw storage.Object, needle *Needle) (bool, error) {
 	tabled, isTabled := raw.(storage.TabledObject)
 	if t == nil || !isTabled || !needle.isInRaw() {
@@ -51,7 +53,8 @@ func (t *tableScans) lacks(ctx context.Context, raw storage.Object, needle *Need
 	if scan.asked == fewRows {
 		scan.lacks, err = table.Lacking(ctx, needle.inRaw().isInPiece)
 	}
-	if err != nil || scan.lacks == nil || scan.needle != needle {
+	isScanned := scan.lacks != nil && scan.needle == needle // other sessions may have needles of their own
+	if err != nil || !isScanned {
 		return false, err
 	}
 	return scan.lacks(raw), nil

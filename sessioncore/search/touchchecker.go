@@ -49,8 +49,9 @@ const (
 // Title implements Checker.
 func (c *touchChecker) Title(rawjson.Value, time.Time) (line string, ok bool) { return "", false }
 
-// callsOf replaces each result among the entries by the entry of its call if it names the file,
-// else omits it. A result without a call stays.
+// callsOf returns entries with each result replaced by the entry of its call if it names the file, and
+// left out if not; a result without a call stays. They are the newest first, each once. read returns the
+// text of an entry. callsOf keeps the results for Entry.
 func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, entries []sessioncore.Entry,
 	read func(sessioncore.Entry) (rawjson.Value, error)) ([]sessioncore.Entry, error) {
 	var all []sessioncore.Entry
@@ -80,7 +81,8 @@ func (c *touchChecker) callsOf(ctx context.Context, s *sessioncore.Snapshot, ent
 	return all, nil
 }
 
-// result adds the names in a result, and returns the entry of its call, or NoEntry.
+// result adds the names of the file in a result, and returns the entry of its call, or NoEntry if it has no such
+// name.
 func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text rawjson.Value,
 ) (sessioncore.Entry, error) {
 	m := message.Read(s.Message(e, text))
@@ -90,7 +92,7 @@ func (c *touchChecker) result(s *sessioncore.Snapshot, e sessioncore.Entry, text
 		return sessioncore.NoEntry, nil
 	}
 	r.call, _ = m[message.CallID].Text()
-	r.tool = slices.Clone(m[message.ToolName])
+	r.tool = slices.Clone(m[message.ToolName]) // the text of the entry lasts until the next read
 	entry, err := callOf(s, e, r.call)
 	c.results[entry] = append(c.results[entry], r)
 	return entry, err
@@ -160,7 +162,7 @@ func callOf(s *sessioncore.Snapshot, result sessioncore.Entry, id string) (sessi
 	return result, nil
 }
 
-// hasCall reports whether a message has the call with an id.
+// hasCall reports whether a message, which may be nil, has the call with an id.
 func hasCall(m rawjson.Value, id string) bool {
 	isThere := false
 	message.EachCall(m.Member("content"), func(call *message.Members) {
@@ -183,7 +185,7 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	c.found = c.found[:0]
 	results := c.results[e]
 	message.EachCall(s.Message(e, text).Member("content"), func(call *message.Members) {
-		results = c.call(call, results)
+		results = c.addCall(call, results)
 	})
 	for _, r := range results { // those without a call
 		c.uses = c.uses[:0]
@@ -200,16 +202,16 @@ func (c *touchChecker) Entry(s *sessioncore.Snapshot, e sessioncore.Entry, text 
 	return hit, true
 }
 
-// call adds the names in a call and in its results, and returns the results of other calls.
-func (c *touchChecker) call(b *message.Members, results []resultPaths) (others []resultPaths) {
+// addCall adds the names in a call and in its results, and returns the results of other calls.
+func (c *touchChecker) addCall(call *message.Members, results []resultPaths) (others []resultPaths) {
 	c.uses = c.uses[:0]
-	tool, _ := b[message.Name].Text()
-	message.EachPath(tool, b[message.Arguments], func(name string) bool {
+	tool, _ := call[message.Name].Text()
+	message.EachPath(tool, call[message.Arguments], func(name string) bool {
 		return c.add(tool, name)
 	})
 	for _, r := range results {
-		if b[message.ID].Is(r.call) {
-			c.addResult(b[message.Name], r)
+		if call[message.ID].Is(r.call) {
+			c.addResult(call[message.Name], r)
 		} else {
 			others = append(others, r)
 		}

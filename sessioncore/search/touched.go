@@ -51,7 +51,7 @@ func (o *Others) Nearest(name string) (nearest string) {
 	defer o.mu.Unlock()
 	most := -1
 	for _, file := range slices.Sorted(maps.Keys(o.count)) {
-		rank := commonEnd(file, name)<<32 + o.count[file]
+		rank := commonEnd(file, name)<<32 + o.count[file] // the number of calls decides among equal ends
 		if file != name && rank > most {
 			most = rank
 			nearest = file
@@ -64,7 +64,9 @@ func (o *Others) Nearest(name string) (nearest string) {
 func commonEnd(a, b string) (count int) {
 	first := strings.Split(a, "/")
 	second := strings.Split(b, "/")
-	for count < min(len(first), len(second)) && first[len(first)-1-count] == second[len(second)-1-count] {
+	slices.Reverse(first)
+	slices.Reverse(second)
+	for count < min(len(first), len(second)) && first[count] == second[count] {
 		count++
 	}
 	return count
@@ -80,14 +82,15 @@ func (t *Touched) Elsewhere() (*Touched, *Others) {
 	return &elsewhere, others
 }
 
-// Until returns a matcher of the calls up to a time.
+// Until returns a matcher of the calls up to a time, which itself counts. t stays as it is.
 func (t *Touched) Until(at time.Time) *Touched {
 	limited := *t
 	limited.until = at
 	return &limited
 }
 
-// With returns a matcher of the calls that name the file at its path, or at one where it was before.
+// With returns a matcher of the calls that name the file at its path, or at one where it was before. t stays as
+// it is.
 func (t *Touched) With(earlier []*Touched) *Touched {
 	all := *t
 	all.earlier = earlier
@@ -131,7 +134,10 @@ func (t *Touched) Marks() *regexp.Regexp {
 
 // plainest returns the longest part of a name without characters with escapes in some languages.
 func plainest(name string) (longest string) {
-	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune("'`$", r) }) {
+	isEscaped := func(r rune) bool {
+		return strings.ContainsRune("'`$", r)
+	}
+	for part := range strings.FieldsFuncSeq(name, isEscaped) {
 		if len(part) > len(longest) {
 			longest = part
 		}
@@ -167,7 +173,7 @@ func (t *Touched) Needle(_ string, header func() (rawjson.Value, error)) (_ *Nee
 	return n, true, nil
 }
 
-// paths returns the matchers of the path and of the earlier ones.
+// paths returns the matchers of the path and of the earlier ones, the path's first.
 func (t *Touched) paths() []*Touched { return append([]*Touched{t}, t.earlier...) }
 
 // needleIn returns the needle of the path alone in a session with a header, nil where any call may name it.

@@ -40,7 +40,8 @@ func (s *Searcher) Whole(ctx context.Context, m Matcher, h *Hit) (Hit, error) {
 	return whole, err
 }
 
-// readWhole replaces the texts of a hit by whole ones.
+// readWhole replaces the texts of a hit by whole ones, as far as the session has them still. The error wraps
+// sessioncore.ErrNotFound if the entry is gone.
 func (s *Searcher) readWhole(m Matcher, snap *sessioncore.Snapshot, h *Hit) error {
 	header, slot, err := snap.ReadHeader()
 	if err != nil {
@@ -71,14 +72,16 @@ func (s *Searcher) readWhole(m Matcher, snap *sessioncore.Snapshot, h *Hit) erro
 		return err
 	}
 	if h.Prompt != "" {
-		h.Prompt = (&Prompts{AreWhole: true}).Before(snap, e)
+		prompts := Prompts{AreWhole: true}
+		h.Prompt = prompts.Before(snap, e)
 	}
 	if !isQuery {
 		h.Line = strings.Join(h.calls, callsBetween)
 		return nil
 	}
 	if snap.Role(e) == sessioncore.RoleToolResult {
-		c.output = (&worker{s: s, m: m}).output(h.File, text)
+		reader := worker{s: s, m: m}
+		c.output = reader.output(h.File, text)
 	}
 	again, ok := c.Entry(snap, e, text)
 	if ok {

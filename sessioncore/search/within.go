@@ -14,13 +14,17 @@ import (
 	"sessionfs/sessioncore/storage"
 )
 
-// IsWithin reports whether the working directory of a session is one of dirs or below one.
+// IsWithin reports whether the working directory of a session is one of dirs or below one, all absolute. An
+// unknown directory is in none.
 func IsWithin(cwd string, dirs []string) bool {
 	folded := foldedPath(cwd)
-	return folded != "" && slices.ContainsFunc(dirs, func(dir string) bool { return isBelow(folded, foldedPath(dir)) })
+	isIn := func(dir string) bool {
+		return isBelow(folded, foldedPath(dir))
+	}
+	return folded != "" && slices.ContainsFunc(dirs, isIn)
 }
 
-// isWithin reports whether the session with a header counts.
+// isWithin reports whether the session with a header counts, by s.Within; without any, the header is not read.
 func (s *Searcher) isWithin(header func() (rawjson.Value, error)) (bool, error) {
 	if len(s.Within) == 0 {
 		return true, nil

@@ -89,13 +89,9 @@ func needleOf(re *syntax.Regexp) (best *Needle) {
 		for _, sub := range re.Sub {
 			n := needleOf(sub)
 			if n == nil || n.count()+best.count() > maxNeedles {
-				return nil
+				return nil // a match may have none of the needles
 			}
-			last := n
-			for last.or != nil {
-				last = last.or
-			}
-			last.or = best
+			n.addAlternative(best)
 			best = n
 		}
 	}
@@ -116,6 +112,15 @@ func needleOfLiteral(re *syntax.Regexp) (best *Needle) {
 		best = better(best, needleOfText(text, !isAnyCase))
 	}
 	return best
+}
+
+// addAlternative adds a needle, which may be nil, behind the last alternative of n.
+func (n *Needle) addAlternative(other *Needle) {
+	last := n
+	for last.or != nil {
+		last = last.or
+	}
+	last.or = other
 }
 
 // count returns the number of alternatives, 0 for nil.
