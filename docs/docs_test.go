@@ -53,6 +53,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
+// readDocuments returns the documents of this directory, by their names without .md.
 func readDocuments(t *testing.T) map[string]document {
 	docs := map[string]document{}
 	files, err := filepath.Glob("*.md")
@@ -71,32 +72,35 @@ func readDocuments(t *testing.T) map[string]document {
 	return docs
 }
 
-// cites returns what is wrong with the citations in a comment.
-func cites(docs map[string]document, comment string) (wrong []string) {
+// wrongCitations returns the citations in a comment that name no document, no section or no heading.
+func wrongCitations(docs map[string]document, comment string) (wrong []string) {
 	for _, m := range citation.FindAllStringSubmatch(comment, -1) {
-		d, ok := docs[m[1]]
-		if !ok {
-			wrong = append(wrong, m[0])
+		cited := m[0]
+		sections := m[2]
+		behindComma := strings.ToLower(m[3])
+		d, isThere := docs[m[1]]
+		if !isThere {
+			wrong = append(wrong, cited)
 			continue
 		}
-		for _, n := range number.FindAllString(m[2], -1) {
-			if !slices.Contains(d.sections, n) {
-				wrong = append(wrong, m[0])
+		for _, section := range number.FindAllString(sections, -1) {
+			if !slices.Contains(d.sections, section) {
+				wrong = append(wrong, cited)
 			}
 		}
-		text := strings.ToLower(m[3])
-		isHeading := func(h string) bool {
-			rest, ok := strings.CutPrefix(text, h)
-			return ok && (rest == "" || strings.IndexByte(").,;: ", rest[0]) >= 0)
+		isHeading := func(heading string) bool {
+			rest, isPrefix := strings.CutPrefix(behindComma, heading)
+			endsWord := rest == "" || strings.ContainsRune(").,;: ", rune(rest[0]))
+			return isPrefix && endsWord
 		}
-		if text != "" && !slices.ContainsFunc(d.headings, isHeading) {
-			wrong = append(wrong, m[0])
+		if behindComma != "" && !slices.ContainsFunc(d.headings, isHeading) {
+			wrong = append(wrong, cited)
 		}
 	}
 	return wrong
 }
 
-// comments returns the comments of a source file, each as one line.
+// comments returns the comments of a source file, each as one line. Some are empty.
 func comments(text string) (list []string) {
 	block := ""
 	for line := range strings.Lines(text + "\n\n") {
@@ -114,7 +118,7 @@ func comments(text string) (list []string) {
 	return list
 }
 
-// sources returns the texts of the source files of the project.
+// sources returns the texts of the source files of the project, by their paths from the root.
 func sources(t *testing.T) map[string]string {
 	texts := map[string]string{}
 	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
@@ -135,10 +139,12 @@ func sources(t *testing.T) map[string]string {
 	return texts
 }
 
-// product returns those of Go without the tests.
+// product returns the sources of Go without the tests.
 func product(t *testing.T) map[string]string {
 	texts := sources(t)
-	maps.DeleteFunc(texts, func(file, _ string) bool { return path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") })
+	maps.DeleteFunc(texts, func(file, _ string) bool {
+		return path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go")
+	})
 	return texts
 }
 
@@ -157,7 +163,7 @@ func TestComments(t *testing.T) {
 					t.Errorf("%s: there is no document %s", file, name)
 				}
 			}
-			for _, wrong := range cites(docs, comment) {
+			for _, wrong := range wrongCitations(docs, comment) {
 				t.Errorf("%s: no such place: %s", file, wrong)
 			}
 			for _, wrong := range foreign.FindAllString(comment, -1) {
@@ -212,8 +218,12 @@ func TestLinks(t *testing.T) {
 			if !strings.Contains(file, "testdata") {
 				require.Regexp(t, `^(\.\./(docs/)?)?[^/]*\.(md|svg|png)$`, place, "%s links to %s, which packages do not have", file, m[1])
 			}
+			if !toHeading {
+				continue
+			}
 			isMeant := func(m []string) bool { return anchor(m[1]) == heading }
-			require.True(t, !toHeading || slices.ContainsFunc(title.FindAllStringSubmatch(read(t, "docs/"+place), -1), isMeant), "%s links to %s", file, m[1])
+			titles := title.FindAllStringSubmatch(read(t, "docs/"+place), -1)
+			require.True(t, slices.ContainsFunc(titles, isMeant), "%s links to %s", file, m[1])
 		}
 	}
 	require.Greater(t, links, 5)
@@ -377,7 +387,8 @@ func declarations(text string) (names []string) {
 	for _, m := range group.FindAllStringSubmatch(text, -1) {
 		add("", m[1])
 	}
-	for _, m := range structure.FindAllStringSubmatch(short.ReplaceAllString(text, "type $1 struct {\n\t$2\n}"), -1) {
+	unfolded := short.ReplaceAllString(text, "type $1 struct {\n\t$2\n}")
+	for _, m := range structure.FindAllStringSubmatch(unfolded, -1) {
 		add(m[1]+".", m[2])
 	}
 	return names
@@ -394,8 +405,12 @@ func TestPackages(t *testing.T) {
 		m := packageDoc.FindStringSubmatch(text)
 		require.NotNil(t, m, file)
 		dir, base := path.Split(file)
-		inPlace := base == "doc.go" || m[2] == "main" || dir == m[2]+"/" && base == m[2]+".go"
-		said[dir] = said[dir] || inPlace && len(strings.Fields(strings.ReplaceAll(m[1], "//", ""))) >= 8
+		comment := m[1]
+		name := m[2]
+		isTop := dir == name+"/" && base == name+".go" // testdata/testdata.go has the whole package
+		inPlace := base == "doc.go" || name == "main" || isTop
+		words := strings.Fields(strings.ReplaceAll(comment, "//", ""))
+		said[dir] = said[dir] || inPlace && len(words) >= 8
 	}
 	require.Greater(t, len(said), 8)
 	inTable := map[string]bool{}

@@ -30,6 +30,7 @@ func DemoOf(agent string) fs.FS {
 	return sub(dir)
 }
 
+// sub returns a directory of the embedded files.
 func sub(dir string) fs.FS {
 	store, err := fs.Sub(files, dir)
 	if err != nil {

@@ -196,7 +196,7 @@ func (b *Book) keep(name string, of storage.Token, charges []byte) {
 }
 
 // Save writes the file, and makes its directory, unless that takes longer than a later bill takes to read the
-// sessions again: the bytes of new sessions are then fewer than those of the file. If another command writes
+// sessions again: new sessions then have fewer bytes than the file. If another command writes
 // the file, nothing is done.
 func (b *Book) Save() error {
 	if b == nil {
@@ -280,7 +280,7 @@ func createOwn(path string) (*os.File, error) {
 }
 
 // write writes the title, the maker and as many sessions as maxFile has room for, in no order, and returns their
-// size in bytes. Errors are those of out.Flush. Callers must hold b.mu.
+// size in bytes. out.Flush has the errors. Callers must hold b.mu.
 func (b *Book) write(out *bufio.Writer) (size int64) {
 	text := appendRow([]byte(title), []byte(b.maker))
 	_, _ = out.Write(text)

@@ -119,7 +119,7 @@ func pathsTo(s *sessioncore.Snapshot, ends []sessioncore.Entry) []pathFacts {
 // facts, so that a part that paths share is walked once.
 type pathWalker struct {
 	s *sessioncore.Snapshot
-	// facts are those of the path to each entry. The length is 0 for an entry without facts, and -n for
+	// facts has the facts of the path to each entry. The length is 0 for an entry without facts, and -n for
 	// the nth entry of walk, so that a circle of parents is found.
 	facts []pathFacts
 	walk  []sessioncore.Entry // entries without facts, each before its parent

@@ -11,7 +11,8 @@ import (
 	"sessionfs/sessioncore/internal/sessiontest"
 )
 
-// messageOf returns a message in the words of testdata/calls.txt.
+// messageOf returns the message of a line of testdata/calls.txt: a speaker, and the ids of calls; or a message
+// itself, which need not be one.
 func messageOf(line string) string {
 	words := strings.Fields(line)
 	if strings.HasPrefix(line, "{") || line == "7" {
@@ -21,7 +22,8 @@ func messageOf(line string) string {
 	for _, id := range words[1:] {
 		calls = append(calls, `{"type":"toolCall","id":"`+id+`","name":"bash","arguments":{}}`)
 	}
-	switch content := `"content":[` + strings.Join(calls, ",") + `]}`; words[0] {
+	content := `"content":[` + strings.Join(calls, ",") + `]}`
+	switch words[0] {
 	case "answer":
 		return `{"role":"assistant",` + content
 	case "aborted":

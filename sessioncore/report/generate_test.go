@@ -30,6 +30,7 @@ type testStore struct {
 	onOpen func()
 }
 
+// newTestStore returns an empty store, which keeps the index of one session.
 func newTestStore(t *testing.T) *testStore {
 	s := &testStore{Storage: memory.New(), t: t, opened: map[string]bool{}}
 	s.store = sessioncore.NewStore(s)
@@ -39,6 +40,7 @@ func newTestStore(t *testing.T) *testStore {
 	return s
 }
 
+// Open notes that a file is opened, and calls onOpen before that, unless it is nil.
 func (s *testStore) Open(name string) (storage.Object, error) {
 	s.mu.Lock()
 	s.opened[name] = true
@@ -69,6 +71,7 @@ type madeEntry struct {
 	Sum
 }
 
+// line returns the line of the entry in a session file. The model decides about its form.
 func (e *madeEntry) line() string {
 	usage, _ := json.Marshal(&e.Sum)
 	provider, model, _ := strings.Cut(e.model, "/")
@@ -103,7 +106,11 @@ type generator struct {
 }
 
 func newGenerator(t *testing.T, seed uint64) *generator {
-	return &generator{newTestStore(t), rand.New(rand.NewPCG(seed, 1)), time.Date(2026, 1, 30, 20, 0, 0, 0, time.UTC), nil}
+	return &generator{
+		testStore: newTestStore(t),
+		rnd:       rand.New(rand.NewPCG(seed, 1)),
+		now:       time.Date(2026, 1, 30, 20, 0, 0, 0, time.UTC), // so that days and a month soon end
+	}
 }
 
 // tick returns the time, which goes on by less than a day.
@@ -115,17 +122,30 @@ func (g *generator) tick() string {
 // entry returns a new entry. Ids are few, so that sessions share some.
 func (g *generator) entry() madeEntry {
 	n := func(most int) amount { return amount(g.rnd.IntN(most)) }
-	dollars := func() Decimal { return decimalOf(float64(n(1000) / 1024)) }
+	dollars := func() Decimal { return decimalOf(float64(n(1000) / 1024)) } // exact in binary
 	e := madeEntry{id: fmt.Sprintf("%04x", g.rnd.IntN(1<<16)), at: g.tick()}
 	if g.rnd.IntN(50) == 0 {
 		e.at = ""
 	}
 	models := []string{"", "", subagentsModel, "p/tiny", "p/large", "p/small", "q/large", "q/small", "q/small"}
-	if e.model = models[g.rnd.IntN(len(models))]; e.model == "" {
+	e.model = models[g.rnd.IntN(len(models))]
+	if e.model == "" {
 		return e
 	}
-	e.Sum = Sum{Input: n(1000), Output: n(1000), CacheRead: n(100_000), CacheWrite: n(1000), PremiumRequests: decimalOf(float64(n(2))),
-		Cost: usageCost{Input: dollars(), Output: dollars(), CacheRead: dollars(), CacheWrite: dollars(), Total: dollars()}}
+	e.Sum = Sum{
+		Input:           n(1000),
+		Output:          n(1000),
+		CacheRead:       n(100_000),
+		CacheWrite:      n(1000),
+		PremiumRequests: decimalOf(float64(n(2))),
+	}
+	e.Cost = usageCost{
+		Input:      dollars(),
+		Output:     dollars(),
+		CacheRead:  dollars(),
+		CacheWrite: dollars(),
+		Total:      dollars(),
+	}
 	e.TotalTokens = e.Input + e.Output + e.CacheRead + e.CacheWrite
 	if e.model != subagentsModel && e.model != "p/tiny" {
 		e.AssistantMessages = 1
@@ -149,20 +169,28 @@ func (g *generator) write(s *madeSession, most int) {
 // another one, which pays for itself, a branch, or a copy by hand.
 func (g *generator) grow(n int) {
 	for len(g.made) < n {
-		s := &madeSession{id: fmt.Sprintf("%016x", g.rnd.Uint64()), began: g.tick(), cwd: []string{"/home/dev/a", "/home/dev/b", "/c"}[g.rnd.IntN(3)]}
+		directories := []string{"/home/dev/a", "/home/dev/b", "/c"}
+		s := &madeSession{
+			id:    fmt.Sprintf("%016x", g.rnd.Uint64()),
+			began: g.tick(),
+			cwd:   directories[g.rnd.IntN(len(directories))],
+		}
 		s.name = fmt.Sprintf("%c/%s.jsonl", 'x'+rune(g.rnd.IntN(3)), s.id)
 		if len(g.made) > 0 && g.rnd.IntN(6) > 0 {
 			from := g.made[g.rnd.IntN(len(g.made))]
 			s.entries = slices.Clone(from.entries)
-			switch g.rnd.IntN(4) {
-			case 0:
+			switch g.rnd.IntN(4) { // otherwise it is a fork
+			case 0: // it is beside the other one, and pays for itself
 				for i := range s.entries {
-					s.entries[i].Cost, s.entries[i].PremiumRequests = usageCost{}, Decimal{}
+					s.entries[i].Cost = usageCost{}
+					s.entries[i].PremiumRequests = Decimal{}
 				}
-			case 1:
+			case 1: // it is a branch
 				s.entries = slices.DeleteFunc(s.entries, func(madeEntry) bool { return g.rnd.IntN(2) == 0 })
-			case 2:
-				s.id, s.began, s.cwd = from.id, from.began, from.cwd
+			case 2: // it is a copy by hand
+				s.id = from.id
+				s.began = from.began
+				s.cwd = from.cwd
 			}
 		}
 		g.write(s, 6)

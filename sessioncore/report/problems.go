@@ -68,8 +68,7 @@ func Problems(ctx context.Context, s *sessioncore.Snapshot, blobs document.Blobs
 	return doc, nil
 }
 
-// linked returns the problems of reading and of linking entries, and their number, of which only the first are
-// in list. A missing parent is no sign of
+// linked returns the first problems of reading and of linking entries, and the number of all. A missing parent is no sign of
 // damage where agents leave one out: in a session converted from another agent's file, as its first
 // message may go on from a message elsewhere; in a fork, as older versions of omp leave labels out;
 // and in sessions of pi, as versions before 1.5 did not write all.

@@ -21,6 +21,7 @@ type testSession struct {
 	session *sessioncore.Session
 }
 
+// newTestSession returns the session in a file with this content, its header included.
 func newTestSession(t *testing.T, content string) *testSession {
 	f := sessiontest.NewFile(t, content)
 	store := sessioncore.NewStore(f.Storage)
@@ -58,7 +59,8 @@ func fuzzSnapshots(f *testing.F, check func(t *testing.T, s *sessioncore.Snapsho
 
 // chainOf returns n messages of the user, e0, e1, … below each other.
 func chainOf(n int) string {
-	text, parent := strings.Builder{}, ""
+	var text strings.Builder
+	parent := ""
 	for i := range n {
 		id := fmt.Sprint("e", i)
 		text.WriteString(sessiontest.Entry(id, parent))
@@ -128,6 +130,7 @@ func TestEditInTheMiddle(t *testing.T) {
 	}
 }
 
+// acquire returns a snapshot of the session as its file is now, which ends with the test.
 func (s *testSession) acquire(t *testing.T) *sessioncore.Snapshot {
 	return sessiontest.Snapshot(t, s.session)
 }

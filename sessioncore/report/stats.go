@@ -37,7 +37,7 @@ type Stats struct {
 // group is the sum of some rows.
 type group struct {
 	Sum
-	names, labels []string // by key: its name, and what a person reads for it
+	names, labels []string // by key: its name, and its label for a person
 	id, title     string   // of its session, if that is a key; the title is whole
 	first         *group   // the sum of all groups with its first name; nil in such a sum
 	sessions      map[*listing.Info]bool
@@ -689,7 +689,7 @@ func (s *Stats) cut(key int, name string, width int) string {
 	return shortened(name, width, false)
 }
 
-// shortened returns a name in at most width characters, of which there is at least one: a path without
+// shortened returns a name in at most width characters, which is 1 or more: a path without
 // its beginning, as its end tells more, any other name without its end.
 func shortened(name string, width int, isPath bool) string {
 	characters := []rune(name)

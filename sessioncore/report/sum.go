@@ -64,7 +64,7 @@ func (u *Sum) decimals() [7]*Decimal {
 	}
 }
 
-// addTo adds a sum to that of a key, which may be new. It keeps no pointer to added.
+// addTo adds a sum to the sum of a key, which may be new. It keeps no pointer to added.
 func addTo[K comparable](sums map[K]*Sum, key K, added *Sum) {
 	if sums[key] == nil {
 		sums[key] = &Sum{}

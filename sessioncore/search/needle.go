@@ -94,8 +94,8 @@ func (n *Needle) add(r rune, exact bool) bool {
 	return true
 }
 
-// variants returns the characters that match a character of a word: it comes first, and alone if exact. Of the
-// others only those of ASCII match one of ASCII.
+// variants returns the characters that match a character of a word: it comes first, and alone if exact. A
+// character of ASCII and another one never match.
 func variants(r rune, exact bool) []rune {
 	all := []rune{r}
 	if exact {
@@ -149,8 +149,8 @@ func (n *Needle) choosePair() {
 	}
 }
 
-// reach is the number of significant bytes before and after the pair: those of the needle with all characters
-// escaped, and those that accept reads.
+// reach is the number of significant bytes before and after the pair: the size of the needle with all characters
+// escaped, and the bytes that accept reads.
 func (n *Needle) reach() int {
 	size := longestRune * (len(n.runes) + 1)
 	if n.accept != nil {

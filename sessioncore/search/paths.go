@@ -76,7 +76,7 @@ func (p *paths) fileOf(name string) string {
 	if name == "" || strings.Contains(name, "://") {
 		return ""
 	}
-	drive := 0 // the length of a drive of Windows, whose colon does not count
+	drive := 0 // the length of a drive of Windows: its colon does not count
 	_, windows, _ := names.AbsPath(name)
 	if windows {
 		drive = strings.IndexByte(name, ':') + 1

@@ -58,6 +58,7 @@ func (q slowQuery) parse() (*Query, error) {
 	return Parser{}.Regexp(strings.Join(patterns, "|"), q.String())
 }
 
+// String writes the query down, without its alternatives.
 func (q slowQuery) String() string {
 	var terms []string
 	for _, w := range q.words {
@@ -88,6 +89,8 @@ func quoted(w string) string {
 	return w
 }
 
+// slowFold replaces each character by one that stands for all its cases. A character of ASCII and another one
+// never fold to the same.
 func slowFold(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 {
@@ -103,38 +106,72 @@ func slowFold(text string) string {
 	}, text)
 }
 
+// isExact reports whether a word has a capital, and so matches only in its own case.
 func isExact(w string) bool { return strings.ContainsFunc(w, unicode.IsUpper) }
 
+// has reports whether one text of the entry has a word.
 func (e *slowEntry) has(w string) bool {
 	pieces := e.pieces
 	if !isExact(w) {
-		w, pieces = slowFold(w), e.folded
+		w = slowFold(w)
+		pieces = e.folded
 	}
-	return slices.ContainsFunc(pieces, func(p string) bool { return strings.Contains(p, w) })
+	return slices.ContainsFunc(pieces, func(piece string) bool {
+		return strings.Contains(piece, w)
+	})
 }
 
+// hits reports whether an entry is a hit of the query. For the role of a user, of a person's call of an extension
+// only the words count.
 func (q *slowQuery) hits(e *slowEntry) bool {
 	if q.role == "user" && e.asked != nil {
 		e = e.asked
 	}
-	inTime := !e.time.Before(q.after) && (q.before.IsZero() || e.time.Before(q.before))
-	tool := q.tool == "" || slices.ContainsFunc(e.tools, func(t string) bool {
-		return t == q.tool || !isExact(q.tool) && slowFold(t) == slowFold(q.tool)
-	})
-	cwd := q.cwd == "" || e.cwd == q.cwd || strings.HasPrefix(e.cwd, strings.TrimSuffix(q.cwd, "/")+"/")
-	hasEither := q.either == nil || slices.ContainsFunc(q.either, func(w string) bool {
-		return slices.ContainsFunc(e.pieces, func(p string) bool { return strings.Contains(p, w) })
-	})
-	return hasEither && tool && cwd && inTime && (q.role == "" || e.role == q.role) &&
-		!slices.ContainsFunc(q.words, func(w string) bool { return !e.has(w) }) && !slices.ContainsFunc(q.without, e.has)
+	lacks := func(w string) bool {
+		return !e.has(w)
+	}
+	hasAll := !slices.ContainsFunc(q.words, lacks)
+	hasExcluded := slices.ContainsFunc(q.without, e.has)
+	return hasAll && !hasExcluded && q.hasEither(e) && q.isOfKeys(e)
+}
+
+// hasEither reports whether a text of an entry has one of the alternatives, in their case.
+func (q *slowQuery) hasEither(e *slowEntry) bool {
+	isIn := func(w string) bool {
+		return slices.ContainsFunc(e.pieces, func(piece string) bool {
+			return strings.Contains(piece, w)
+		})
+	}
+	return q.either == nil || slices.ContainsFunc(q.either, isIn)
+}
+
+// isOfKeys reports whether an entry has the role, the tool, the directory and the time of the query.
+func (q *slowQuery) isOfKeys(e *slowEntry) bool {
+	isTool := func(name string) bool {
+		return name == q.tool || !isExact(q.tool) && slowFold(name) == slowFold(q.tool)
+	}
+	isBelow := strings.HasPrefix(e.cwd, strings.TrimSuffix(q.cwd, "/")+"/")
+	switch {
+	case q.role != "" && e.role != q.role:
+		return false
+	case q.tool != "" && !slices.ContainsFunc(e.tools, isTool):
+		return false
+	case q.cwd != "" && e.cwd != q.cwd && !isBelow:
+		return false
+	case !q.before.IsZero() && !e.time.Before(q.before):
+		return false
+	}
+	return !e.time.Before(q.after)
 }
 
 type object = map[string]any
 
+// get returns the first member of an object that is there, by its keys; nil for none.
 func get(o object, keys ...string) any {
 	for _, key := range keys {
-		if v, ok := o[key]; ok {
-			return v
+		member, isThere := o[key]
+		if isThere {
+			return member
 		}
 	}
 	return nil
@@ -171,6 +208,7 @@ func (e *slowEntry) fold() {
 	}
 }
 
+// content adds the texts and the tools of a content, of a message or a block.
 func (e *slowEntry) content(v any) {
 	switch v := v.(type) {
 	case string:
@@ -194,12 +232,14 @@ func (e *slowEntry) content(v any) {
 	}
 }
 
+// tool adds the name of a tool, if it is a text.
 func (e *slowEntry) tool(name any) {
 	if text, ok := name.(string); ok {
 		e.tools = append(e.tools, text)
 	}
 }
 
+// message adds the texts and the tools of a message.
 func (e *slowEntry) message(m object) {
 	e.add(false, m["command"], m["code"], m["output"], get(m, "errorMessage", "error_message"), m["summary"],
 		get(m, "shortSummary", "short_summary"), get(m, "toolName", "tool_name"), get(m, "customType", "custom_type"))
@@ -214,6 +254,8 @@ func (e *slowEntry) message(m object) {
 	e.content(m["content"])
 }
 
+// read sets the texts, the tools and the role of the entry by its object. The dialect of operator has other types
+// of entries.
 func (e *slowEntry) read(v object, isOperator bool) {
 	kind, _ := v["type"].(string)
 	switch kind {
