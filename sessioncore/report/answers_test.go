@@ -72,19 +72,25 @@ func TestUsageAgreesWithPi(t *testing.T) {
 	require.NotZero(t, summaries, "usage of tools and summaries is among what was recorded")
 }
 
+// sumOfRoom returns the bytes of all parts of a file.
+func sumOfRoom(b roomBytes) int64 {
+	return b.Text + b.Thinking + b.ToolCalls + b.ToolResults + b.Images + b.Other
+}
+
 // TestRoom: each byte of the file counts once, by what it is, also when the file has grown, and an image that comes again.
 func TestRoom(t *testing.T) {
-	s, n := newTestSession(t, sessiontest.Header), 0
+	s := newTestSession(t, sessiontest.Header)
+	n := 0
 	before, _ := readUsage(t, s.acquire(t), sessioncore.NoEntry)
 	sessiontest.Table(t, "testdata/room.txt", func(t *testing.T, _, message string) string {
 		line := sessiontest.MessageLine(n, message)
 		s.Append(line)
 		n++
 		is, _ := readUsage(t, s.acquire(t), sessioncore.NoEntry)
-		was, b := before.Bytes, is.Bytes
+		was := before.Bytes
+		b := is.Bytes
 		before = is
-		require.EqualValues(t, len(line), b.Text+b.Thinking+b.ToolCalls+b.ToolResults+b.Images+b.Other-
-			was.Text-was.Thinking-was.ToolCalls-was.ToolResults-was.Images-was.Other)
+		require.EqualValues(t, len(line), sumOfRoom(b)-sumOfRoom(was))
 		return fmt.Sprintf("text %d, thinking %d, calls %d, results %d, images %d, %d repeated", b.Text-was.Text, b.Thinking-was.Thinking,
 			b.ToolCalls-was.ToolCalls, b.ToolResults-was.ToolResults, b.Images-was.Images, is.RepeatedImages.Count)
 	})

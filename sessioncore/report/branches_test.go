@@ -64,6 +64,8 @@ func entryLine(line string) string {
 	return at(n, id, parent, "")
 }
 
+// TestBranchesDocument: branches.tsv has the rows of the page; names that no file may have are encoded, and a long one
+// is cut.
 func TestBranchesDocument(t *testing.T) {
 	sessiontest.Page(t, "testdata/branches.txt", func(t *testing.T, name, give, want string) {
 		content := ""
@@ -200,6 +202,7 @@ func FuzzBranches(f *testing.F) {
 	})
 }
 
+// TestByLabel: by-label/ has a name for each label of an entry that is there, and of two entries the last one.
 func TestByLabel(t *testing.T) {
 	s := snapshotOf(t, at(1, "a", "", "")+at(2, "b", "a", "")+at(3, "a/b", "b", "")+
 		labelAt(4, "l1", "b", "a", "first")+labelAt(5, "l2", "b", "b", "with/slash")+labelAt(6, "l3", "b", "a/b", "first")+

@@ -100,20 +100,20 @@ func orphans(ctx context.Context, s *sessioncore.Snapshot) (list []sessioncore.P
 }
 
 // settledUntil returns the number of messages before the last answer, all of them if a user's
-// message follows. An answer may be several messages, one for each call.
+// message follows. An answer may be several messages in a row, one for each call. Results behind it do
+// not matter: others may follow.
 func settledUntil(messages []messageCalls) int {
-	last := len(messages)
+	begin := len(messages) // of the last answer, once it is found
 	for i, m := range slices.Backward(messages) {
+		isFound := begin < len(messages)
 		switch {
-		case m.role == "user" && last == len(messages):
-			return last
 		case m.role == "assistant":
-			last = i
-		case last < len(messages):
-			return last
+			begin = i
+		case isFound, m.role == "user":
+			return begin
 		}
 	}
-	return last
+	return begin
 }
 
 // messagesSent reads the messages of the current branch that a model is sent, the oldest first; nil if the leaf

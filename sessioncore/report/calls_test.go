@@ -34,7 +34,8 @@ func messageOf(line string) string {
 	return `{"role":"user","content":"x"}`
 }
 
-// TestOrphanCalls: see the page.
+// TestOrphanCalls: calls and results without each other are problems, as the page has them. They are in one order,
+// at most maxOrphans are listed, and the search for them ends with its context.
 func TestOrphanCalls(t *testing.T) {
 	sessiontest.Page(t, "testdata/calls.txt", func(t *testing.T, name, give, want string) {
 		content := ""

@@ -138,7 +138,8 @@ func throughBook(t *testing.T, costs *Costs, session string, prices Prices) (kep
 	return kept, isWhole
 }
 
-// TestLongCharges: a long session that grows is converted, so that its growth is read alone.
+// TestLongCharges: a long session is billed by its charges once. From the second time on, as it may grow, it is
+// converted, so that its growth is read alone.
 func TestLongCharges(t *testing.T) {
 	h := agentstest.New(t, "claude")
 	var lines []string

@@ -53,11 +53,11 @@ const (
 	sessionSuffix = ".jsonl"
 )
 
-// Below looks at the sessions in a directory, which may be a session's, and below it. Its error is
-// one of Fail.
+// Below reports the sessions in a directory, which may be a session's, and below it, and each file in the
+// place of a session that is none. Of a directory that is gone it reports nothing. Its error is one of Fail.
 func (c *SessionChecker) Below(dir string) error {
 	return fs.WalkDir(c.Tree, dir, func(name string, it fs.DirEntry, err error) error {
-		base, named := strings.CutSuffix(name, sessionSuffix)
+		base, hasSuffix := strings.CutSuffix(name, sessionSuffix)
 		switch {
 		case err != nil:
 			return c.failed(err)
@@ -66,12 +66,12 @@ func (c *SessionChecker) Below(dir string) error {
 			if err != nil {
 				return err
 			}
-			err = c.Below(path.Join(name, "artifacts"))
-			if err != nil { // most have none
+			err = c.Below(path.Join(name, "artifacts")) // which may be missing
+			if err != nil {
 				return err
 			}
-			return fs.SkipDir
-		case named && it.Type().IsRegular() && !c.isSession(base):
+			return fs.SkipDir // all else in it is made of the session
+		case hasSuffix && it.Type().IsRegular() && !c.isSession(base):
 			return c.file(name)
 		}
 		return nil

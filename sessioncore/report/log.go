@@ -257,10 +257,10 @@ func Said(
 	if words != "" {
 		return words, false, nil
 	}
-	m := message.Read(text)
-	v := s.Message(e, text)
-	if len(v) > 0 {
-		m = message.Read(v)
+	m := message.Read(text) // a summary's members are the entry's
+	inner := s.Message(e, text)
+	if len(inner) > 0 {
+		m = message.Read(inner)
 	}
 	for _, key := range []message.Key{message.Content, message.Summary, message.Command, message.Code} {
 		said, isCall = firstSaid(m[key], paragraphs)

@@ -411,8 +411,11 @@ func randomQuery(rnd *rand.Rand, entries []*slowEntry) (q slowQuery, from string
 			q.tool = of.tools[rnd.IntN(len(of.tools))]
 		}
 	case 2:
-		if path.IsAbs(of.cwd) && path.Clean(of.cwd) == of.cwd && !strings.Contains(of.cwd, `"`) {
-			q.cwd = []string{of.cwd, path.Dir(of.cwd)}[rnd.IntN(2)]
+		isClean := path.IsAbs(of.cwd) && path.Clean(of.cwd) == of.cwd
+		hasQuote := strings.Contains(of.cwd, `"`) // which no query can have
+		if isClean && !hasQuote {
+			dirs := []string{of.cwd, path.Dir(of.cwd)}
+			q.cwd = dirs[rnd.IntN(len(dirs))]
 		}
 	case 3:
 		q.after = day(of.time, -rnd.IntN(2))
