@@ -52,11 +52,12 @@ func (c *charges) Begin() {
 
 // Charge implements agents.Ledger.
 func (c *charges) Charge(of *agents.Charge) {
-	c.addUsage(of, 0, c.usageOf(of))
+	own := c.usageOf(of)
+	c.addUsage(of, 0, own)
 	if len(of.Calls) > 0 {
 		c.addCalls(of)
 	}
-	c.times = append(c.times, of.At)
+	c.times = append(c.times, of.At) // last, as its length is the number of the answer meanwhile
 }
 
 // addCalls adds the usages of calls of other models, which the answer's own lacks, up to maxParts. It adds them

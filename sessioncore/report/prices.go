@@ -55,7 +55,7 @@ const maxPrices = 64 << 20
 var ListPrices = Prices{list: true}
 
 // OpenPrices returns the list prices with the models of a file in their place. The file has the format of
-// LiteLLM's; the error names it.
+// LiteLLM's. An error of reading it names the file.
 func OpenPrices(name string) (p Prices, err error) {
 	text, err := storage.ReadNamed(name, maxPrices)
 	if err != nil {

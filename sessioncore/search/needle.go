@@ -119,7 +119,7 @@ func rarity(c, mask byte) int {
 	for i := range len(common) {
 		isLike := (common[i]^c)&mask == 0
 		if isLike {
-			rarest = min(rarest, 3+i/8)
+			rarest = min(rarest, 3+i/8) // a rank of eight bytes is half as frequent as the one before
 		}
 	}
 	return rarest

@@ -50,7 +50,7 @@ func (t *tableScans) lacks(ctx context.Context, raw storage.Object, needle *Need
 		t.tables[table] = scan
 	}
 	scan.asked++
-	if scan.asked == fewRows {
+	if scan.asked == fewRows { // once: after an error the rows are read one by one
 		scan.lacks, err = table.Lacking(ctx, needle.inRaw().isInPiece)
 	}
 	isScanned := scan.lacks != nil && scan.needle == needle // other sessions may have needles of their own
