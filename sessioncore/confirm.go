@@ -105,7 +105,7 @@ func (s *Snapshot) ConfirmAll(ctx context.Context) error {
 }
 
 // verify reads the missing entries, and records them as verified in the state in of the file. The
-// error is that of the first failed read, or of ctx; then it records none.
+// error comes from the first failed read, or from ctx; then it records none.
 func (s *Snapshot) verify(ctx context.Context, missing []Entry, in storage.Token) error {
 	reader := NewEntryReader(s)
 	for _, e := range missing {

@@ -145,7 +145,7 @@ func (c *contextBuilder) writePiModel() {
 	c.doc.AddText(`,"model":null`)
 }
 
-// writePiModelOf writes a model by parts of the entry l, of which either may be nil.
+// writePiModelOf writes a model by parts of the entry l; either may be nil.
 func (c *contextBuilder) writePiModelOf(l entryText, provider, model rawjson.Value) {
 	c.doc.AddText(`,"model":{`)
 	if provider != nil {

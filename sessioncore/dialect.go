@@ -7,7 +7,7 @@ import (
 	"sessionfs/sessioncore/internal/rawjson"
 )
 
-// Dialect is the vocabulary in which a client writes the model (docs/design.md section 9). The
+// Dialect is the vocabulary that a client writes the model in (docs/design.md section 9). The
 // header decides the dialect of the whole file; OMP and Pi have the same, and the agent directory
 // and the entries distinguish them (docs/format.md, Whose session it is). Code that differs between
 // dialects reads the fields of a Dialect or compares it with OMP, Pi and Operator. Dialects are

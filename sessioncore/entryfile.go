@@ -184,7 +184,7 @@ func (b *Branch) EntriesState(ctx context.Context) (EntryState, error) {
 }
 
 // EntriesDocument returns the branch's entries.jsonl and its state, which it caches. Callers must
-// close the document. Errors are those of reading an entry or of ctx.
+// close the document. Errors come from reading an entry or from ctx.
 func (b *Branch) EntriesDocument(ctx context.Context) (*document.Document, EntryState, error) {
 	doc, state, err := b.snap.entriesDocument(ctx, b.entries)
 	if err == nil {

@@ -293,7 +293,7 @@ type probeResult struct {
 	token      storage.Token
 	isSession  bool
 	id, parent string
-	idsIn      storage.Token // the state in which id and parent were read
+	idsIn      storage.Token // the state that id and parent were read in
 }
 
 // Probe returns the state of a session file without indexing it. The error is ErrNotSession or one
@@ -320,7 +320,7 @@ type namesNeeded bool
 
 const (
 	anyNames     namesNeeded = false // none
-	currentNames namesNeeded = true  // those of the file's present state
+	currentNames namesNeeded = true  // the names of the file's present state
 )
 
 // probe stats the file, and reads its header if the cached result may be outdated. A file that only

@@ -115,5 +115,5 @@ func (s *Snapshot) Leaf() (e Entry, err error) {
 	return e, err
 }
 
-// Resumed returns the position at which a client resumes the session, regardless of TryMove.
+// Resumed returns the position where a client resumes the session, regardless of TryMove.
 func (s *Snapshot) Resumed() Entry { return s.newest(s.leafID) }

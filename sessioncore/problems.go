@@ -24,7 +24,7 @@ const (
 	ProblemCycle     ProblemKind = "cycle"      // a cycle of parents
 	ProblemBlob      ProblemKind = "blob"       // a reference to a missing blob
 
-	// ProblemNoResume is a record for which the agent refuses to go on with the session.
+	// ProblemNoResume is a record that makes the agent refuse to go on with the session.
 	ProblemNoResume ProblemKind = "no-resume"
 
 	ProblemOrphanCall   ProblemKind = "orphan-call"   // a tool call without a result

@@ -77,7 +77,7 @@ func anyEndsIn(paths []string, ends ...string) bool {
 	return false
 }
 
-// Marks are the programs of which a session file has something that the other one never writes.
+// Marks are the programs that left something in a session file which the other one never writes.
 type Marks uint8
 
 const (

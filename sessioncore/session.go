@@ -39,7 +39,7 @@ func (s *Session) Name() string { return s.name }
 // Acquire returns a snapshot of the current file. Callers must call its Release. The error wraps
 // ErrNotSession, fs.ErrNotExist, storage.ErrNotRegular, or another error of the storage.
 //
-// When ctx is done, the error is that of ctx, and reading goes on only if other callers wait for
+// When ctx is done, the error comes from ctx, and reading goes on only if other callers wait for
 // it.
 func (s *Session) Acquire(ctx context.Context) (*Snapshot, error) {
 	cur := s.current.Load()

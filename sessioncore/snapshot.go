@@ -408,7 +408,7 @@ func (s *Snapshot) check(e Entry, parts ...[]byte) error {
 }
 
 // checkPart verifies an entry. text, read at off, overlaps it; checkPart reads the parts of the entry
-// before and after that. Errors are those of read and check.
+// before and after that. Errors come from read and check.
 func (s *Snapshot) checkPart(e Entry, text []byte, off int64) error {
 	rec := &s.records[e]
 	end := rec.end()

@@ -52,7 +52,7 @@ func (f *File) Stat() (_ iofs.FileInfo, err error) {
 	return NodeInfo{name: f.name, attr: a}, errorOf(nodes.Stale(f.file, f.name, "stat", err))
 }
 
-// Read reads from the offset at which the last Read ended.
+// Read reads on from the end of the last Read.
 func (f *File) Read(p []byte) (int, error) {
 	n, err := f.ReadAt(p, f.offset)
 	f.offset += int64(n)

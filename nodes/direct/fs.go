@@ -99,7 +99,7 @@ func (f *FS) Open(name string) (file iofs.File, err error) {
 	return file, err
 }
 
-// ReadDir lists a directory, or the directory to which a link leads, in the order of names.
+// ReadDir lists a directory, or the one behind a link, in the order of names.
 func (f *FS) ReadDir(name string) (items []iofs.DirEntry, err error) {
 	err = f.at("readdir", name, true, func(w *walker) error {
 		dir, isDir := w.last().node.(nodes.Dir)
@@ -279,7 +279,7 @@ type walker struct {
 
 func (w *walker) last() *namedNode { return &w.at[len(w.at)-1] }
 
-// path returns the path of the current node, in which only the last part may be a link.
+// path returns the path of the current node. Only its last part may be a link.
 func (w *walker) path() string {
 	parts := []string{"."}
 	for _, n := range w.at[1:] {
@@ -358,7 +358,7 @@ func lookUp(ctx context.Context, dir nodes.Dir, name string) (n namedNode, errno
 	return n, errno
 }
 
-// readlink returns the target of the link at which the walk is.
+// readlink returns the target of the walk's current node, a link.
 func (w *walker) readlink() (string, error) {
 	link, isLink := w.last().node.(nodes.Link)
 	if !isLink {

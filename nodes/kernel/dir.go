@@ -348,7 +348,7 @@ func (o *longListings) countLookup(in *dirInode) {
 // (READDIRPLUS_AUTO) returns only names to a shell that expands a pattern, so that each following
 // open costs a lookup.
 type attrPolicy struct {
-	request  context.Context // the request for which omitAttr was decided
+	request  context.Context // the request that omitAttr was decided for
 	omitAttr bool
 	omitted  bool   // some names came without attributes
 	lookups  uint32 // lookups counted at that time

@@ -28,7 +28,7 @@ var (
 	_ fusefs.FilePassthroughFder = (*sourceHandle)(nil)
 )
 
-// fileInode is the inode of a file whose handles each show their own version, or of one that grows.
+// fileInode is the inode of a file that grows, or that shows each handle a version of its own.
 type fileInode struct {
 	inode
 	file nodes.File

@@ -63,7 +63,7 @@ func (i *inode) name() string {
 	return name
 }
 
-// cacheRule holds the times for which the kernel may cache a name and its attributes
+// cacheRule says how long the kernel may cache a name and its attributes
 // (docs/design.md section 6).
 type cacheRule struct{ entry, attr time.Duration }
 

@@ -185,7 +185,7 @@ func cutLast(text string, c byte) (before, after string, found bool) {
 const (
 	maxNesting      = 64   // levels of a stretch
 	maxNestingBytes = 2000 // bytes of a stretch's path, with separators
-	// Deep is the directory in tree/ in which the nesting continues.
+	// Deep is the directory in tree/ where the nesting continues.
 	Deep = ".deep"
 	// EntryLink is the link in each directory of tree/ to the entry's file. An id that equals it
 	// has its first byte encoded.
@@ -218,7 +218,7 @@ func FindTreeName(s *sessioncore.Snapshot, name string) (sessioncore.Entry, erro
 	return e, err
 }
 
-// StretchStarts returns the entries at which stretches start, the children of an entry together, in the order of
+// StretchStarts returns the first entries of stretches, the children of an entry together, in the order of
 // a walk down from the roots. The stretches that start at roots are left out. tree/.deep lists the entries.
 func StretchStarts(s *sessioncore.Snapshot) (starts []sessioncore.Entry) {
 	type level struct { // entries of one directory, and its place

@@ -213,7 +213,7 @@ func (r *request) commit() {
 	r.out.put64(r.epoch)
 }
 
-// linkDir decodes a directory in which links are replaced, and a name in it. In others that is
+// linkDir decodes a directory that has links to replace, and a name in it. In others that is
 // refused.
 func (r *request) linkDir(op string) (links nodes.LinkDir, name string) {
 	_, dir, name := r.name()

@@ -38,7 +38,7 @@ type Agent struct {
 	// Prompts returns the prompt history in the agent's directory, which may be empty, or is nil.
 	Prompts func(files storage.Files) history.History
 
-	// Tools are the agent's tools that differ from those of most agents; message.ArgumentOf has the
+	// Tools are the agent's tools that differ from the usual ones; message.ArgumentOf has the
 	// usual names of arguments. It may be nil.
 	Tools message.Tools
 	// ByRequest are the providers, as named in answers, that bill requests and not tokens, so that

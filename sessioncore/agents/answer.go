@@ -51,7 +51,7 @@ func (b *Builder) Answer(key string) *Answer {
 	switch {
 	case !isOpen:
 		a = b.beginAnswer(key, from.time)
-	case a.from.id == from.id: // a repeated record: its numbers go on behind those of the answer's entries
+	case a.from.id == from.id: // a repeated record: its numbers go on behind the numbers of the answer's entries
 		from.part = max(a.from.part, from.part)
 	}
 	a.from = Origin{id: from.id, part: from.part, line: from.line}
@@ -116,7 +116,7 @@ func (b *Builder) Close() {
 	b.open = nil
 }
 
-// forget empties an answer whose memory is kept for the next one, and drops texts that are too large for that.
+// forget empties an answer, as its memory serves the next one, and drops texts that are too large for that.
 func (a *Answer) forget() {
 	a.blocks = reuse(a.blocks)
 	a.texts = reuse(a.texts)
@@ -292,7 +292,7 @@ func (a *Answer) Stop(reason string) {
 // Abort ends the answer as broken off. It keeps the message of an error.
 func (a *Answer) Abort() { a.stop = "aborted" }
 
-// Error ends the answer with an error, whose message may be missing.
+// Error ends the answer with an error. The message may be missing.
 func (a *Answer) Error(message rawjson.Value) {
 	a.stop = "error"
 	a.failure = textOf(message)

@@ -198,7 +198,7 @@ func NewBuilder(about About, provider Provider, begin func(*Builder) func(*Recor
 }
 
 // Add takes the next value of the file, an object, and the number of its line, from 1. It appends to out the lines that
-// are final with it, which may be none, or those of earlier records. v is valid until Add returns.
+// are final with it, which may be none, or lines of earlier records. v is valid until Add returns.
 func (b *Builder) Add(out []byte, v rawjson.Value, line int64) []byte {
 	r := b.members.read(v, line, b.InnerKey)
 	return b.addRecord(out, &r)

@@ -138,7 +138,7 @@ func (f *Files) noteBilled(name string) (wasBilled bool) {
 }
 
 // awaitTurn waits until a long file may be read, and returns a function that the caller must call at the end of reading.
-// The error is that of ctx.
+// The error comes from ctx.
 func (f *Files) awaitTurn(ctx context.Context) (done func(), err error) {
 	select {
 	case f.turns <- struct{}{}:

@@ -43,7 +43,7 @@ type conversion struct {
 	rewrites  uint64 // counts changes of lines that were readable
 }
 
-// ownState returns the state of a session's own file. whole is the state of obj, in which others may be joined to it.
+// ownState returns the state of a session's own file. whole is the state of obj, where others may be joined to it.
 func ownState(obj storage.Object, whole storage.Token) storage.Token {
 	own := whole
 	joined, isJoined := obj.(storage.JoinedObject)

@@ -75,7 +75,7 @@ type head struct {
 	end     []byte        // memory for the end, or nil
 }
 
-// newHead returns a file of size bytes, of which it has read the beginning.
+// newHead returns a file of size bytes, and has read its beginning.
 func newHead(obj storage.Object, size int64) (*head, error) {
 	h := &head{Object: obj, packed: storage.IsPacked(obj)}
 	h.first, _ = h.endSizes(size)

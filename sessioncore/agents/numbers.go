@@ -41,7 +41,7 @@ func (n numbers) next(id string, after int) int {
 	return number
 }
 
-// release makes the number of an entry of the record id unused. It ignores number 1, of which nothing is kept.
+// release makes the number of an entry of the record id unused. It ignores number 1, as nothing is kept of it.
 func (n numbers) release(id, entry string) {
 	suffix, hasNumber := strings.CutPrefix(entry, id+".")
 	number, err := strconv.Atoi(suffix)

@@ -51,7 +51,7 @@ func (a *arguments) text(role message.ArgumentRole) (text string, ok bool) {
 	return textOf(v), v.IsString()
 }
 
-// textOf returns a string in which each line ends in a newline alone, as blame compares lines.
+// textOf returns a string with a newline alone at the end of each line, as blame compares lines.
 func textOf(v rawjson.Value) string {
 	text, _ := v.Text()
 	return strings.ReplaceAll(text, "\r\n", "\n")

@@ -59,7 +59,7 @@ type marking struct {
 	ambiguous map[int]int
 }
 
-// newMarking returns a marking of a file in which each line is Nobody's.
+// newMarking returns a marking of a file, with each line Nobody's.
 func newMarking(text string) *marking {
 	file := strings.Split(text, "\n")
 	lines := make([]Line, len(file))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxParts bounds the fragments in which a change is sought. An agent that never reads or writes a
+// maxParts bounds the fragments that a change is sought in. An agent that never reads or writes a
 // whole file leaves one for each edit.
 const maxParts = 32
 

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// askAhead is the room for which the free space of the disk is checked at once.
+	// askAhead is how much room is checked at once against the free space of the disk.
 	askAhead = 16 << 20
 	// leave is the room on the disk that stays free, or a tenth of the disk if that is less:
 	// clients may write their sessions there.

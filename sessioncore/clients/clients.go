@@ -39,7 +39,7 @@ type OpenFileSource interface {
 // their -wal and -shm files.
 var databaseNames = []string{"agent.db", "history.db", "models.db"}
 
-// scanLife is the time for which a process scan may be reused; see clientScan.isCurrent.
+// scanLife is how long a process scan may be reused; see clientScan.isCurrent.
 const scanLife = time.Second
 
 // New returns the Clients of an agent directory: source holds databases, terminals breadcrumbs.
@@ -352,7 +352,7 @@ func (l *Leases) first(file, name string, matches func(path string) bool) string
 	return ""
 }
 
-// Sign is the way in which a live client was detected (docs/design.md section 4).
+// Sign says how a live client was detected (docs/design.md section 4).
 type Sign uint8
 
 const (

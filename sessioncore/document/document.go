@@ -82,7 +82,7 @@ type piece struct {
 // pieceBytes is the memory of a piece without its text.
 const pieceBytes = 56
 
-// New returns an empty document of a snapshot, to which the caller adds pieces before it is read.
+// New returns an empty document of a snapshot. The caller adds pieces before it is read.
 // blobs is needed for AddBlob and AddEdited, maker for AddMade; either may be nil otherwise.
 func New(of SnapshotSource, blobs Blobs, maker Maker) *Document {
 	of.Retain()

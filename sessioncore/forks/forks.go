@@ -42,7 +42,7 @@ type Home struct {
 	Now func() time.Time
 }
 
-// forkRefusal is a reason for which no fork is made. It wraps sessioncore.ErrInvalid and its cause.
+// forkRefusal is a reason not to make a fork. It wraps sessioncore.ErrInvalid and its cause.
 type forkRefusal struct{ cause error }
 
 func (r *forkRefusal) Error() string   { return r.cause.Error() }
@@ -308,7 +308,7 @@ func wholeLine(snap *sessioncore.Snapshot, entry sessioncore.Entry) (last sessio
 }
 
 // inFork converts a fork that has no file yet, and calls f with the context at its leaf, which it closes
-// afterwards. The error is f's, or that of the conversion.
+// afterwards. The error comes from f or the conversion.
 func (h *Home) inFork(ctx context.Context, name string, text *budget.Text, f func(got *document.Document) error) error {
 	withFork := &staged{
 		Files: h.Files,

@@ -49,7 +49,7 @@ func (s State) Stat() storage.Stat {
 	return st
 }
 
-// WithLog returns the state of a database together with that of its log.
+// WithLog returns the joint state of a database and its log.
 func (s State) WithLog(log storage.Token) State {
 	s.wal = log
 	return s

@@ -131,7 +131,7 @@ func (i *Info) compare(other *Info) int {
 // prefixes recycles buffers: lists read thousands of prefixes at once.
 var prefixes = sync.Pool{New: func() any { return new([prefixSize]byte) }}
 
-// readInfo reads the Info of a file, nil if the client does not list it, and the state in which it was read.
+// readInfo reads the Info of a file, nil if the client does not list it, and the state that it was read in.
 // before is the last Info, or nil.
 func (l *Listing) readInfo(f *sessionFile, before *Info) (*Info, storage.Stat, error) {
 	obj, err := l.store.Storage().Open(f.name)
@@ -342,7 +342,7 @@ func displayText(text string, limit int) string {
 			wordEnd = len(out)
 		}
 		out = append(out, char...)
-		if count == limit-2 { // before the last character, in whose place the ellipsis stands
+		if count == limit-2 { // before the last character, which the ellipsis replaces
 			cutStart = len(out)
 		}
 		count++

@@ -19,7 +19,7 @@ type KeyTable int
 
 const (
 	ByCwd    KeyTable = iota // by-cwd/ mirrors the working directories
-	ByDate                   // by-date/ has a directory for each day on which a session began
+	ByDate                   // by-date/ has a directory for each day when a session began
 	byResume                 // keys of --resume in lower case: ids, file names, and their parts after the last _
 	byCutID                  // file names of ids that are too long to contain them
 	byParent                 // parentKey

@@ -215,7 +215,7 @@ func untilQuote(text []byte) []byte {
 	for i < len(text) {
 		switch text[i] {
 		case '\\':
-			i += 2 // what follows is escaped, perhaps a quote
+			i += 2 // the next byte is escaped, perhaps a quote
 		case '"':
 			return text[:i]
 		default:

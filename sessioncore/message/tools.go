@@ -34,7 +34,7 @@ const (
 	EditsRole                // a list of several edits
 	ContentRole              // the text of a file that is written
 	CommandRole              // a command of a shell; of a tool with several ways to edit, the way
-	VerbRole                 // the way in which a tool edits
+	VerbRole                 // the way that a tool edits
 	IntentRole               // the reason for a call that has a command
 	AllRole                  // whether an edit replaces the old text wherever it is
 	BehindRole               // the number of the line behind which an edit puts the new text

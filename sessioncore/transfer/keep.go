@@ -434,7 +434,7 @@ func (c keptContent) isAt(kept fs.FileInfo) bool {
 	return kept.Mode().IsRegular() && kept.Size() == c.size && kept.ModTime().Equal(c.modified)
 }
 
-// mayContinue reports whether the content may begin with that of a copy, by its size.
+// mayContinue reports whether the content may begin with a copy's, by its size.
 func (c keptContent) mayContinue(kept fs.FileInfo) bool {
 	return kept.Mode().IsRegular() && kept.Size() <= c.size
 }

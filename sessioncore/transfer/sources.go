@@ -101,7 +101,7 @@ func (s *Sources) Add(ctx context.Context, given string, stdin io.Reader) error 
 	return ctx.Err()
 }
 
-// refuse adds a path to Found with the error for which it has no session.
+// refuse adds a path to Found with the reason why it has no session.
 func (s *Sources) refuse(path string, err error) {
 	s.Found = append(s.Found, FoundFile{Path: path, Err: withoutPath(err)})
 }

@@ -19,7 +19,7 @@ type total struct {
 // freeTotal. Real ones become 3 to 30 times as large. Uncompressed files have no bound.
 const maxTotal = 128
 
-// freeTotal is the size in bytes up to which sessions have no bound. Only tests change it.
+// freeTotal is a size in bytes: sessions up to it have no bound. Only tests change it.
 var freeTotal int64 = 1 << 30
 
 var errBomb = fmt.Errorf("it and what came before it would be more than %d times as large as "+

@@ -17,7 +17,7 @@ type Links struct {
 // the left margin, so that it cannot become part of the block before it, however that ends.
 type markdownWriter struct {
 	links Links
-	// bare leaves out times, names, and links to entries, by which equal texts differ.
+	// bare leaves out times, names, and links to entries, as equal texts differ in these.
 	bare bool
 }
 

@@ -28,7 +28,7 @@ const (
 	maxAbout = 60
 )
 
-// intentKey is the argument in which the model gives the reason for a call; the client adds it to
+// intentKey is the argument for the model's reason for a call; the client adds it to
 // the tool's schema.
 const intentKey = "_i"
 
@@ -317,7 +317,7 @@ func (b *builder) about(id rawjson.Value) string {
 	return ""
 }
 
-// answered gives the builder the message to which the next results belong. Its text must stay until
+// answered gives the builder the message that the next results belong to. Its text must stay until
 // they are made.
 func (b *builder) answered(asked sessioncore.Entry, text rawjson.Value) {
 	b.calls = callsIn(text.Member("message").Member("content"))

@@ -205,7 +205,7 @@ func (b *batch) add(d *draft, madeID string) (id string, err error) {
 	return id, nil
 }
 
-// missingMembers returns those of id, parent and timestamp that a line lacks, each after a comma.
+// missingMembers returns the members among id, parent and timestamp that a line lacks, each after a comma.
 func (b *batch) missingMembers(d *draft, id string, parent *string) []byte {
 	var members []byte
 	if d.id == nil {

@@ -40,7 +40,7 @@ func (*Home) Converter(about agents.About, _ storage.Object) *agents.Builder {
 	return b
 }
 
-// About implements agents.Format. The title is that of workspace.yaml; for a list also the first
+// About implements agents.Format. The title comes from workspace.yaml; for a list also the first
 // prompt.
 func (h *Home) About(name string, obj storage.Object, size int64, listed bool) (agents.About, error) {
 	about := h.FactsAbout(name)

@@ -141,7 +141,7 @@ func (c *converter) compress(summary agents.Object, old *messagePlace, copies []
 		if original == nil {
 			continue
 		}
-		kept = original.id // in the end that of the first copy
+		kept = original.id // in the end the id of the first copy
 		copied.id = original.id
 	}
 	c.follow(old)

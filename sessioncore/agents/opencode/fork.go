@@ -20,7 +20,7 @@ import (
 // the client's own fork has them. OpenCode 1.18.33 was driven: its import command takes such a session
 // (docs/format.md, Forks of other agents).
 
-// forkable is a home whose client has a command that imports sessions.
+// forkable is a home with a client that can import sessions by a command.
 type forkable struct{ *home }
 
 var _ agents.ByImport = forkable{}

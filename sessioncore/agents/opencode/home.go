@@ -26,12 +26,12 @@ const (
 	ending         = ".jsonl"
 	// inMemory bounds a session's text in memory, in bytes. Longer ones go to a nameless file.
 	inMemory = 1 << 20
-	// small is the size up to which a text is not worth a file, in bytes.
+	// small is the largest size of a text that is not worth a file, in bytes.
 	small = 16 << 10
 )
 
 // home shows the sessions as DIRECTORY/ID.jsonl, where DIRECTORY is the working directory with - for each
-// slash, and those of subagents as DIRECTORY/ID/subagents/ID.jsonl. It implements storage.Files and agents.Format.
+// slash, and texts of subagents as DIRECTORY/ID/subagents/ID.jsonl. It implements storage.Files and agents.Format.
 type home struct {
 	name      string // the agent's
 	files     storage.Files

@@ -319,7 +319,7 @@ func (m *madeLine) mark(entry *agents.HandedEntry) {
 	}
 }
 
-// answer returns the message of an answer, whose calls wait for their results.
+// answer returns the message of an answer. Its calls wait for their results.
 func (w *messageWriter) answer(t *agents.Turn) *madeLine {
 	m := w.modelMessage(t)
 	m.Parts = w.parts(t)

@@ -130,7 +130,7 @@ const indexOfTypes = "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND tbl_n
 type history struct {
 	removed map[string]*messageLine
 	isSeen  map[string]bool // messages with an event
-	live    []string        // messages that are there at an event, in the order in which they came
+	live    []string        // messages that are there at an event, in the order of their coming
 }
 
 // apply changes the history by the next event of the log. Events of other types change nothing.

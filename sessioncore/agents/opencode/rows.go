@@ -43,7 +43,7 @@ type schema struct {
 	hasCounts   bool           // the last number of each session's events
 	sessions    string         // the query for all sessions, "" if the client has not made the table yet
 	hasLater    bool           // messages of the coming second version of the client, which are not read
-	version     sqlite.Version // in which the sessions were read
+	version     sqlite.Version // that the sessions were read in
 	removals    removals
 }
 
@@ -234,7 +234,7 @@ func sessionQuery(conn *sqlite.Conn, tables *schema) (string, error) {
 		}
 		return "", err
 	}
-	var selected []string // in the order in which sessionOf reads them
+	var selected []string // in the order that sessionOf reads them in
 	for _, name := range factColumns {
 		selected = append(selected, columnOrNull(columns, name))
 	}

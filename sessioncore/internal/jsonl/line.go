@@ -190,7 +190,7 @@ func memberStart(text []byte, start int, key []byte, value int) uint32 {
 	return uint32(at)
 }
 
-// Spelling is the way in which keys of more than one word are written.
+// Spelling says how keys of more than one word are written.
 type Spelling uint8
 
 // The spellings, as indexes of LineInfo.Parents.

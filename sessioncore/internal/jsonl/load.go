@@ -59,7 +59,7 @@ type Unit struct {
 	Breaks int64
 }
 
-// Position is the end of a load, from which the next load continues when the file has grown.
+// Position is the end of a load. The next load continues there when the file has grown.
 type Position struct {
 	Off   int64 // offset of the next line
 	Lines int64 // lines before it
@@ -451,7 +451,7 @@ const probeChunk = 4 << 10
 // few lines. The loader reads more growth in chunks.
 const windowSize = 32 << 10
 
-// Window is an open file of which one part has already been read.
+// Window is an open file with one part that has already been read.
 type Window struct {
 	obj  io.ReaderAt
 	off  int64 // of text in the file

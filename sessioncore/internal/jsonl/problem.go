@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ReasonNoResume begins the reason for which an agent refuses to go on with a session.
+// ReasonNoResume begins the reason why an agent refuses to go on with a session.
 const ReasonNoResume = "the agent refuses to resume the session"
 
 // LineProblem describes a line of another agent's file that is no record. A session made of that file

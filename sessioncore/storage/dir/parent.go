@@ -214,7 +214,7 @@ func (s *Storage) MkdirAll(dir string) error {
 	return nil
 }
 
-// mkdirIn makes a directory whose parent is there, unless it exists.
+// mkdirIn makes a directory in a parent that is there, unless it exists.
 func (s *Storage) mkdirIn(dir string) error {
 	p, err := s.openParent(dir)
 	if err != nil {

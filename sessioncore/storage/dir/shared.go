@@ -143,7 +143,7 @@ func (p nameAt) verifyAppend(fd int, was storage.Stat, data []byte) error {
 		return storage.ErrStale
 	}
 	dropCache(fresh)
-	size, err := sizeNow(fresh) // before the read, as it renews what the kernel knows of the file
+	size, err := sizeNow(fresh) // before the read, as it renews the kernel's knowledge of the file
 	if err != nil {
 		return err
 	}

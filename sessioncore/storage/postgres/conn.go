@@ -114,7 +114,7 @@ func (p *pool) acquire(ctx context.Context, use chan struct{}) (c conn, release 
 	return pooled.Conn(), release, nil
 }
 
-// with calls do with a connection for a use, and returns its error or that of acquire.
+// with calls do with a connection for a use, and returns its error or acquire's.
 func (p *pool) with(ctx context.Context, use chan struct{}, do func(c conn) error) error {
 	c, release, err := p.acquire(ctx, use)
 	if err != nil {
@@ -138,7 +138,7 @@ func end(c conn) {
 // isIdle reports whether a connection is in no transaction, by the status in the server's last answer.
 func isIdle(c conn) bool { return c.PgConn().TxStatus() == 'I' }
 
-// endLimit bounds the time in which a server ends a transaction, before the connection is closed for
+// endLimit bounds the time that a server takes to end a transaction, before the connection is closed for
 // that.
 const endLimit = 2 * time.Second
 

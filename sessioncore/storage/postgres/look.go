@@ -127,7 +127,7 @@ func (s *Storage) lookNow(ctx context.Context) error {
 	return nil
 }
 
-// validity returns the time for which a look that took so long is valid: the longer it took, the rarer it is. If
+// validity returns how long a look that took so long is valid: the longer it took, the rarer it is. If
 // changes are noted, it is short always.
 func (s *Storage) validity(duration time.Duration) time.Duration {
 	switch {

@@ -26,7 +26,7 @@ type Options struct {
 	Log *slog.Logger
 	// Empty allows a prefix that no row begins with.
 	Empty bool
-	// Fresh is the least time for which a look at the table is valid, 0 to look each time.
+	// Fresh is how long a look at the table is valid at least, 0 to look each time.
 	Fresh time.Duration
 }
 

@@ -46,7 +46,7 @@ var settings = map[sqlite3.DBConfig]bool{
 // connections counts the connections; the number names the file system of each.
 var connections atomic.Int64
 
-// outOfMemory is the value with which the library panics when it runs out of memory.
+// outOfMemory is the library's panic value when it runs out of memory.
 var outOfMemory = sync.OnceValue(func() (reason any) {
 	defer func() { reason = recover() }()
 	sqlite3.WithMaxMemory(context.Background(), -1)
