@@ -32,7 +32,8 @@ func someArgs(cmd *cobra.Command, args []string) error { return expectArgs(cmd, 
 // atMostOneArg refuses a second argument.
 func atMostOneArg(cmd *cobra.Command, args []string) error { return expectArgs(cmd, args, 0, 1) }
 
-// expectArgs refuses fewer arguments than least, and more than most.
+// expectArgs refuses fewer arguments than least, and more than most, which is 1 or 2, or the number of the
+// arguments where there is no limit.
 func expectArgs(cmd *cobra.Command, args []string, least, most int) error {
 	isMissing := len(args) < least
 	isMore := len(args) > most
@@ -51,7 +52,8 @@ func expectArgs(cmd *cobra.Command, args []string, least, most int) error {
 	return nil
 }
 
-// exclusive refuses a command line with more than one of some options.
+// exclusive makes a command refuse more than one of some options. It wraps the command's check of arguments,
+// which must be set before.
 func exclusive(cmd *cobra.Command, options ...string) {
 	cmd.MarkFlagsMutuallyExclusive(options...) // completions then offer one of them alone
 	check := cmd.Args
@@ -69,7 +71,8 @@ func exclusive(cmd *cobra.Command, options ...string) {
 	}
 }
 
-// checkArgs makes the refusals of a command, and of those below it, refusals of the command line.
+// checkArgs gives the refusals of arguments, by a command and by those below it, the exit status of a wrong
+// command line, and its hint where to read on.
 func checkArgs(c *cobra.Command) {
 	c.DisableFlagsInUseLine = true // the line has the important ones
 	check := c.Args
@@ -88,7 +91,7 @@ func usageError(c *cobra.Command, err error) error {
 	return usageErrorWith(c, err, fmt.Sprintf("see 'sessionfs help %s'", c.Name()))
 }
 
-// usageErrorWith refuses a wrong command line, and says where to read on.
+// usageErrorWith refuses a wrong command line, and says where to read on. For nil it returns nil.
 func usageErrorWith(c *cobra.Command, err error, readOn string) error {
 	if err == nil {
 		return nil
@@ -199,25 +202,27 @@ var jobs = []job{
 	},
 }
 
-// jobFor says which command does the job that a word stands for, "" if none is known. The name of an
-// agent stands for going on with it.
-func jobFor(word string) string {
-	if agents.Find(strings.ToLower(word)) != nil {
+// jobHint returns the end of a message, with the command that does the job that a word stands for, "" if none is
+// known. The name of an agent stands for going on with a session in it.
+func jobHint(word string) string {
+	word = strings.ToLower(word)
+	if agents.Find(word) != nil {
 		word = "continue"
 	}
 	for _, j := range jobs {
-		if slices.Contains(strings.Fields(j.words), strings.ToLower(word)) {
+		if slices.Contains(strings.Fields(j.words), word) {
 			return fmt.Sprintf("; '%s' %s", j.how, j.does)
 		}
 	}
 	return ""
 }
 
-// wayFrom returns a hint after a word that is no command: the command that it may stand for.
-func wayFrom(root *cobra.Command, word string) string {
-	way := jobFor(word)
-	if way != "" {
-		return way
+// commandHint returns the end of a message about a word that is no command: the command that it may stand for,
+// or those of similar names, or "".
+func commandHint(root *cobra.Command, word string) string {
+	hint := jobHint(word)
+	if hint != "" {
+		return hint
 	}
 	return didYouMean(root, word)
 }

@@ -112,5 +112,5 @@ func TestJobs(t *testing.T) {
 			seen[word] = true
 		}
 	}
-	require.Empty(t, jobFor("nothing"))
+	require.Empty(t, jobHint("nothing"))
 }

@@ -16,7 +16,8 @@ import (
 	"sessionfs/fs"
 )
 
-// mount mounts or unmounts; it returns the exit status.
+// mount does what a command line without a command asks for: it mounts, in the foreground or by a background
+// process, which it waits for, or unmounts. It returns the exit status.
 func mount(args []string, s streams) int {
 	ready := takeReadyPipe()
 	c, status, done := mountCommand(args, s)
@@ -74,14 +75,19 @@ func startBackground(args []string) (int, error) {
 	signal.Notify(signals, os.Interrupt, unix.SIGTERM)
 	defer signal.Stop(signals)
 	err = cmd.Start()
-	w.Close()
+	w.Close() // the end of the process then ends the pipe
 	if err != nil {
 		return exitFailure, fmt.Errorf("starting the background process: %w", err)
 	}
 	go forward(signals, cmd.Process)
+	return awaitReady(cmd, r)
+}
 
+// awaitReady waits until the background process writes to the pipe that the mount is ready, or ends. It returns
+// the exit status of this process; the error has a reason that the background process has not reported.
+func awaitReady(cmd *exec.Cmd, pipe io.Reader) (int, error) {
 	said := make([]byte, 1)
-	_, err = io.ReadFull(r, said)
+	_, err := io.ReadFull(pipe, said)
 	if err == nil && said[0] == readyByte {
 		return exitOK, nil
 	}
@@ -110,16 +116,21 @@ func forward(signals <-chan os.Signal, p *os.Process) {
 func takeReadyPipe() *os.File {
 	_, waits := os.LookupEnv(readyEnv)
 	os.Unsetenv(readyEnv) // fusermount3 must not inherit it
+	if !waits {
+		return nil
+	}
 	var st unix.Stat_t
-	if !waits || unix.Fstat(readyFD, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO {
+	err := unix.Fstat(readyFD, &st)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO { // somebody else has set the variable
 		return nil
 	}
 	unix.CloseOnExec(readyFD)
 	return os.NewFile(readyFD, "ready pipe")
 }
 
-// sayReady detaches from the terminal and tells the waiting process that the mount is ready. stdin
-// and stdout are /dev/null from the start. It does not matter if the waiting process has exited.
+// sayReady detaches from the terminal, tells the waiting process that the mount is ready, and closes the pipe.
+// stdin and stdout are /dev/null from the start; stderr becomes that too. It does not matter if the waiting
+// process has exited.
 func sayReady(ready *os.File) error {
 	defer ready.Close()
 	_, err := unix.Setsid()

@@ -62,8 +62,8 @@ func runBlame(ctx context.Context, o blameOptions, src *sourceTree, c *console) 
 	if err != nil {
 		return err
 	}
-	file := slices.Collect(strings.Lines(text))
-	from, to, err := lineRange(o.lines, len(file))
+	lines := slices.Collect(strings.Lines(text))
+	from, to, err := lineRange(o.lines, len(lines))
 	if err != nil {
 		return err
 	}
@@ -72,21 +72,23 @@ func runBlame(ctx context.Context, o blameOptions, src *sourceTree, c *console) 
 		return err
 	}
 	edits := found.list
-	of := blame.Lines(text, found.changes())
+	origins := blame.Lines(text, found.changes())
 	err = c.paged(func(out *view.Screen) error {
 		p := src.blamePrinter(out, edits)
 		p.JSON = o.asJSON
 		p.Width = max(0, terminalWidth(c.out))
 		p.Last = to
 		for i := from - 1; i < to; i++ {
-			p.Line(i+1, strings.TrimSuffix(file[i], "\n"), of[i])
+			line := strings.TrimSuffix(lines[i], "\n")
+			p.Line(i+1, line, origins[i])
 		}
 		return nil
 	})
 	if err == nil && len(edits) == 0 {
 		src.sayUnedited(ctx, c, found)
 	}
-	return c.endSearch(err, found.unread, true)
+	const isFound = true // a file has lines, also without an edit
+	return c.endSearch(err, found.unread, isFound)
 }
 
 // earlierPaths adds the option for the paths that a file had before.
@@ -94,7 +96,8 @@ func earlierPaths(cmd *cobra.Command, was *[]string) {
 	cmd.Flags().StringArrayVar(was, "was", nil, "the edits of `PATH` too, where the file was before")
 }
 
-// readBlamed reads a regular file.
+// readBlamed returns the text of a regular file, with \n at the end of each line that ends with \r\n. It refuses
+// other files, and ones above maxBlamed.
 func readBlamed(name string) (string, error) {
 	text, err := storage.ReadNamed(name, maxBlamed)
 	if errors.Is(err, storage.ErrNotRegular) {
@@ -103,7 +106,8 @@ func readBlamed(name string) (string, error) {
 	return strings.ReplaceAll(string(text), "\r\n", "\n"), err
 }
 
-// lineRange returns the lines that -L asks for, of so many.
+// lineRange returns the first and the last line that -L asks for, counted from 1; without a value these are all
+// lines of the file, which has as many as count says. A range that ends behind the file ends with it.
 func lineRange(text string, count int) (from, to int, err error) {
 	if text == "" {
 		return 1, count, nil
@@ -114,12 +118,15 @@ func lineRange(text string, count int) (from, to int, err error) {
 	if err == nil && both {
 		to, err = strconv.Atoi(last)
 	}
-	if err != nil || from < 1 || to < from || strings.Contains(text, "+") { // +N is a number of lines in git
-		err = refuse(exitUsage, "blame: -L %s: it needs FROM,TO, such as 10,20", text)
-	} else if from > count {
-		err = refuse(exitUsage, "blame: -L %s: the file has only %d lines", text, count)
+	isRange := err == nil && from >= 1 && from <= to
+	hasPlus := strings.Contains(text, "+") // +N is a number of lines in git
+	switch {
+	case !isRange, hasPlus:
+		return 0, 0, refuse(exitUsage, "blame: -L %s: it needs FROM,TO, such as 10,20", text)
+	case from > count:
+		return 0, 0, refuse(exitUsage, "blame: -L %s: the file has only %d lines", text, count)
 	}
-	return from, min(to, count), err
+	return from, min(to, count), nil
 }
 
 // fileEdits are the edits of a file in all sessions.
@@ -132,7 +139,8 @@ type fileEdits struct {
 	named   int                // how many calls name it, or an earlier path
 }
 
-// unedited returns an error that says why a file has no edits, with advice about the most similar path.
+// unedited returns an error that says why a file has no edits. If no session names the file, it has the most
+// similar path that one names, with advice behind it.
 func (src *sourceTree) unedited(ctx context.Context, found fileEdits, advice string) error {
 	if found.named == 0 {
 		return src.unnamed(ctx, found.touched, advice)
@@ -154,8 +162,9 @@ func (found fileEdits) changes() [][]blame.Change {
 	return changes
 }
 
-// edits returns the edits of a file, and of the paths where it was before: the given ones, or the ones
-// that sessions tell.
+// edits returns the edits of a file, and of the paths where it was before: those in was, or the ones that
+// sessions tell if it is empty. It shows the progress, and says on stderr which paths sessions tell, and which
+// ones of was no session names.
 func (src *sourceTree) edits(ctx context.Context, c *console, file string, was []string) (found fileEdits, err error) {
 	found, err = src.editsAt(ctx, c, file)
 	if err != nil {
@@ -258,7 +267,7 @@ func (src *sourceTree) snapshotOf(ctx context.Context) func(h *search.Hit) (*ses
 	return func(h *search.Hit) (*sessioncore.Snapshot, error) { return src.Snapshot(ctx, h.Directory()) }
 }
 
-// add adds the edits of an earlier path of the file.
+// add adds the edits of an earlier path of the file, in the order of time.
 func (found *fileEdits) add(before fileEdits) {
 	found.named += before.named
 	found.list = append(found.list, before.list...)
@@ -321,7 +330,8 @@ func (src *sourceTree) agentOf(dir string) string {
 	return first.Name
 }
 
-// printEdits prints the edits of a file as diffs below their prompts, the newest first.
+// printEdits prints the edits of a file as diffs below their prompts, the newest first, and ends the command as
+// a search. was are earlier paths of the file.
 func (src *sourceTree) printEdits(ctx context.Context, c *console, name string, was []string) error {
 	found, err := src.edits(ctx, c, name, was)
 	if err != nil {

@@ -42,27 +42,19 @@ func checkCommand() *cobra.Command {
 	return cmd
 }
 
-// runCheck checks the sessions below paths of the tree, and tells of each.
+// runCheck checks the sessions below paths of the tree, prints each of them, and sets the exit status.
 func runCheck(ctx context.Context, o checkOptions, src *sourceTree, c *console) error {
 	paths := o.paths
 	unseen := false
 	if len(paths) == 0 {
-		paths = []string{"sessions"}
-		leftOut := len(src.Refused())
-		if src.Mountpoint == "" { // otherwise last-error of the mount names more of them
-			leftOut += len(src.Options.LeftOut)
-		}
-		unseen = leftOut > 0 // a warning named them
+		paths = []string{layout.Sessions}
+		unseen = src.hasLeftOut() // a warning named them
 	}
 	out := bufio.NewWriter(c.out)
-	depth := 2 // sessions/PROJECT/
-	if len(src.Agents) > 0 {
-		depth = 3 // sessions/AGENT/PROJECT/
-	}
 	checker := &reports.SessionChecker{
 		Tree:         src,
 		IsUnderstood: agents.IsUnderstood,
-		Depth:        depth,
+		Depth:        src.sessionDepth(),
 		Found: func(found *reports.CheckedSession) {
 			if o.asJSON {
 				_ = names.WriteJSON(out, found)
@@ -71,12 +63,12 @@ func runCheck(ctx context.Context, o checkOptions, src *sourceTree, c *console) 
 			}
 		},
 		Fail: func(err error) error {
-			if ctx.Err() == nil {
-				c.sayError(err)
-				unseen = true
-				err = nil
+			if ctx.Err() != nil {
+				return err
 			}
-			return err
+			c.sayError(err)
+			unseen = true
+			return nil
 		},
 	}
 	err := checkBelow(checker, src, paths)
@@ -97,7 +89,24 @@ func runCheck(ctx context.Context, o checkOptions, src *sourceTree, c *console) 
 	return nil
 }
 
-// checkBelow has the sessions below paths of the tree checked.
+// hasLeftOut reports whether SOURCE has sessions, or directories of agents, that are not shown.
+func (src *sourceTree) hasLeftOut() bool {
+	leftOut := len(src.Refused())
+	if src.Mountpoint == "" { // otherwise last-error of the mount names more of them
+		leftOut += len(src.Options.LeftOut)
+	}
+	return leftOut > 0
+}
+
+// sessionDepth returns how many directories are above a session that no other one has made.
+func (src *sourceTree) sessionDepth() int {
+	if len(src.Agents) > 0 {
+		return 3 // sessions/AGENT/PROJECT/
+	}
+	return 2 // sessions/PROJECT/
+}
+
+// checkBelow has the sessions below paths of the tree checked. A path may be a pattern, or lead through links.
 func checkBelow(c *reports.SessionChecker, src *sourceTree, patterns []string) error {
 	paths, err := src.Expand(patterns...)
 	if err != nil {

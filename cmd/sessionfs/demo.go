@@ -50,8 +50,8 @@ func runDemo(o demoOptions, out io.Writer) error {
 	return err
 }
 
-// shellIn returns the command line that starts a shell with a directory as its home. Variables that
-// name the directories of agents elsewhere are not set in it.
+// shellIn returns the command line that starts a shell with a directory as its home. It unsets the variables of
+// the environment that name the directories of agents elsewhere; getenv has their values.
 func shellIn(dir string, getenv func(string) string) string {
 	words := []string{"env"}
 	for _, name := range homeVariables() {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -70,7 +69,7 @@ func exportCommand() *cobra.Command {
 	return cmd
 }
 
-// runExport writes the page of a session, or a site of all sessions.
+// runExport writes the page of a session, or with --all a site of all sessions. --since needs --all.
 func runExport(ctx context.Context, o exportOptions, src *sourceTree, c *console) error {
 	switch {
 	case o.site != "":
@@ -91,7 +90,7 @@ func exportPage(ctx context.Context, o exportOptions, src *sourceTree, c *consol
 	if o.ownGarbage { // not before: to find the session may take a list
 		debug.SetGCPercent(indexGarbage)
 	}
-	snap, of, err := src.subject(ctx, at)
+	snap, subject, err := src.subject(ctx, at)
 	if err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func exportPage(ctx context.Context, o exportOptions, src *sourceTree, c *consol
 	if o.ownGarbage {
 		debug.SetGCPercent(pageGarbage)
 	}
-	err = view.Page(ctx, c.out, of)
+	err = view.Page(ctx, c.out, subject)
 	masked := transfer.MaskedIn(snap.File())
 	if err == nil && masked != nil {
 		c.sayMasked("masked in the whole session", masked, "")
@@ -117,14 +116,19 @@ const (
 // maxModels is how many models of a session a page names.
 const maxModels = 3
 
-// subject returns the subject of the page of a session, or of the branch to an entry. Callers must
-// release the session.
+// subject returns a session with the subject of its page, or of a page of the branch to an entry alone. Callers
+// must release the session.
 func (src *sourceTree) subject(ctx context.Context, at source.NamedSession) (
-	snap *sessioncore.Snapshot, of view.Subject, err error,
+	*sessioncore.Snapshot, view.Subject, error,
 ) {
 	snap, bill, err := src.Spent(ctx, at.Dir)
 	if err != nil {
-		return nil, of, fmt.Errorf("%s: %w", at.Dir, err)
+		return nil, view.Subject{}, fmt.Errorf("%s: %w", at.Dir, err)
+	}
+	end, err := source.EndOf(snap, at.Entry)
+	if err != nil {
+		snap.Release()
+		return nil, view.Subject{}, err
 	}
 	blobs := func(hash string) (io.ReadCloser, error) {
 		return src.Open(path.Join("blobs", hash))
@@ -132,38 +136,43 @@ func (src *sourceTree) subject(ctx context.Context, at source.NamedSession) (
 	if src.Redact {
 		blobs = nil // no rule finds a secret in an image
 	}
-	of = view.Subject{
+	subject := view.Subject{
 		Session: snap,
+		End:     end,
 		Alone:   at.Entry != "",
 		Agent:   bill.Agent,
+		Model:   shownModels(bill.Models),
+		Cost:    bill.Dollars(),
 		Blobs:   blobs,
 	}
 	agent := agents.Find(bill.Agent)
 	if agent != nil {
-		of.Agent = agent.Title
+		subject.Agent = agent.Title
 	}
-	of.End, err = source.EndOf(snap, at.Entry)
-	if err != nil {
-		snap.Release()
-		return nil, of, err
+	if bill.TotalTokens > 0 {
+		subject.Tokens = reports.Short(float64(bill.TotalTokens))
+	}
+	if bill.Listed != (reports.Decimal{}) {
+		subject.Cost += " by list prices"
+	}
+	return snap, subject, nil
+}
+
+// shownModels returns the models of a bill, PROVIDER/MODEL each, as the text of a page: the first ones without
+// their providers, and how many more there are.
+func shownModels(models []string) string {
+	var shown []string
+	for _, model := range models {
+		slash := strings.LastIndexByte(model, '/')
+		isSum := slash < 0 // such as the sum of subagents
+		if !isSum {
+			shown = append(shown, model[slash+1:])
+		}
 	}
 	more := ""
-	isSum := func(model string) bool { return !strings.Contains(model, "/") } // such as that of subagents
-	bill.Models = slices.DeleteFunc(bill.Models, isSum)
-	if len(bill.Models) > maxModels {
-		more = fmt.Sprintf(" and %d more", len(bill.Models)-maxModels)
-		bill.Models = bill.Models[:maxModels]
+	if len(shown) > maxModels {
+		more = fmt.Sprintf(" and %d more", len(shown)-maxModels)
+		shown = shown[:maxModels]
 	}
-	for i, model := range bill.Models {
-		bill.Models[i] = model[strings.LastIndexByte(model, '/')+1:]
-	}
-	of.Model = names.Visible(strings.Join(bill.Models, ", ")) + more
-	if bill.TotalTokens > 0 {
-		of.Tokens = reports.Short(float64(bill.TotalTokens))
-	}
-	of.Cost = bill.Dollars()
-	if bill.Listed != (reports.Decimal{}) {
-		of.Cost += " by list prices"
-	}
-	return snap, of, nil
+	return names.Visible(strings.Join(shown, ", ")) + more
 }

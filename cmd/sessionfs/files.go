@@ -4,11 +4,13 @@ import (
 	"archive/tar"
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -54,7 +56,7 @@ func lsCommand() *cobra.Command {
 	return cmd
 }
 
-// listed is a name to be shown.
+// listed is a name to be shown, of the file or directory at path in the tree.
 type listed struct {
 	name, path string
 	isDir      bool
@@ -62,7 +64,7 @@ type listed struct {
 }
 
 // runLs lists files first, then each directory, with its name if there are several. A link to a
-// directory counts as the directory. An error of a path ends the command after the other paths.
+// directory counts as the directory. A path with an error is reported; the command then fails after the others.
 func runLs(ctx context.Context, o lsOptions, src *sourceTree, c *console) error {
 	defer src.sayLeftOut(c)
 	l := &lister{lsOptions: o, src: src, console: c}
@@ -174,60 +176,78 @@ func (l *lister) list(dir string) (items []listed, err error) {
 	return items, err
 }
 
-// print prints names sorted, a name a line, or as ls -l.
+// print prints names, which it sorts, a name a line, or as ls -l.
 func (l *lister) print(items []listed) error {
-	out := l.console.out
-	slices.SortStableFunc(items, func(a, b listed) int {
-		if l.byTime {
-			order := b.info.ModTime().Compare(a.info.ModTime())
-			if order != 0 {
-				return order
-			}
-		}
-		return strings.Compare(a.name, b.name)
-	})
+	slices.SortStableFunc(items, l.compare)
 	if l.reverse {
 		slices.Reverse(items)
 	}
-	if !l.long {
-		var text strings.Builder
-		for _, it := range items {
-			name := it.name
-			if isTerminal(out) {
-				name = names.Visible(name)
-			}
-			text.WriteString(name + "\n")
-		}
-		_, err := io.WriteString(out, text.String())
-		return err
+	if l.long {
+		return l.printLong(items)
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+	var text strings.Builder
 	for _, it := range items {
-		h, err := tar.FileInfoHeader(it.info, "") // which looks up the names of the owner
+		name := it.name
+		if isTerminal(l.console.out) {
+			name = names.Visible(name)
+		}
+		text.WriteString(name + "\n")
+	}
+	_, err := io.WriteString(l.console.out, text.String())
+	return err
+}
+
+// compare orders names: with -t by time, the newest first, else and at the same time by name.
+func (l *lister) compare(a, b listed) int {
+	if l.byTime {
+		order := b.info.ModTime().Compare(a.info.ModTime())
+		if order != 0 {
+			return order
+		}
+	}
+	return strings.Compare(a.name, b.name)
+}
+
+// printLong prints names as ls -l does.
+func (l *lister) printLong(items []listed) error {
+	table := tabwriter.NewWriter(l.console.out, 0, 0, 1, ' ', 0)
+	for _, it := range items {
+		row, err := l.longRow(it)
 		if err != nil {
 			return err
 		}
-		name := names.Visible(it.name)
-		if it.info.Mode()&iofs.ModeSymlink != 0 {
-			target, err := l.src.ReadLink(it.path)
-			if err != nil && !storage.IsGone(err) {
-				return err
-			}
-			name += " -> " + names.Visible(target)
-		}
-		mode := strings.Replace(it.info.Mode().String(), "L", "l", 1)
-		owner := h.Uname
-		if owner == "" {
-			owner = fmt.Sprint(h.Uid)
-		}
-		group := h.Gname
-		if group == "" {
-			group = fmt.Sprint(h.Gid)
-		}
-		modified := it.info.ModTime().Local().Format("2006-01-02 15:04")
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", mode, owner, group, it.info.Size(), modified, name)
+		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
 	return table.Flush()
+}
+
+// longRow returns the columns of a name: mode, owner, group, size, time, name and the target of a link.
+func (l *lister) longRow(it listed) ([]string, error) {
+	header, err := tar.FileInfoHeader(it.info, "") // which looks up the names of the owner
+	if err != nil {
+		return nil, err
+	}
+	owner := header.Uname
+	if owner == "" {
+		owner = strconv.Itoa(header.Uid)
+	}
+	group := header.Gname
+	if group == "" {
+		group = strconv.Itoa(header.Gid)
+	}
+	mode := it.info.Mode().String()
+	name := names.Visible(it.name)
+	if it.info.Mode()&iofs.ModeSymlink != 0 {
+		mode = strings.Replace(mode, "L", "l", 1) // as ls has it
+		target, err := l.src.ReadLink(it.path)
+		if err != nil && !storage.IsGone(err) {
+			return nil, err
+		}
+		name += " -> " + names.Visible(target)
+	}
+	size := strconv.FormatInt(it.info.Size(), 10)
+	modified := it.info.ModTime().Local().Format("2006-01-02 15:04")
+	return []string{mode, owner, group, size, modified, name}, nil
 }
 
 // catOptions are the options of cat.
@@ -255,7 +275,8 @@ func runCat(ctx context.Context, o catOptions, src *sourceTree, c *console) erro
 			return err
 		}
 		defer f.Close()
-		_, err = io.CopyBuffer(struct{ io.Writer }{c.out}, f, make([]byte, copySize))
+		plainOut := struct{ io.Writer }{c.out} // without ReadFrom, which would copy less at a time
+		_, err = io.CopyBuffer(plainOut, f, make([]byte, copySize))
 		return err
 	})
 }
@@ -301,9 +322,15 @@ func runTar(ctx context.Context, o tarOptions, src *sourceTree, c *console) erro
 		return refuse(exitUsage, "tar: the archive would go to the terminal; redirect it: sessionfs tar PATH > FILE")
 	}
 	buffered := bufio.NewWriterSize(c.out, copySize)
-	out := tar.NewWriter(buffered)
-	failed, err := src.writeArchive(ctx, c, out, o.paths)
-	closed := out.Close()
+	a := &archiver{
+		src:     src,
+		console: c,
+		out:     tar.NewWriter(buffered),
+	}
+	err := src.eachPath(ctx, c, o.paths, func(top string) error {
+		return a.add(ctx, top)
+	})
+	closed := a.out.Close()
 	flushed := buffered.Flush()
 	if err == nil {
 		err = closed
@@ -311,61 +338,75 @@ func runTar(ctx context.Context, o tarOptions, src *sourceTree, c *console) erro
 	if err == nil {
 		err = flushed
 	}
-	if err == nil && failed {
+	if err == nil && a.failed {
 		err = ended(exitFailure)
 	}
 	return err
 }
 
-// writeArchive archives what a mount would show at paths. tar.Writer.AddFS gives up at an unreadable
-// file. Here it is reported, and the archive goes on, as with tar: then failed is set.
-func (src *sourceTree) writeArchive(
-	ctx context.Context, c *console, out *tar.Writer, paths []string,
-) (failed bool, err error) {
-	err = src.eachPath(ctx, c, paths, func(top string) error {
-		return iofs.WalkDir(src, top, func(name string, it iofs.DirEntry, err error) error {
-			if it == nil { // there is no top
-				return err
-			}
-			var h *tar.Header
-			var content iofs.File
-			if err == nil {
-				h, content, err = src.archived(name, it)
-			}
-			switch {
-			case err != nil && ctx.Err() != nil:
-				return err
-			case err != nil:
-				if !storage.IsGone(err) {
-					c.sayError(err)
-					failed = true
-				}
-				return nil
-			case content != nil:
-				defer content.Close()
-			}
-			if top == "." && name != top {
-				h.Name = "./" + h.Name
-			}
-			err = out.WriteHeader(h)
-			if err == nil && content != nil {
-				_, err = io.CopyN(out, content, h.Size)
-			}
-			if err != nil {
-				err = fmt.Errorf("%s: %w; the archive is of no use", name, err)
-			}
-			return err
-		})
-	})
-	return failed, err
+// archiver archives what a mount would show. tar.Writer.AddFS gives up at an unreadable file. Here it is
+// reported, and the archive goes on, as with tar.
+type archiver struct {
+	src     *sourceTree
+	console *console
+	out     *tar.Writer
+	failed  bool // a file could not be read
 }
 
-// archived describes a node as tar describes it in a mount, and opens it if it is a file.
+// add adds a path of the tree, with all that is below it.
+func (a *archiver) add(ctx context.Context, top string) error {
+	return iofs.WalkDir(a.src, top, func(name string, it iofs.DirEntry, err error) error {
+		if it == nil { // there is no top
+			return err
+		}
+		if err == nil {
+			err = a.addNode(top, name, it)
+		}
+		if err == nil || ctx.Err() != nil || errors.Is(err, errArchive) {
+			return err
+		}
+		if !storage.IsGone(err) {
+			a.console.sayError(err)
+			a.failed = true
+		}
+		return nil
+	})
+}
+
+// errArchive is a failure to write the archive, which ends it.
+var errArchive = errors.New("the archive is of no use")
+
+// addNode adds a node below top. An error that is not errArchive is of the node, of which then nothing is written.
+func (a *archiver) addNode(top, name string, it iofs.DirEntry) error {
+	h, content, err := a.src.archived(name, it)
+	if err != nil {
+		return err
+	}
+	if content != nil {
+		defer content.Close()
+	}
+	if top == "." && name != top {
+		h.Name = "./" + h.Name // as tar names what is below .
+	}
+	err = a.out.WriteHeader(h)
+	if err == nil && content != nil {
+		_, err = io.CopyN(a.out, content, h.Size)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w; %w", name, err, errArchive)
+	}
+	return nil
+}
+
+// archived describes a node as tar describes it in a mount, and opens it if it is a file, which callers must
+// close; content is nil for other nodes.
 func (src *sourceTree) archived(name string, it iofs.DirEntry) (h *tar.Header, content iofs.File, err error) {
 	info, err := it.Info()
+	if err != nil {
+		return nil, nil, err
+	}
 	target := ""
 	switch {
-	case err != nil:
 	case info.Mode()&iofs.ModeSymlink != 0:
 		target, err = src.ReadLink(name)
 	case !info.IsDir():
@@ -383,7 +424,7 @@ func (src *sourceTree) archived(name string, it iofs.DirEntry) (h *tar.Header, c
 	}
 	h.Name = name
 	h.Format = tar.FormatPAX
-	h.AccessTime = time.Time{}
+	h.AccessTime = time.Time{} // an archive of the same tree is the same each time
 	h.ChangeTime = time.Time{}
 	if info.IsDir() {
 		h.Name += "/"

@@ -41,7 +41,8 @@ func forkCommand() *cobra.Command {
 	return cmd
 }
 
-// runFork makes a fork of a session, and prints the command line that goes on with it.
+// runFork makes a fork of a session, and prints the command line that goes on with it. The sample store of this
+// command alone is refused: it ends with the command.
 func runFork(ctx context.Context, o forkOptions, src *sourceTree, c *console) error {
 	if src.Demo && src.Mountpoint == "" {
 		return refuse(exitUsage, "fork: the sample store of --demo is gone when the command ends; mount it, and write to fork")
@@ -64,7 +65,7 @@ func runFork(ctx context.Context, o forkOptions, src *sourceTree, c *console) er
 	return err
 }
 
-// warnOfLoss says that the agent will delete a session once it was resumed, where it does.
+// warnOfLoss says on stderr that the agent will delete a session once it was resumed, where it does.
 func (p *picker) warnOfLoss(session string) {
 	agent := agents.Find(p.agent(session).Name)
 	if agent == nil || !agent.DeletesResumed {
@@ -78,11 +79,11 @@ func (p *picker) warnOfLoss(session string) {
 // one after the other.
 const forkGarbage = 120
 
-// fork makes a session that ends at an entry of another one, the leaf if none is named, and returns
-// its path in the tree.
+// fork makes a session with a title, "" for none, that ends at an entry of another one, the leaf if none is named.
+// It returns the path of the new session in the tree.
 func (p *picker) fork(ctx context.Context, at source.NamedSession, title string) (string, error) {
 	p.src.LimitGarbage(forkGarbage)
-	err := p.mayImport(ctx, at)
+	err := p.mayImport(ctx, at) // before a session is made in vain
 	if err != nil {
 		return "", err
 	}
@@ -99,8 +100,8 @@ func (p *picker) fork(ctx context.Context, at source.NamedSession, title string)
 	return p.src.Resolve(strings.TrimSpace(answer.String()))
 }
 
-// mayImport returns an error unless a program that takes forks may be started in the directory of a session,
-// where the agent has one.
+// mayImport returns an error if a program of the agent must take the fork, and may not be started in the directory
+// of the session.
 func (p *picker) mayImport(ctx context.Context, at source.NamedSession) error {
 	if !agents.ByCommand(p.agent(at.Dir).Name) {
 		return nil

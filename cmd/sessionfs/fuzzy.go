@@ -23,23 +23,26 @@ type lineSource func(ctx context.Context, send sender) error
 // A sender takes lines of a list.
 type sender func(lines ...string) error
 
-// fuzzy lets the user choose one of the lines that list sends, and returns its value. Off a
-// terminal the query must find exactly one.
-func (p *picker) fuzzy(ctx context.Context, what, query string, list lineSource) (string, error) {
-	find := p.atTerminal
-	if !isTerminal(p.console.err) {
-		find = withWords
-		if query == "" {
-			return "", refuse(exitUsage, "pick: there is no terminal to choose a %s in; "+
-				"give a QUERY that finds one alone", what)
-		}
+// fuzzy lets the user choose one of the lines that list sends, and returns its value. noun is the word for a
+// line: session or branch. Off a terminal the query must find exactly one.
+func (p *picker) fuzzy(ctx context.Context, noun, query string, list lineSource) (string, error) {
+	isInteractive := isTerminal(p.console.err)
+	if !isInteractive && query == "" {
+		return "", refuse(exitUsage, "pick: there is no terminal to choose a %s in; "+
+			"give a QUERY that finds one alone", noun)
 	}
-	found, err := find(ctx, what, query, list)
+	var found []string
+	var err error
+	if isInteractive {
+		found, err = p.atTerminal(ctx, noun, query, list)
+	} else {
+		found, err = withWords(ctx, query, list)
+	}
 	if err != nil {
 		return "", err
 	}
 	if len(found) == 0 && query == "" { // fzf does not say which words were typed
-		return "", refuse(exitFailure, "no %s is chosen", what)
+		return "", refuse(exitFailure, "no %s is chosen", noun)
 	}
 	if len(found) == 0 {
 		return "", p.src.NotFound(query, "as its id or path, or in its title, directory or agent")
@@ -51,18 +54,18 @@ func (p *picker) fuzzy(ctx context.Context, what, query string, list lineSource)
 		lines = append(lines, "  "+strings.ReplaceAll(columns, "\t", "  "))
 	}
 	if len(ids) > 1 {
-		return "", source.Ambiguous("more than one "+what+" has "+query, lines)
+		return "", source.Ambiguous("more than one "+noun+" has "+query, lines)
 	}
 	return ids[0], nil
 }
 
-// withWords returns the lines that have all words of a query.
-func withWords(ctx context.Context, _, query string, list lineSource) (found []string, err error) {
+// withWords returns the lines of a list that have all words of a query in their columns, in any case.
+func withWords(ctx context.Context, query string, list lineSource) (found []string, err error) {
 	words := strings.Fields(strings.ToLower(query))
 	err = list(ctx, func(lines ...string) error {
 		for _, line := range lines {
-			shown := strings.Split(line, "\t")[1]
-			if hasWords(strings.ToLower(shown), words) {
+			columns := strings.Split(line, "\t")[1] // between the value and the id
+			if hasWords(strings.ToLower(columns), words) {
 				found = append(found, line)
 			}
 		}
@@ -88,24 +91,37 @@ const window = "right,50%,wrap,follow,~3,<60(down,50%,wrap,follow,~3)"
 // errChosen ends a list after the line that was chosen.
 var errChosen = errors.New("one is chosen")
 
-// atTerminal has fzf show the lines: the one that is installed, or the one in this program.
-func (p *picker) atTerminal(ctx context.Context, what, query string, list lineSource) (found []string, err error) {
+// fzfWords returns the command line of fzf: the one that is installed, or the one in this program. noun is its
+// prompt.
+func (p *picker) fzfWords(noun, query string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"--delimiter=\t", "--with-nth=2..", "--nth=1", "--exact", "--no-hscroll", "--tiebreak=index", "--no-multi",
-		"--query=" + query, "--layout=reverse", "--prompt=" + what + "> ", "--preview-window=" + window,
-		"--preview=" + quoted(self) + " pick" + p.src.flags.given() + " --preview {1}"}
+	words := []string{self, fzfWord}
+	installed, err := exec.LookPath("fzf")
+	if err == nil {
+		words = []string{installed}
+	}
+	words = append(words,
+		"--delimiter=\t", "--with-nth=2..", "--nth=1", // the value is not shown, and the columns alone are searched
+		"--exact", "--tiebreak=index", "--no-multi", "--query="+query,
+		"--no-hscroll", "--layout=reverse", "--prompt="+noun+"> ", "--preview-window="+window,
+		"--preview="+quoted(self)+" pick"+p.src.flags.given()+" --preview {1}")
 	if query != "" {
-		args = append(args, "--select-1", "--exit-0")
+		words = append(words, "--select-1", "--exit-0") // no choice of one line or none
 	}
-	name, err := exec.LookPath("fzf")
+	return words, nil
+}
+
+// atTerminal has fzf show the lines. It returns the chosen one, or none if the query finds none. If the user leaves
+// without a choice, the error is an exit status.
+func (p *picker) atTerminal(ctx context.Context, noun, query string, list lineSource) (found []string, err error) {
+	words, err := p.fzfWords(noun, query)
 	if err != nil {
-		name = self
-		args = append([]string{fzfWord}, args...)
+		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), "SHELL=/bin/sh") // for the preview
 	cmd.Stderr = os.Stderr                          // where it draws
 	in, err := cmd.StdinPipe()
@@ -123,18 +139,21 @@ func (p *picker) atTerminal(ctx context.Context, what, query string, list lineSo
 	go storage.Guarded(func() {
 		defer in.Close()
 		listed <- list(ctx, func(lines ...string) error {
-			_, err := io.WriteString(in, strings.Join(append(lines, ""), "\n"))
-			if err != nil {
+			text := strings.Join(lines, "\n") + "\n"
+			_, err := io.WriteString(in, text)
+			if err != nil { // fzf has ended
 				return errChosen
 			}
 			return nil
 		})
 	})()
-	for lines := bufio.NewScanner(out); lines.Scan(); {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
 		found = append(found, lines.Text())
 	}
-	_ = cmd.Wait()
-	if err = <-listed; errors.Is(err, errChosen) {
+	_ = cmd.Wait() // the status has its error
+	err = <-listed
+	if errors.Is(err, errChosen) {
 		err = nil
 	}
 	status := cmd.ProcessState.ExitCode()
@@ -144,7 +163,7 @@ func (p *picker) atTerminal(ctx context.Context, what, query string, list lineSo
 	return found, err
 }
 
-// given returns the flags about SOURCE that were given, as a shell reads them.
+// given returns the flags about SOURCE that were given, as a shell reads them, each with a blank before it.
 func (f *sourceFlags) given() string {
 	flags := ""
 	if f.demo {
@@ -184,7 +203,7 @@ func fzfCommand() *cobra.Command {
 	}
 }
 
-// runFzf is fzf.
+// runFzf is fzf. Its status becomes the status of the command.
 func runFzf(o fzfOptions) error {
 	options, err := fzf.ParseOptions(true, append(o.words, "--no-tmux"))
 	if err != nil {

@@ -63,7 +63,7 @@ func runHelp(o helpOptions, out io.Writer) error {
 	}
 	about, _, err := o.root.Find(o.topic)
 	if err != nil || about == o.root {
-		return refuse(exitFailure, "there is no command %q%s ('sessionfs help' lists all)", topic, wayFrom(o.root, topic))
+		return refuse(exitFailure, "there is no command %q%s ('sessionfs help' lists all)", topic, commandHint(o.root, topic))
 	}
 	return about.Help()
 }
@@ -150,7 +150,7 @@ func mistyped(args []string) error {
 		return nil
 	}
 	c, err := mountopts.Parse(args)
-	meant := wayFrom(newRoot(streams{}, ""), word)
+	meant := commandHint(newRoot(streams{}, ""), word)
 	switch {
 	case c.Unmount:
 		return nil

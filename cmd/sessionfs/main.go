@@ -58,7 +58,7 @@ func run(args []string, s streams) int {
 	}
 	var err error
 	switch {
-	case mountopts.IsHelper(args[0]):
+	case mountopts.IsHelper(args[0]): // mount(8) passes SOURCE and MOUNTPOINT, which may be any words
 	case len(args) == 1:
 		err = nothingAsked()
 	case args[1] != "" && args[1][0] != '-' && !strings.Contains(args[1], "/"):
@@ -70,13 +70,14 @@ func run(args []string, s streams) int {
 	return mount(args, s)
 }
 
-// mountCommand parses a command line that mounts, and answers it where that is a matter of words.
+// mountCommand parses a command line that mounts. A wrong line is reported, and help and the version are
+// printed here: then done is set, and status is the exit status.
 func mountCommand(args []string, s streams) (c mountopts.Command, status int, done bool) {
 	c, err := mountopts.Parse(args)
 	switch {
 	case err != nil:
-		return c, report(refuse(exitUsage, "%s (see 'sessionfs --help', or 'sessionfs help mount' for all options)",
-			err), c.Helper, s.err), true
+		wrong := refuse(exitUsage, "%s (see 'sessionfs --help', or 'sessionfs help mount' for all options)", err)
+		return c, report(wrong, c.Helper, s.err), true
 	case c.Help:
 		fmt.Fprint(s.out, summary())
 		return c, exitOK, true
@@ -87,7 +88,8 @@ func mountCommand(args []string, s streams) (c mountopts.Command, status int, do
 	return c, exitOK, false
 }
 
-// report prints err and returns the exit status for it.
+// report prints err, unless it is nil or has no text, and returns the exit status for it. helper says that
+// mount(8) has started the program, and expects its own statuses.
 func report(err error, helper bool, stderr io.Writer) int {
 	if err != nil && err.Error() != "" {
 		fmt.Fprintf(stderr, "sessionfs: %s\n", reasonOf(err))
@@ -125,12 +127,12 @@ type status int
 
 func (s status) Error() string { return fmt.Sprint("status ", int(s)) }
 
-// refuse returns a refusal with an exit status.
+// refuse returns a refusal with an exit status, and a reason that is formatted as by fmt.Sprintf.
 func refuse(code int, format string, args ...any) error {
 	return fs.Refuse(status(code), format, args...)
 }
 
-// ended ends a command with a status when all has been said.
+// ended returns an error that ends a command with a status and prints nothing, as all has been said.
 func ended(code int) error { return &fs.Refusal{Kind: status(code)} }
 
 // statuses are the exit statuses of refusals by package fs. The others are failures.
@@ -139,14 +141,15 @@ var statuses = map[error]status{
 	fs.ErrFuse: exitFuse, fs.ErrMount: exitMount, fs.ErrUnmount: exitUnmount,
 }
 
-// exitStatus returns the exit status for err, of a command or of a mount helper.
+// exitStatus returns the exit status for err, exitOK for nil: of a mount helper, which has other statuses than
+// a command, if helper is set.
 func exitStatus(err error, helper bool) int {
-	code, ok := errors.AsType[status](err)
-	if err != nil && !ok {
+	code, hasStatus := errors.AsType[status](err)
+	if err != nil && !hasStatus {
 		code = exitFailure
-		for kind, of := range statuses {
-			if errors.Is(err, kind) {
-				code = of
+		for refused, refusedStatus := range statuses {
+			if errors.Is(err, refused) {
+				code = refusedStatus
 			}
 		}
 	}
@@ -173,22 +176,23 @@ func version() string {
 	return describe(release, info)
 }
 
-// describe adds the commit of a build between versions, where the tool chain knows it, and the
-// tools of a build.
+// describe returns a release with the details of a build in parentheses: the commit of a build between
+// versions, where the tool chain knows it, and the versions of Go and go-fuse.
 func describe(release string, info *debug.BuildInfo) string {
-	var with []string
-	if v := info.Main.Version; v != "" && v != "(devel)" && v != release {
-		with = append(with, v)
+	var details []string
+	built := info.Main.Version
+	if built != "" && built != "(devel)" && built != release {
+		details = append(details, built)
 	}
 	if info.GoVersion != "" {
-		with = append(with, info.GoVersion)
+		details = append(details, info.GoVersion)
 	}
 	for _, dep := range info.Deps {
 		if dep.Path == "github.com/hanwen/go-fuse/v2" {
-			with = append(with, "go-fuse "+dep.Version)
+			details = append(details, "go-fuse "+dep.Version)
 		}
 	}
-	return fmt.Sprintf("%s (%s)", release, strings.Join(with, ", "))
+	return fmt.Sprintf("%s (%s)", release, strings.Join(details, ", "))
 }
 
 // commands make those that need no mount, by their names; nil where this system has none. [newRoot]
@@ -203,8 +207,8 @@ var commands = map[string]func() *cobra.Command{
 	"mcp": mcpCommand, "demo": demoCommand, "status": statusCommand, "umount": umountCommand, "unmount": umountCommand,
 }
 
-// newRoot returns the tree of commands that need no mount: the one that is called, or all if the
-// called one is about others. A start of the program makes no other command, as all take 0.4 ms.
+// newRoot returns the tree of commands that need no mount: the called one alone, as to make all takes 0.4 ms, or
+// all for help, for completions and for a name that is no command.
 func newRoot(s streams, called string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sessionfs [-o OPTIONS] [SOURCE] MOUNTPOINT",
@@ -220,21 +224,12 @@ func newRoot(s streams, called string) *cobra.Command {
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(usageError)
 	root.SetHelpFunc(printHelp)
-	if command := commands[called]; command != nil {
-		root.AddCommand(command())
-		root.CompletionOptions.DisableDefaultCmd = true
+	makeCommand := commands[called]
+	if makeCommand == nil {
+		addCommands(root)
 	} else {
-		root.Flags().AddFlagSet(mountopts.Flags())
-		_ = root.RegisterFlagCompletionFunc("options", completeOptions) // the flag exists
-		for name, command := range commands {
-			if command != nil && name != "unmount" { // an alias
-				root.AddCommand(command())
-			}
-		}
-		addCompletions(root)
-		help := helpCommand(root)
-		root.SetHelpCommand(help)
-		root.AddCommand(help)
+		root.AddCommand(makeCommand())
+		root.CompletionOptions.DisableDefaultCmd = true
 	}
 	for _, c := range root.Commands() {
 		checkArgs(c)
@@ -242,10 +237,25 @@ func newRoot(s streams, called string) *cobra.Command {
 	return root
 }
 
+// addCommands adds all commands to root, with the flags of a mount, for completions, and help.
+func addCommands(root *cobra.Command) {
+	root.Flags().AddFlagSet(mountopts.Flags())
+	_ = root.RegisterFlagCompletionFunc("options", completeOptions) // the flag exists
+	for name, makeCommand := range commands {
+		if makeCommand != nil && name != "unmount" { // an alias
+			root.AddCommand(makeCommand())
+		}
+	}
+	addCompletions(root)
+	help := helpCommand(root) // after the others, which it lists
+	root.SetHelpCommand(help)
+	root.AddCommand(help)
+}
+
 // checkValues refuses the command line of a command if an option in it would become the value of
-// another one.
+// another one. Its first word is the name of the command.
 func checkValues(root *cobra.Command, args []string) error {
-	if commands[args[0]] == nil {
+	if commands[args[0]] == nil { // one of cobra's own
 		return nil
 	}
 	command, words, err := root.Find(args)
@@ -287,18 +297,20 @@ func runCommand(root *cobra.Command, args []string, s streams) int {
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
-	if err == nil { // it was done all the same
+	if err == nil { // it was done, even if an interrupt came meanwhile
 		return exitOK
 	}
-	said, ok := errors.AsType[*fs.Refusal](err)
-	if ctx.Err() != nil && !(ok && said.Text != "") {
+	isInterrupted := ctx.Err() != nil
+	refusal, isRefusal := errors.AsType[*fs.Refusal](err)
+	hasReason := isRefusal && refusal.Text != ""
+	if isInterrupted && !hasReason { // the error only says that a context has ended
 		err = errors.New("interrupted")
 	}
 	status := exitBrokenPipe
 	if !errors.Is(err, syscall.EPIPE) {
 		status = report(err, false, s.err)
 	}
-	if ctx.Err() != nil {
+	if isInterrupted {
 		return exitStatus(context.Cause(ctx), false)
 	}
 	return status
@@ -320,7 +332,8 @@ func hasOwnStatus(err error) bool {
 	return errors.Is(err, fs.ErrUnread) || errors.Is(err, syscall.EPIPE)
 }
 
-// endsWithTwo makes such a command end with exitNotDone when it fails.
+// endsWithTwo makes a command that searches end with exitNotDone when it fails. It wraps the command's RunE,
+// which must be set before.
 func endsWithTwo(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -341,7 +354,8 @@ var endingSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP}
 const exitSignal = 128
 
 // untilSignal returns a context that ends with the first signal that is to end a command; its cause
-// then has the status. The next signal kills the process.
+// then has the status. The next signal kills the process. release ends the context, and the signals then
+// have their usual effects.
 func untilSignal(parent context.Context) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

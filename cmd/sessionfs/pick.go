@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -117,7 +116,8 @@ func (p *picker) choose(ctx context.Context, o pickOptions) (source.NamedSession
 	return chosen, err
 }
 
-// chooseSession returns the session that the options name, or else the one that the user chooses.
+// chooseSession returns the session that the options name, or else the one that the user chooses. A query that
+// names none is searched for.
 func (p *picker) chooseSession(ctx context.Context, o pickOptions) (chosen source.NamedSession, err error) {
 	if o.here {
 		chosen.Dir, err = p.lastHere(ctx)
@@ -146,26 +146,33 @@ func mayName(query string) bool {
 	return isPath || !strings.Contains(query, " ")
 }
 
-// print prints where the session is in a mount, else its id.
+// print prints where the chosen session, or its branch, is in a mount, else its id.
 func (p *picker) print(ctx context.Context, chosen source.NamedSession) error {
-	at := p.inMount(chosen.Dir)
-	if at != "" && chosen.Entry != "" {
-		at = filepath.Join(at, "branches", chosen.Entry)
+	dir := p.inMount(chosen.Dir)
+	if dir == "" {
+		return p.printID(ctx, chosen)
 	}
-	if at == "" {
-		h, err := p.header(ctx, chosen.Dir)
-		if err != nil {
-			return err
-		}
-		at = h.ID
-		if names.Visible(at) != at {
-			at = names.FileName(at) // it is found by this too
-		}
-		if chosen.Entry != "" {
-			at += "#" + chosen.Entry
-		}
+	if chosen.Entry != "" {
+		dir = filepath.Join(dir, "branches", chosen.Entry)
 	}
-	_, err := fmt.Fprintln(p.console.out, at)
+	_, err := fmt.Fprintln(p.console.out, dir)
+	return err
+}
+
+// printID prints the id of a chosen session, as ID#ENTRY if it is a branch.
+func (p *picker) printID(ctx context.Context, chosen source.NamedSession) error {
+	h, err := p.header(ctx, chosen.Dir)
+	if err != nil {
+		return err
+	}
+	id := h.ID
+	if names.Visible(id) != id {
+		id = names.FileName(id) // it is found by this too
+	}
+	if chosen.Entry != "" {
+		id += "#" + chosen.Entry
+	}
+	_, err = fmt.Fprintln(p.console.out, id)
 	return err
 }
 
@@ -201,14 +208,15 @@ func (p *picker) lastHere(ctx context.Context) (string, error) {
 			break
 		}
 	}
-	resolved, _ := filepath.EvalSymlinks(here)
-	for _, dir := range []string{here, cmp.Or(resolved, here)} { // an agent has either as its working directory
-		session := nearestAbove(last, dir)
-		if session != "" {
-			return session, nil
-		}
+	session := nearestAbove(last, here)
+	resolved, err := filepath.EvalSymlinks(here)
+	if session == "" && err == nil { // an agent has either as its working directory
+		session = nearestAbove(last, resolved)
 	}
-	return "", refuse(exitFailure, "no session was started in %s or above it", here)
+	if session == "" {
+		return "", refuse(exitFailure, "no session was started in %s or above it", here)
+	}
+	return session, nil
 }
 
 // nearestAbove returns the session of a directory, or of the nearest one above it that has some, or "".
@@ -250,28 +258,29 @@ func (p *picker) list(ctx context.Context, send sender) error {
 // sentTogether is the number of lines that list sends at once, enough for a screen.
 const sentTogether = 64
 
-// meant returns the session of an id or a path, else the newest one that has all words of a text;
-// of none, the last one here.
+// meant returns the session that a text means: the session of an id or a path, else the newest one that has all
+// words of it. No text means the last session of the working directory, or of one above it.
 func (p *picker) meant(ctx context.Context, text string) (source.NamedSession, error) {
 	if text == "" {
 		dir, err := p.lastHere(ctx)
 		return source.NamedSession{Dir: dir}, err
 	}
 	_, err := p.src.FindNamed(text)
-	if !storage.IsGone(err) || strings.Contains(text, "/") {
+	isName := !storage.IsGone(err) || strings.Contains(text, "/")
+	if isName {
 		return p.src.Named(text)
 	}
-	found, err := withWords(ctx, "", text, p.list)
+	found, err := withWords(ctx, text, p.list)
 	if err != nil {
 		return source.NamedSession{}, err
 	}
 	if len(found) == 0 {
 		return source.NamedSession{}, p.src.NotFound(text, "as its id or path, or in its title, directory or agent")
 	}
-	n := len(found) - 1
-	if n > 0 {
+	more := len(found) - 1
+	if more > 0 {
 		fmt.Fprintf(p.console.err, "sessionfs: %s: %d more with these words; 'sessionfs pick %s' lists them\n",
-			p.console.name, n, names.Visible(text))
+			p.console.name, more, names.Visible(text))
 	}
 	dir, _, _ := strings.Cut(found[0], "\t")
 	dir, err = p.src.Resolve(dir)
@@ -281,8 +290,8 @@ func (p *picker) meant(ctx context.Context, text string) (source.NamedSession, e
 	return source.NamedSession{Dir: dir}, nil
 }
 
-// line is a session in the list: its path, which is not shown, columns, and its id, which is not
-// searched.
+// line returns a session as a line of the list: its path, which is not shown, columns, and its id, which is not
+// searched. home is the user's home directory, "" if it is not known.
 func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 	dir := i.CWD
 	below, isInHome := strings.CutPrefix(dir+"/", home+"/")
@@ -306,7 +315,7 @@ func (p *picker) line(i *listing.Info, home string, now time.Time) string {
 // titleColumn is how wide the titles are: display names have 40 characters at most.
 const titleColumn = 40
 
-// age returns a time as two to four characters.
+// age returns an elapsed time, of less than 100 years, as two to four characters.
 func age(d time.Duration) string {
 	const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 	switch {
@@ -322,24 +331,26 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dy", d/year)
 }
 
-// sizeOf returns a number of bytes as ls -h does.
+// sizeOf returns a number of bytes in the largest unit of which there is one, rounded.
 func sizeOf(n int64) string {
+	const unitSize = 1 << 10
 	for _, unit := range []string{"", "K", "M"} {
-		if n < 1<<10 {
+		if n < unitSize {
 			return fmt.Sprintf("%d%s", n, unit)
 		}
-		n = (n + 1<<9) >> 10
+		n = (n + unitSize/2) / unitSize
 	}
 	return fmt.Sprintf("%dG", n)
 }
 
-// chooseBranch lets the user choose among the tips of a session, the newest first.
+// chooseBranch lets the user choose among the tips of a session, the newest first, and returns the id of the entry.
 func (p *picker) chooseBranch(ctx context.Context, session string) (entry string, err error) {
 	table, err := iofs.ReadFile(p.src, path.Join(session, "branches.tsv"))
 	if err != nil {
 		return "", err
 	}
-	rows := strings.Split(strings.TrimSpace(string(table)), "\n")[1:]
+	lines := strings.Split(strings.TrimSpace(string(table)), "\n")
+	rows := lines[1:] // behind the names of the columns
 	for i, row := range rows {
 		columns := strings.SplitN(row, "\t", 6)
 		id := columns[0]
@@ -370,45 +381,67 @@ func (p *picker) show(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	type sum struct{ Cost *struct{ Total float64 } }
-	var usage struct{ Total, Subagents sum }
-	text, err := iofs.ReadFile(p.src, path.Join(at.Dir, "usage.json"))
-	if err == nil {
-		err = json.Unmarshal(text, &usage)
-	}
+	cost, err := p.costOf(at.Dir)
 	if err != nil {
 		return err
-	}
-	cost := "no cost"
-	spent := 0.0
-	for _, c := range []sum{usage.Total, usage.Subagents} {
-		if c.Cost != nil && (c.Cost.Total > 0 || usage.Total.Cost != nil) {
-			spent += c.Cost.Total
-			cost = fmt.Sprintf("$%.2f", spent)
-		}
 	}
 	var out bytes.Buffer // fzf goes to the end of what comes at once
-	fmt.Fprintf(&out, "%s, %s, in %s\n%s\n\n", p.agent(at.Dir).Name, cost, names.Visible(h.CWD), names.Visible(h.ID))
-	f, err := p.src.Open(path.Join(at.Branch(), "transcript.md"))
+	agent := p.agent(at.Dir).Name
+	fmt.Fprintf(&out, "%s, %s, in %s\n%s\n\n", agent, cost, names.Visible(h.CWD), names.Visible(h.ID))
+	lines, err := p.lastLines(path.Join(at.Branch(), "transcript.md"))
 	if err != nil {
 		return err
+	}
+	for _, line := range lines {
+		fmt.Fprintln(&out, names.VisibleLine(line))
+	}
+	_, err = out.WriteTo(p.console.out)
+	return err
+}
+
+// costOf returns the cost of a session and its subagents, in dollars, or a text that there is none.
+func (p *picker) costOf(session string) (string, error) {
+	text, err := iofs.ReadFile(p.src, path.Join(session, "usage.json"))
+	if err != nil {
+		return "", err
+	}
+	type sum struct{ Cost *struct{ Total float64 } } // no Cost where no price is known
+	var usage struct{ Total, Subagents sum }
+	err = json.Unmarshal(text, &usage)
+	if err != nil {
+		return "", err
+	}
+	spent := 0.0
+	if usage.Total.Cost != nil {
+		spent += usage.Total.Cost.Total
+	}
+	if usage.Subagents.Cost != nil {
+		spent += usage.Subagents.Cost.Total
+	}
+	if usage.Total.Cost == nil && spent == 0 { // without answers, subagents cost 0 too
+		return "no cost", nil
+	}
+	return fmt.Sprintf("$%.2f", spent), nil
+}
+
+// lastLines returns the last lines of a file of the tree: at most previewLines, of its last previewSize bytes.
+func (p *picker) lastLines(name string) ([]string, error) {
+	f, err := p.src.Open(name)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	start := max(info.Size()-previewSize, 0)
-	text, err = io.ReadAll(io.NewSectionReader(f.(io.ReaderAt), start, info.Size()-start))
-	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-	for _, line := range lines[max(0, len(lines)-previewLines):] {
-		fmt.Fprintln(&out, names.VisibleLine(line))
-	}
-	_, written := out.WriteTo(p.console.out)
+	text, err := io.ReadAll(io.NewSectionReader(f.(io.ReaderAt), start, info.Size()-start))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return written
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return lines[max(0, len(lines)-previewLines):], nil
 }
 
 // previewLines is how much of the end of a transcript is shown beside the list, and previewSize how

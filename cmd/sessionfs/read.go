@@ -89,7 +89,7 @@ func (src *sourceTree) showAround(ctx context.Context, c *console, at source.Nam
 	defer passage.Document.Close()
 	line := 0
 	if isTerminal(c.out) {
-		passage.From = 0
+		passage.From = 0 // the pager has the whole branch
 		passage.To = passage.Document.Size()
 		line, err = passage.Lines(passage.At)
 		if err != nil {
@@ -101,14 +101,14 @@ func (src *sourceTree) showAround(ctx context.Context, c *console, at source.Nam
 	})
 }
 
-// passageOf returns an entry of a session with so many entries on each side. Callers must close its
-// document before they release the session.
+// passageOf returns the entry that at names in a session, with as many entries on each side as around says.
+// Callers must close its document before they release the session.
 func passageOf(ctx context.Context, snap *sessioncore.Snapshot, at source.NamedSession, around int) (*view.Passage, error) {
 	entry, err := source.EndOf(snap, at.Entry)
 	if err != nil {
 		return nil, err
 	}
-	depth := strings.Count(at.Dir, "/") + 1
+	depth := strings.Count(at.Dir, "/") + 1 // links are relative to the directory of the session
 	toRoot := strings.Repeat("../", depth)
 	links := view.Links{Entries: "entries/", Blobs: toRoot + "blobs/"}
 	return view.Around(ctx, snap, entry, around, links)
@@ -199,7 +199,7 @@ func diffCommand() *cobra.Command {
 	return cmd
 }
 
-// runDiff prints the difference of two branches.
+// runDiff prints the difference of two branches. If there is any, it ends the command with exitNothing.
 func runDiff(ctx context.Context, o diffOptions, src *sourceTree, c *console) error {
 	var branches [2]view.ShownBranch
 	for i, name := range o.sessions {
@@ -231,32 +231,27 @@ func (c *console) paged(write func(out *view.Screen) error) error {
 
 // pagedAt is paged with the first lines above the screen. Only less begins there, other pagers at the top.
 func (c *console) pagedAt(lines int, write func(out *view.Screen) error) error {
-	people := isTerminal(c.out)
-	p := &pager{out: c.out, console: c, stderr: c.err}
-	to := p.out
-	if people {
-		p.words = atLine(pagerWords(os.LookupEnv, exec.LookPath), lines)
+	if !isTerminal(c.out) {
+		return flushAfter(write, &view.Screen{Writer: bufio.NewWriter(c.out)})
 	}
-	if p.words != nil {
-		to = p
+	words := pagerWords(os.LookupEnv, exec.LookPath)
+	if words == nil {
+		return flushAfter(write, terminalScreen(c.out))
 	}
-	out := &view.Screen{
-		Writer:  bufio.NewWriter(to),
-		People:  people,
-		Colours: people && wantsColours(os.Getenv),
+	p := &pager{
+		words:   atLine(words, lines),
+		out:     c.out,
+		console: c,
+		stderr:  c.err,
 	}
-	err := write(out)
-	flushed := out.Flush()
-	if err == nil {
-		err = flushed
-	}
+	err := flushAfter(write, terminalScreen(p))
 	hasStarted := p.in != nil
-	if !hasStarted {
+	if !hasStarted { // write has printed nothing
 		return err
 	}
-	closed := p.end()
-	if closed != nil {
-		return closed
+	failed := p.end()
+	if failed != nil {
+		return failed
 	}
 	hasLeft := errors.Is(err, syscall.EPIPE) // the reader has seen enough
 	if hasLeft {
@@ -265,15 +260,36 @@ func (c *console) pagedAt(lines int, write func(out *view.Screen) error) error {
 	return err
 }
 
-// pagerWords returns the command line of the pager, nil if there is to be none.
+// terminalScreen returns a screen for people, who read out on a terminal, or by a pager.
+func terminalScreen(out io.Writer) *view.Screen {
+	return &view.Screen{
+		Writer:  bufio.NewWriter(out),
+		People:  true,
+		Colours: wantsColours(os.Getenv),
+	}
+}
+
+// flushAfter runs write on a screen and flushes it. It returns the first error.
+func flushAfter(write func(out *view.Screen) error, out *view.Screen) error {
+	err := write(out)
+	flushed := out.Flush()
+	if err == nil {
+		err = flushed
+	}
+	return err
+}
+
+// pagerWords returns the command line of the pager, nil if there is to be none. lookup has the variables of the
+// environment, and lookPath finds programs.
 func pagerWords(lookup func(string) (string, bool), lookPath func(string) (string, error)) []string {
 	term, _ := lookup("TERM")
 	if term == "" || term == "dumb" { // pagers ask for a key before they show anything there
 		return nil
 	}
-	own, set := lookup("PAGER")
+	own, isSet := lookup("PAGER")
 	own = strings.TrimSpace(own)
-	if own == "cat" || own == "" && set {
+	isNone := isSet && own == ""
+	if own == "cat" || isNone {
 		return nil
 	}
 	if own != "" {
@@ -286,19 +302,20 @@ func pagerWords(lookup func(string) (string, bool), lookPath func(string) (strin
 	return nil
 }
 
-// atLine adds an option to the command line of a pager that makes it begin behind so many lines. A pager of the
-// user gets it only if it is less.
+// atLine adds an option to the command line of a pager, which it may change, by which the pager begins behind the
+// first lines. A pager of the user gets the option only if it is less.
 func atLine(words []string, lines int) []string {
 	if len(words) == 0 || lines == 0 {
 		return words
 	}
-	option := fmt.Sprintf("+%d", lines+2) // a blank line stands before the entry
-	last := len(words) - 1
-	first, _, _ := strings.Cut(words[last], " ")
-	switch {
-	case words[0] != "sh":
+	option := fmt.Sprintf("+%d", lines+2) // lines count from 1, and a blank one stands before the entry
+	isOwn := words[0] == "sh"
+	if !isOwn {
 		return append(words, option)
-	case path.Base(first) == "less":
+	}
+	last := len(words) - 1
+	program, _, _ := strings.Cut(words[last], " ")
+	if path.Base(program) == "less" {
 		words[last] += " " + option
 	}
 	return words
@@ -306,15 +323,15 @@ func atLine(words []string, lines int) []string {
 
 // pager is the input of a pager that starts with the first write.
 type pager struct {
-	words   []string  // nil for no pager
+	words   []string  // the command line
 	out     io.Writer // the terminal
 	console *console
-	stderr  io.Writer // the console's own
-	child   *exec.Cmd
-	in      io.WriteCloser
+	stderr  io.Writer      // the console's own
+	child   *exec.Cmd      // nil until the start
+	in      io.WriteCloser // the input of child, nil until it has started
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. It starts the pager if that has not started.
 func (p *pager) Write(text []byte) (int, error) {
 	if p.in == nil {
 		err := p.start()
@@ -325,8 +342,9 @@ func (p *pager) Write(text []byte) (int, error) {
 	return p.in.Write(text)
 }
 
-// start starts the pager's command.
-func (p *pager) start() (err error) {
+// start starts the pager's command. Until it ends, messages of the console for the same terminal go through the
+// pager too.
+func (p *pager) start() error {
 	p.child = exec.Command(p.words[0], p.words[1:]...)
 	p.child.Stdout = p.out
 	p.child.Stderr = p.stderr
@@ -351,8 +369,8 @@ func (p *pager) start() (err error) {
 	return nil
 }
 
-// end waits until the user has read. Its error says that the pager failed, such as one that is not
-// installed.
+// end waits until the user has read, and gives the console its own stderr back. An error says that the pager
+// failed, such as one that is not installed.
 func (p *pager) end() error {
 	_ = p.in.Close()
 	_ = p.child.Wait()
