@@ -19,43 +19,59 @@ import (
 )
 
 // goOnIn returns the command line of another agent, with a new session that has the conversation of a session up to an
-// entry, the leaf if none is named.
+// entry, the leaf if none is named. All that may refuse the start is asked before the session is made.
 func (p *picker) goOnIn(ctx context.Context, agent string, at source.NamedSession) (*resumption, error) {
 	to, err := p.receiver(agent)
 	if err != nil {
 		return nil, err
 	}
-	h, err := p.header(ctx, at.Dir)
+	planned, err := p.plannedIn(ctx, agent, at.Dir)
 	if err != nil {
 		return nil, err
 	}
-	r := &resumption{agent: agent, id: h.ID, isUnmade: true, cwd: h.CWD, command: resumeProgram(agent)}
-	err = p.findProgram(r)
-	if err == nil {
-		err = p.checkCWD(r)
-	}
-	if err == nil { // before a session is made in vain
-		err = p.mayStart(ctx, r)
-	}
-	if err == nil {
-		err = p.mayTell(ctx, agent, at)
-	}
+	err = p.mayStart(ctx, planned)
 	if err != nil {
 		return nil, err
 	}
-	id, err := p.handOver(ctx, to, at, r.cwd)
+	err = p.mayHandOver(ctx, agent, at)
 	if err != nil {
 		return nil, err
 	}
-	made, err := p.resumptionBy(to, id, r.cwd)
+	id, err := p.handOver(ctx, to, at, planned.cwd)
 	if err != nil {
 		return nil, err
 	}
-	made.program = r.program
+	made, err := p.resumptionBy(to, id, planned.cwd)
+	if err != nil {
+		return nil, err
+	}
+	made.program = planned.program
 	return made, nil
 }
 
-// receiver returns an agent that goes on with conversations of others, and its directory.
+// plannedIn returns the command line of another agent in the working directory of a session, before there is a new
+// session for it. It is an error if the program or the working directory is not there.
+func (p *picker) plannedIn(ctx context.Context, agent, session string) (*resumption, error) {
+	h, err := p.header(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	r := &resumption{
+		agent:    agent,
+		id:       h.ID,
+		isUnmade: true,
+		cwd:      h.CWD,
+		command:  resumeProgram(agent),
+	}
+	err = p.findProgram(r)
+	if err != nil {
+		return nil, err
+	}
+	return r, p.checkCWD(r)
+}
+
+// receiver returns the directory of an agent that goes on with conversations of others: the shown one, else the usual
+// one. It refuses an agent that does not, and one without a directory.
 func (p *picker) receiver(agent string) (mountopts.AgentDir, error) {
 	if !slices.Contains(fs.Receivers(), agent) {
 		return mountopts.AgentDir{}, refuse(exitUsage, "%s: --in %s: only %s can go on with sessions of other agents",
@@ -75,7 +91,8 @@ func (p *picker) receiver(agent string) (mountopts.AgentDir, error) {
 	return to, nil
 }
 
-// handOver makes the session of another agent, and returns its id.
+// handOver makes a session of another agent in the working directory cwd, and returns its id. It prints what the new
+// session lacks.
 func (p *picker) handOver(
 	ctx context.Context, to mountopts.AgentDir, at source.NamedSession, cwd string,
 ) (id string, err error) {
@@ -88,7 +105,13 @@ func (p *picker) handOver(
 		return "", err
 	}
 	defer snap.Release()
-	id, notes, err := p.src.HandOver(ctx, &fs.HandoverRequest{Dir: at.Dir, Snapshot: snap, Entry: end, CWD: cwd, To: to})
+	id, notes, err := p.src.HandOver(ctx, &fs.HandoverRequest{
+		Dir:      at.Dir,
+		Snapshot: snap,
+		Entry:    end,
+		CWD:      cwd,
+		To:       to,
+	})
 	switch {
 	case errors.Is(err, sessioncore.ErrReadOnly):
 		return "", refuse(exitFailure, "%s: %s", p.console.name, syscall.EROFS)
@@ -101,9 +124,9 @@ func (p *picker) handOver(
 	return id, nil
 }
 
-// mayTell returns an error unless another agent may be sent the words of a session as its own
+// mayHandOver returns an error unless another agent may be sent the words of a session as its own
 // conversation. Where another person may have written them, the user is asked, at a terminal.
-func (p *picker) mayTell(ctx context.Context, agent string, at source.NamedSession) error {
+func (p *picker) mayHandOver(ctx context.Context, agent string, at source.NamedSession) error {
 	why := p.strangeness(at)
 	if why == "" {
 		return nil
@@ -118,13 +141,14 @@ func (p *picker) mayTell(ctx context.Context, agent string, at source.NamedSessi
 
 // strangeness returns a sign of another person as the writer of a session, "" for none.
 func (p *picker) strangeness(at source.NamedSession) string {
-	of := p.agent(at.Dir)
-	isOwn := func(a mountopts.AgentDir) bool { return source.IsSame(a.Source, of.Source) }
-	if of.Source == "" || !slices.ContainsFunc(source.AgentDirs(os.Getenv), isOwn) {
+	owner := p.agent(at.Dir)
+	isOwner := func(a mountopts.AgentDir) bool { return source.IsSame(a.Source, owner.Source) }
+	isOwn := owner.Source != "" && slices.ContainsFunc(source.AgentDirs(os.Getenv), isOwner)
+	if !isOwn {
 		return at.Dir + " is in no directory of an agent of yours"
 	}
 	file, err := p.src.FileOf(at.Dir)
-	if err != nil {
+	if err != nil { // the session is in a database of the agent
 		return ""
 	}
 	info, err := os.Lstat(file)
@@ -136,9 +160,9 @@ func (p *picker) strangeness(at source.NamedSession) string {
 
 // ownedByOther returns the reason against a file of another user, "" for none.
 func ownedByOther(file string, info iofs.FileInfo) string {
-	of, ok := info.Sys().(*syscall.Stat_t)
-	if ok && int(of.Uid) != os.Geteuid() {
-		return fmt.Sprintf("%s belongs to another user (%d)", file, of.Uid)
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if ok && int(st.Uid) != os.Geteuid() {
+		return fmt.Sprintf("%s belongs to another user (%d)", file, st.Uid)
 	}
 	return ""
 }

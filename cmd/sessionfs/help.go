@@ -99,18 +99,27 @@ func printHelp(c *cobra.Command, _ []string) {
 	if c.Example != "" {
 		fmt.Fprintf(out, "\nExample:\n%s\n", c.Example)
 	}
+	options := optionsHelp(c.LocalFlags())
+	if options != "" {
+		fmt.Fprintf(out, "\nOptions:\n%s", options)
+	}
+}
+
+// optionsHelp returns the help of a command's options, with one line for those that all commands on SOURCE have.
+func optionsHelp(flags *pflag.FlagSet) string {
+	isOnSource := flags.Lookup("source") != nil
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	hidden := ""
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if c.LocalFlags().Lookup("source") != nil && slices.Contains(sourceFlagNames, f.Name) {
-			hidden = commonHelp
-		} else if f.Name != "help" {
+	flags.VisitAll(func(f *pflag.Flag) {
+		isCommon := isOnSource && slices.Contains(sourceFlagNames, f.Name)
+		if !isCommon && f.Name != "help" {
 			own.AddFlag(f)
 		}
 	})
-	if text := own.FlagUsagesWrapped(mountopts.HelpWidth) + hidden; text != "" {
-		fmt.Fprintf(out, "\nOptions:\n%s", text)
+	text := own.FlagUsagesWrapped(mountopts.HelpWidth)
+	if isOnSource {
+		text += commonHelp
 	}
+	return text
 }
 
 // commonHelp is the help of the options that all commands on SOURCE have.
@@ -121,17 +130,18 @@ func summary() string { return mountopts.Summary(agents.Titles()) }
 
 // usage is the help of a mount.
 func usage() string {
-	var of []string
+	var homes []string
 	for _, a := range agents.All() {
-		of = append(of, a.Title+"'s is "+strings.Join(a.Homes, " or "))
+		homes = append(homes, a.Title+"'s is "+strings.Join(a.Homes, " or "))
 	}
-	return mountopts.Usage(strings.Join(of, ", ")) + exitHelp
+	return mountopts.Usage(strings.Join(homes, ", ")) + exitHelp
 }
 
-// didYouMean names the commands that somebody may have meant by a word that is none.
+// didYouMean returns the end of a message with the commands that somebody may have meant by a word that is none,
+// "" if no name is like it. It sets the distance of suggestions in root.
 func didYouMean(root *cobra.Command, word string) string {
 	root.SuggestionsMinimumDistance = 1 // letters that differ
-	if len(word) > 4 {
+	if len(word) > 4 {                  // two of four would fit most short names
 		root.SuggestionsMinimumDistance = 2
 	}
 	meant := root.SuggestionsFor(word)
@@ -142,7 +152,7 @@ func didYouMean(root *cobra.Command, word string) string {
 }
 
 // mistyped refuses a command line that begins with a word, without a slash, that is neither a command
-// nor an existing path.
+// nor an existing path. It returns nil for others.
 func mistyped(args []string) error {
 	word := args[1]
 	_, err := os.Lstat(word)
@@ -150,13 +160,13 @@ func mistyped(args []string) error {
 		return nil
 	}
 	c, err := mountopts.Parse(args)
-	meant := commandHint(newRoot(streams{}, ""), word)
+	hint := commandHint(newRoot(streams{}, ""), word)
 	switch {
-	case c.Unmount:
+	case c.Unmount: // which has a message of its own
 		return nil
-	case err != nil || meant != "":
+	case err != nil || hint != "":
 		return refuse(exitUsage, "there is no command %s (see 'sessionfs --help'), nor a directory of that name%s",
-			word, meant)
+			word, hint)
 	case c.Options.Mountpoint != word:
 		return refuse(exitSource, "there is no command %s (see 'sessionfs --help'), and SOURCE %[1]s does not exist",
 			word)
@@ -190,13 +200,7 @@ func completeMount(cmd *cobra.Command, args []string, typed string) ([]cobra.Com
 
 // completeOptions offers the options of -o that have an effect, behind those that have been typed.
 func completeOptions(_ *cobra.Command, _ []string, typed string) (offers []cobra.Completion, _ cobra.ShellCompDirective) {
-	before := ""
-	begun := typed
-	at := strings.LastIndexByte(typed, ',')
-	if at >= 0 {
-		before = typed[:at+1]
-		begun = typed[at+1:]
-	}
+	before, begun := cutAfterLast(typed, ',')
 	for _, word := range mountopts.OptionWords() {
 		if strings.HasPrefix(word, begun) {
 			offers = append(offers, before+word)
@@ -205,13 +209,20 @@ func completeOptions(_ *cobra.Command, _ []string, typed string) (offers []cobra
 	return offers, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
+// cutAfterLast cuts a text behind the last separator. Without one, before is "".
+func cutAfterLast(text string, separator byte) (before, after string) {
+	end := strings.LastIndexByte(text, separator) + 1
+	return text[:end], text[end:]
+}
+
 // complete completes an argument by paths of the tree, by ids of sessions where the command takes
 // those, and by files of the machine if there are neither. An error offers nothing.
 func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if strings.IndexAny(typed, "/.~") == 0 {
+	isFile := strings.IndexAny(typed, "/.~") == 0 // no path of the tree begins so
+	if isFile {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	cmd.SetErr(io.Discard)
+	cmd.SetErr(io.Discard) // a warning would stand in the line that is typed
 	src, err := f.open(cmd, append(args, typed))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -233,13 +244,7 @@ func (f *sourceFlags) complete(cmd *cobra.Command, args []string, typed string) 
 // completePath offers the paths of the tree that begin with the typed text. For write it offers
 // control files alone, and the directories that lead to them.
 func (src *sourceTree) completePath(typed string) (offers []cobra.Completion, directive cobra.ShellCompDirective) {
-	dir := ""
-	begun := typed
-	at := strings.LastIndexByte(typed, '/')
-	if at >= 0 {
-		dir = typed[:at+1]
-		begun = typed[at+1:]
-	}
+	dir, begun := cutAfterLast(typed, '/')
 	paths, err := src.Expand(dir)
 	if err != nil {
 		return nil, directive
@@ -252,9 +257,12 @@ func (src *sourceTree) completePath(typed string) (offers []cobra.Completion, di
 		return it.Name() == leafLink
 	})
 	for _, it := range items {
+		if len(offers) == maxCompletions {
+			break
+		}
 		name := it.Name()
 		isHidden := name[0] == '.' && begun == ""
-		if isHidden || !strings.HasPrefix(name, begun) || len(offers) == maxCompletions {
+		if isHidden || !strings.HasPrefix(name, begun) {
 			continue
 		}
 		isDir := it.IsDir()
@@ -276,29 +284,30 @@ func (src *sourceTree) completePath(typed string) (offers []cobra.Completion, di
 }
 
 // completeIDs offers the ids that begin with the typed text, with their titles, sessions modified
-// last first.
+// last first. An error offers nothing.
 func (src *sourceTree) completeIDs(typed string) (offers []cobra.Completion) {
 	all, err := src.Sessions(src.Context())
 	if err != nil {
 		return nil
 	}
-	behind := ""
-	if src.flags.writes {
-		behind = "/"
+	end := ""
+	if src.flags.writes { // a control file of the session follows
+		end = "/"
 	}
-	for _, i := range all {
+	for _, info := range all {
 		if len(offers) == maxCompletions {
 			break
 		}
-		id := names.FileName(i.ID)
+		id := names.FileName(info.ID)
 		if strings.HasPrefix(id, typed) {
-			offers = append(offers, cobra.CompletionWithDesc(id+behind, names.Visible(i.DisplayName())))
+			title := names.Visible(info.DisplayName())
+			offers = append(offers, cobra.CompletionWithDesc(id+end, title))
 		}
 	}
 	return offers
 }
 
-// addCompletions adds cobra's command completion, with other completions for fish.
+// addCompletions adds cobra's command completion to root, with other completions for fish.
 func addCompletions(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, _ := root.Find([]string{"completion"}) // just added
@@ -317,7 +326,7 @@ func addCompletions(root *cobra.Command) {
 	}
 	completion.Example = "  mkdir -p ~/.config/fish/completions\n" +
 		"  sessionfs completion fish > ~/.config/fish/completions/sessionfs.fish"
-	fish, _, _ := completion.Find([]string{"fish"})
+	fish, _, _ := completion.Find([]string{"fish"}) // cobra has added it
 	fish.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runFishCompletion(root, cmd.OutOrStdout())
 	}

@@ -56,7 +56,7 @@ func keepCommand() *cobra.Command {
 	return cmd
 }
 
-// runKeep keeps sessions, or sets or removes the timer that does.
+// runKeep keeps sessions, or sets or removes the timer that does. It refuses the forms that earlier versions had.
 func runKeep(ctx context.Context, o keepOptions, c *console) error {
 	switch {
 	case o.imports:
@@ -96,7 +96,8 @@ func keptHomes() (homes []mountopts.AgentDir, err error) {
 	return homes, err
 }
 
-// keep copies the sessions of the agents of this user, to their usual place where to is "".
+// keep copies the sessions of the agents of this user to a directory, or to their usual place where to is "". An
+// agent that fails does not keep the others from being copied.
 func keep(ctx context.Context, c *console, to string) error {
 	homes, err := keptHomes()
 	if err != nil {
@@ -159,8 +160,8 @@ func printKept(out io.Writer, agent *agents.Agent, kept *transfer.Kept) {
 	}
 }
 
-// lastingSelf returns the path of this program for others to run later. A command refuses one that is
-// cleared.
+// lastingSelf returns the path of this program, for others to run later. It refuses, in the name of a command, a
+// path in a temporary directory.
 func lastingSelf(command string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -181,21 +182,7 @@ func installTimer(out io.Writer, to string) error {
 	if err != nil {
 		return err
 	}
-	var words []string // systemd and cron lack the variables that name directories
-	names := []string{"XDG_DATA_HOME=", "PI_CODING_AGENT_DIR="}
-	for _, agent := range agents.All() {
-		names = append(names, agent.Variable(""))
-	}
-	for _, name := range names {
-		dir := os.Getenv(strings.TrimSuffix(name, "="))
-		if dir != "" {
-			words = append(words, name+dir)
-		}
-	}
-	if len(words) > 0 {
-		words = append([]string{"/usr/bin/env"}, words...)
-	}
-	words = append(words, self, "keep")
+	words := append(envWords(), self, "keep")
 	if to != "" {
 		words = append(words, "--to", to)
 	}
@@ -204,20 +191,40 @@ func installTimer(out io.Writer, to string) error {
 			return refuse(exitUsage, "keep: no timer can pass on %q: it has control characters", word)
 		}
 	}
-	set, err := transfer.SetTimer(words)
+	isSet, err := transfer.SetTimer(words)
 	switch {
 	case err != nil:
 		return err
-	case set:
+	case isSet:
 		_, err = fmt.Fprintf(out, "systemd keeps sessions each day; 'sessionfs keep --no-timer' ends that\n")
 		return err
 	}
 	for i, word := range words {
-		words[i] = strings.ReplaceAll(quoted(word), "%", `\%`)
+		words[i] = strings.ReplaceAll(quoted(word), "%", `\%`) // a line of a crontab ends at a plain %
 	}
 	_, err = fmt.Fprintf(out, "There is no systemd here. Add this line by crontab -e:\n@daily %s\n",
 		strings.Join(words, " "))
 	return err
+}
+
+// envWords returns the beginning of a command line that sets the variables that name directories, as they are set
+// now: systemd and cron lack them. It is empty if none is set.
+func envWords() []string {
+	names := []string{"XDG_DATA_HOME=", "PI_CODING_AGENT_DIR="}
+	for _, agent := range agents.All() {
+		names = append(names, agent.Variable("")) // "" if it has none
+	}
+	var assignments []string
+	for _, name := range names {
+		dir := os.Getenv(strings.TrimSuffix(name, "="))
+		if dir != "" {
+			assignments = append(assignments, name+dir)
+		}
+	}
+	if len(assignments) == 0 {
+		return nil
+	}
+	return append([]string{"/usr/bin/env"}, assignments...)
 }
 
 // removeTimer ends the timer.

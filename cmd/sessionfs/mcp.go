@@ -80,7 +80,7 @@ type agentDoor struct {
 	stderr   io.Writer
 }
 
-// newAgentDoor returns the door for the working directory.
+// newAgentDoor returns the door for the working directory. It refuses /, unless all sessions are asked for.
 func newAgentDoor(o mcpOptions, stderr io.Writer) (*agentDoor, error) {
 	dir, err := unix.Getwd() // without links
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *agentDoor) run(do func(c *agentCall) error) func(context.Context, mcp.C
 	}
 }
 
-// onSessions opens the sessions for a call.
+// onSessions opens the sessions of all agents for a call, read-only, and calls do, which writes to the answer.
 func (d *agentDoor) onSessions(ctx context.Context, a mcp.CallArguments, answer *mcp.AnswerText, do func(c *agentCall) error) error {
 	at, err := source.Find(source.Request{Name: "all"})
 	if err != nil {
@@ -144,7 +144,8 @@ func (d *agentDoor) onSessions(ctx context.Context, a mcp.CallArguments, answer 
 	if d.unmasked {
 		options = []string{"ro"}
 	}
-	opened, err := at.OpenTree(ctx, source.Words, options, false, d.stderr)
+	const debug = false
+	opened, err := at.OpenTree(ctx, source.Words, options, debug, d.stderr)
 	if err != nil {
 		return err
 	}
@@ -173,14 +174,14 @@ func (e answerError) Error() string { return reasonOf(e.error) }
 // Unwrap returns the error that is worded.
 func (e answerError) Unwrap() error { return e.error }
 
-// pathBelow returns the path that an argument names, below the working directory, and where it leads,
-// which must be below that too. The file need not exist.
+// pathBelow returns the path that an argument names, relative to the working directory or absolute, and the path
+// where it leads through links. Both must be below the working directory. The file need not exist.
 func (d *agentDoor) pathBelow(text string) (named, resolved string, err error) {
 	named = filepath.Clean(text)
 	if !filepath.IsAbs(named) {
 		named = filepath.Join(d.dir, named)
 	}
-	if fs.IsBelow(named, d.named) {
+	if fs.IsBelow(named, d.named) { // the agent has it by a link to the working directory
 		named = filepath.Join(d.dir, strings.TrimPrefix(named, d.named))
 	}
 	if !fs.IsBelow(named, d.dir) {
@@ -197,22 +198,24 @@ func (d *agentDoor) pathBelow(text string) (named, resolved string, err error) {
 	return named, resolved, nil
 }
 
-// resolveExisting returns a path without links. Its end need not exist.
+// resolveExisting returns a path without links. Its end need not exist, but a link must not lead nowhere.
 func resolveExisting(name string) (string, error) {
-	at := name
+	existing := name // the part that is resolved
 	for {
-		resolved, err := filepath.EvalSymlinks(at)
+		resolved, err := filepath.EvalSymlinks(existing)
 		if err == nil {
-			return filepath.Join(resolved, strings.TrimPrefix(name, at)), nil
+			return filepath.Join(resolved, strings.TrimPrefix(name, existing)), nil
 		}
-		_, missing := os.Lstat(at)
-		if missing == nil { // a link that leads nowhere, or out of sight
+		_, notThere := os.Lstat(existing)
+		if notThere == nil { // a link that leads nowhere, or out of sight
 			return "", err
 		}
 		isMissing := errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-		if !isMissing || at == filepath.Dir(at) {
+		above := filepath.Dir(existing)
+		isRoot := above == existing
+		if !isMissing || isRoot {
 			return "", err
 		}
-		at = filepath.Dir(at)
+		existing = above
 	}
 }

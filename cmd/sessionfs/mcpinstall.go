@@ -30,8 +30,8 @@ func (o mcpOptions) serverWords() (words []string) {
 	return words
 }
 
-// installServer adds this program with options to each agent that is there, by the agent's own command, or
-// prints the advice for it.
+// installServer adds this program with the options of o to each agent that is there, by the agent's own command.
+// For an agent without such a command it prints advice.
 func installServer(ctx context.Context, o mcpOptions, c *console) error {
 	self, err := lastingSelf("mcp")
 	if err != nil {
@@ -45,12 +45,12 @@ func installServer(ctx context.Context, o mcpOptions, c *console) error {
 			return err
 		}
 		line := slices.Clone(agent.AddServer)
-		line[slices.Index(line, agents.Program)] = self
+		line[slices.Index(line, agents.Program)] = self // each such line has the word once
 		return runClient(ctx, c, name, append(line, words[1:]...))
 	})
 }
 
-// uninstallServer removes this program from each agent that is there.
+// uninstallServer removes this program from each agent that is there, or prints advice as installServer does.
 func uninstallServer(ctx context.Context, c *console) error {
 	return eachClient(ctx, c, func(name string, agent *agents.Agent) error {
 		if agent == nil || agent.RemoveServer == nil {
@@ -61,7 +61,8 @@ func uninstallServer(ctx context.Context, c *console) error {
 	})
 }
 
-// eachClient calls do for each agent that is there. An agent that writes our own form is nil.
+// eachClient calls do for each agent that is there, as each does. agent is nil for one that writes the form of
+// omp, which has no row of its own.
 func eachClient(ctx context.Context, c *console, do func(name string, agent *agents.Agent) error) error {
 	isGone := func(dir mountopts.AgentDir) bool {
 		return transfer.HasKept(dir.Source)

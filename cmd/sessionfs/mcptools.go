@@ -164,7 +164,7 @@ func (c *agentCall) touched() error {
 	return err
 }
 
-// diffs prints the edits of a file as diffs.
+// diffs answers with the edits of a file as diffs, the newest first.
 func (c *agentCall) diffs(name string) error {
 	if c.Number("most", 0) > 0 {
 		return errors.New("most or patch, not both: the answer goes on by its cursor")
@@ -180,7 +180,8 @@ func (c *agentCall) diffs(name string) error {
 	return nil
 }
 
-// edits returns the edits of a file, and of the path where it was before.
+// edits returns the edits of a file, and of the path where it was before: the argument was, or the one that sessions
+// tell. It notes sessions that could not be read.
 func (c *agentCall) edits(name string) (found fileEdits, err error) {
 	was := ""
 	text := c.Text("was")
@@ -223,8 +224,8 @@ func (c *agentCall) noteEarlier(remark string) func(*blame.Earlier) {
 	}
 }
 
-// hits prints the hits of a Matcher among the sessions of a query, nil for all sessions. widen, unless nil,
-// becomes a finding's.
+// hits prints the hits of a Matcher among the sessions of a query, nil for all sessions, and notes what is missing
+// in them. widen is the one of a finding, or nil.
 func (c *agentCall) hits(query *search.Query, m search.Matcher, widen widening) (*search.Result, error) {
 	searcher, err := c.src.searcher(query, c.Number("most", usualHits))
 	if err != nil {
@@ -265,7 +266,8 @@ func (c *agentCall) blame() error {
 		return err
 	}
 	count := strings.Count(text, "\n")
-	if !strings.HasSuffix(text, "\n") && text != "" {
+	hasOpenEnd := text != "" && !strings.HasSuffix(text, "\n")
+	if hasOpenEnd {
 		count++
 	}
 	from := c.Number("from", 1)
@@ -320,8 +322,8 @@ func (c *agentCall) log() error {
 	return log.WriteText(c.ctx, c.screen(), agentColumns)
 }
 
-// named returns the session of the argument id, and the entry that it names. Callers must release the
-// session.
+// named returns the session of the argument id with its directory, and the entry that it names, "" for none. Callers
+// must release the session.
 func (c *agentCall) named() (*sessioncore.Snapshot, source.NamedSession, error) {
 	text := c.Text("id")
 	if strings.Contains(text, "/") {
@@ -348,7 +350,8 @@ type namedSession struct {
 	id, dir string // dir is its directory in the tree
 }
 
-// session returns the session of the door with an id that begins with key.
+// session returns the session of the door with an id that begins with key, or is key. The quickest search comes
+// first, and the next one only if that finds none. More than one session is an error.
 func (c *agentCall) session(key string) (found namedSession, err error) {
 	if key == "" {
 		return found, errors.New("id needs the id of a session before #")
@@ -398,7 +401,7 @@ func idsOf(all []namedSession) []string {
 // listed returns the sessions in lists with an id that begins with key. It opens no file with an id in its name.
 func (c *agentCall) listed(key string) (found []namedSession, err error) {
 	all, err := c.src.Resuming(c.ctx, key)
-	if errors.Is(err, sessioncore.ErrNotFound) {
+	if errors.Is(err, sessioncore.ErrNotFound) { // another search may find some
 		return nil, nil
 	}
 	for _, info := range all {
@@ -434,7 +437,7 @@ func (c *agentCall) withID(query *search.Query, key string) (found []namedSessio
 	}
 	all, err := searcher.WithID(c.ctx, key)
 	for _, f := range all {
-		found = append(found, namedSession{f.ID, f.Directory()})
+		found = append(found, namedSession{id: f.ID, dir: f.Directory()})
 	}
 	return found, err
 }
@@ -446,7 +449,7 @@ func (c *agentCall) stats() error {
 		by = reports.ByDay
 	}
 	s, err := reports.NewStats(by)
-	if err != nil {
+	if err != nil { // which names the option of the command
 		return errors.New(strings.TrimPrefix(err.Error(), "--"))
 	}
 	since, err := c.span("since")
@@ -476,7 +479,10 @@ func (c *agentCall) stats() error {
 	if err != nil {
 		return err
 	}
-	_, err = c.out.Write(s.Table(reports.NoWidth, []string{"#"}, false))
+	bars := []string{"#"}
+	const recent = false // an answer has all rows
+	table := s.Table(reports.NoWidth, bars, recent)
+	_, err = c.out.Write(table)
 	return err
 }
 

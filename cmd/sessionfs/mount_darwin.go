@@ -27,37 +27,60 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	defer stop()
 	at := source.Place{Options: c.Options}
 	defer at.Discard()
-	mountpoint, err := filepath.EvalSymlinks(at.Mountpoint)
-	if err == nil {
-		mountpoint, err = filepath.Abs(mountpoint)
-	}
-	if items, readErr := os.ReadDir(mountpoint); errors.Join(err, readErr) != nil || len(items) > 0 {
+	mountpoint, err := emptyDir(at.Mountpoint)
+	if err != nil {
 		return refuse(exitMountpoint, "%s is not there, or not empty; choose an empty directory", at.Mountpoint)
 	}
-	server, err := openNFS(&at, 0, stderr)
+	const anyPort = 0
+	server, err := openNFS(&at, anyPort, stderr)
 	if err != nil {
 		return err
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx) }()
-	defer func() { stop(); <-served }()
-	command := append(strings.Fields("/sbin/"+mountNFS(server)), mountpoint)
-	if text, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+	defer func() {
+		stop()
+		<-served
+	}()
+	command := strings.Fields("/sbin/" + mountNFS(server))
+	command = append(command, mountpoint)
+	text, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+	if err != nil {
 		return refuse(exitMount, "mounting at %s failed: %s %s", mountpoint, err, text)
 	}
+	const lazy = true // whoever uses the mount gets errors
 	if ready != nil {
-		if err := sayReady(ready); err != nil {
-			return errors.Join(err, fs.Unmount(mountpoint, true))
+		err := sayReady(ready)
+		if err != nil {
+			return errors.Join(err, fs.Unmount(mountpoint, lazy))
 		}
 	}
-	for look := time.Tick(5 * time.Second); slices.Contains(fs.OurMountpoints(), mountpoint); {
+	look := time.Tick(5 * time.Second) // nobody tells an NFS server that its mount is gone
+	for slices.Contains(fs.OurMountpoints(), mountpoint) {
 		select {
 		case <-look:
 		case <-ctx.Done():
-			return fs.Unmount(mountpoint, true)
+			return fs.Unmount(mountpoint, lazy)
 		}
 	}
 	return nil
+}
+
+// emptyDir returns the path of an empty directory, absolute and without links.
+func emptyDir(path string) (string, error) {
+	dir, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	items, err := os.ReadDir(dir)
+	if err == nil && len(items) > 0 {
+		err = unix.ENOTEMPTY
+	}
+	return dir, err
 }
 
 // statusCommand is sessionfs status.

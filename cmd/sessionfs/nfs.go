@@ -65,24 +65,24 @@ func runNFS(ctx context.Context, o nfsOptions, c *console) error {
 	if err != nil {
 		return refuse(exitUsage, "nfs: %s", err)
 	}
-	again := make(chan os.Signal, 1)
+	again := make(chan os.Signal, 1) // asks for another mount
 	signal.Notify(again, unix.SIGUSR1)
 	defer signal.Stop(again)
 	server, err := openNFS(at, o.port, c.err)
 	if err != nil {
 		return err
 	}
-	say := func() error {
+	printMount := func() error {
 		_, err := fmt.Fprintln(c.out, mountNFS(server), "MOUNTPOINT")
 		return err
 	}
-	err = say()
+	err = printMount()
 	if err != nil {
 		return err
 	}
 	go func() {
 		for range again {
-			_ = say()
+			_ = printMount() // the mounts that are there go on
 		}
 	}()
 	return server.Serve(ctx)

@@ -231,7 +231,7 @@ func nearestAbove(sessions map[string]string, dir string) string {
 	}
 }
 
-// list sends the lines of all sessions.
+// list sends the lines of all sessions, those modified last first, but for subagents.
 func (p *picker) list(ctx context.Context, send sender) error {
 	home, _ := os.UserHomeDir()
 	now := time.Now()

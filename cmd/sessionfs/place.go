@@ -36,9 +36,9 @@ func (src *sourceTree) searcher(query *search.Query, limit int) (*search.Searche
 	return searcher, nil
 }
 
-// onSource makes a command work on SOURCE: it adds the flags of SOURCE, opens it, and closes it
-// afterwards. Where the arguments are paths, SOURCE is the one that they lie in, if any
-// (docs/design.md section 8, Commands without a mount).
+// onSource makes a command work on SOURCE, and returns it: it adds the flags of SOURCE, opens it, calls do with it,
+// and closes it afterwards. args are the words of the command line. Where the arguments are paths, SOURCE is the one
+// that they lie in, if any (docs/design.md section 8, Commands without a mount).
 func onSource(
 	are source.Arguments, cmd *cobra.Command, do func(cmd *cobra.Command, src *sourceTree, args []string) error,
 ) *cobra.Command {
@@ -149,7 +149,7 @@ func reasonOf(err error) string {
 	return names.VisibleExcept(mountopts.WithoutPassword(text), "\n") // of a URL that was given where none belongs
 }
 
-// eachPath calls do for each path that arguments stand for.
+// eachPath calls do for each path that arguments, which may be patterns, stand for, as each does.
 func (src *sourceTree) eachPath(ctx context.Context, c *console, args []string, do func(path string) error) error {
 	paths, err := src.Expand(args...)
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 	barWidth = 40
 )
 
-// withProgress runs work, which calls storage.Progress. After a second a line on the terminal of the
-// standard error shows the progress, until work ends.
+// withProgress runs work, which calls storage.Progress, and returns its error. After a second a line on the terminal
+// of the standard error shows the progress, until work ends.
 func (c *console) withProgress(ctx context.Context, work func(ctx context.Context) error) error {
 	out := c.err
 	if !isTerminal(out) {
@@ -36,40 +36,48 @@ func (c *console) withProgress(ctx context.Context, work func(ctx context.Contex
 	stopped := make(chan struct{})
 	go storage.Guarded(func() {
 		defer close(stopped)
-		wait := progressAfter
-		for {
-			select {
-			case <-stop:
-				if wait == progressEach {
-					showProgress(out, "")
-				}
-				return
-			case <-time.After(wait):
-				text := "reading ..."
-				t := latest.Load()
-				if t != nil {
-					text = *t
-				}
-				showProgress(out, text)
-			}
-			wait = progressEach
-		}
+		showLatest(out, &latest, stop)
 	})()
 	err := work(ctx)
 	close(stop)
-	<-stopped
+	<-stopped // before the caller prints
 	return err
 }
 
-// showProgress shows a text in place of the last one on a terminal, and takes that away if it is
-// "".
+// showLatest shows the latest text of a progress, anew every progressEach, until stop is closed, and then takes it
+// away. It shows nothing before progressAfter.
+func showLatest(out io.Writer, latest *atomic.Pointer[string], stop <-chan struct{}) {
+	isShown := false
+	wait := progressAfter
+	for {
+		select {
+		case <-stop:
+			if isShown {
+				showProgress(out, "")
+			}
+			return
+		case <-time.After(wait):
+			text := "reading ..." // until the first report
+			reported := latest.Load()
+			if reported != nil {
+				text = *reported
+			}
+			showProgress(out, text)
+			isShown = true
+			wait = progressEach
+		}
+	}
+}
+
+// showProgress shows a text on a terminal in place of the last one; "" only takes that away. It prints nothing to
+// other files.
 func showProgress(out io.Writer, text string) {
 	if isTerminal(out) {
 		fmt.Fprint(out, "\r\x1b[K"+text)
 	}
 }
 
-// progressText tells that so many parts of all are done.
+// progressText tells how many parts of all are done. Nobody knows how many there are if of is 0.
 func progressText(done, of int) string {
 	if of <= 0 {
 		return fmt.Sprintf("%d done", done)

@@ -32,7 +32,7 @@ const maxID = 128
 var anyID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
 // resumeCommand returns an agent's command line to go on with the session that has an
-// id, or ok false if there is none. A session file can name any id, which must not become an
+// id; ok is false if there is none, or the id is not usable. A session file can name any id, which must not become an
 // option, a path, or a title to search for: only ids that the agent makes, or lets its user choose,
 // are used. To join the id is not enough: omp 14 parses the value of --resume= as a word of its
 // own. A name that ends in .jsonl is a path for omp and pi.
@@ -63,7 +63,8 @@ func isUsableID(agent, id string) bool {
 	return anyID.MatchString(id)
 }
 
-// resumeProgram returns an agent's command line to go on with a session, without the id.
+// resumeProgram returns an agent's command line to go on with a session, without the id; nil for an unknown agent.
+// Callers must not modify it.
 func resumeProgram(agent string) []string {
 	a := agents.Find(agent)
 	if a != nil {
@@ -72,8 +73,8 @@ func resumeProgram(agent string) []string {
 	return native[agent]
 }
 
-// agent returns the agent of a session, by its path in the tree, and the directory of that agent's
-// sessions, "" in a database.
+// agent returns the agent of a session, by its path in the tree, with the directory of that agent's
+// sessions, "" in a database. The first call fills p.agents.
 func (p *picker) agent(session string) mountopts.AgentDir {
 	if p.agents == nil {
 		p.agents = p.src.Agents
@@ -125,20 +126,22 @@ func quoteWord(word string) string {
 	return quoted(word)
 }
 
-// resumption returns the command line that goes on with a session.
+// resumption returns the command line that goes on with a session. Neither its program nor its working directory
+// need exist.
 func (p *picker) resumption(ctx context.Context, session string) (*resumption, error) {
 	h, err := p.header(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	if h.Type != "session" {
+	if h.Type != "session" { // the file begins with no header
 		return nil, refuse(exitFailure, "%s: how the agent of %s is started is not known: its id is %s",
 			p.console.name, names.Visible(session), names.Visible(h.ID))
 	}
 	return p.resumptionBy(p.agent(session), h.ID, h.CWD)
 }
 
-// resumptionBy returns an agent's command line for the session of an id.
+// resumptionBy returns an agent's command line for the session of an id, in the working directory cwd. It refuses an
+// id that the agent does not make.
 func (p *picker) resumptionBy(of mountopts.AgentDir, id, cwd string) (*resumption, error) {
 	command, ok := resumeCommand(of.Name, id)
 	if !ok {
@@ -181,22 +184,25 @@ func (p *picker) checkCWD(r *resumption) error {
 	return nil
 }
 
-// startable returns the command line of a session, if its agent can be started here.
+// startable returns the command line of a session, with the path of its program. It is an error if the agent
+// cannot be started here.
 func (p *picker) startable(ctx context.Context, session string) (*resumption, error) {
 	r, err := p.resumption(ctx, session)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.findProgram(r); err != nil {
+	err = p.findProgram(r)
+	if err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(session, layout.Sessions+"/") {
+	isArchived := !strings.HasPrefix(session, layout.Sessions+"/")
+	if isArchived {
 		return nil, refuse(exitFailure, "%s: %s is archived; its agent puts it back", p.console.name, r.id)
 	}
 	return r, p.checkCWD(r)
 }
 
-// findProgram finds the program of a command line.
+// findProgram sets the path of a command line's program. It is an error if the program is not in PATH.
 func (p *picker) findProgram(r *resumption) error {
 	program, err := exec.LookPath(r.command[0])
 	if err != nil {
@@ -206,7 +212,8 @@ func (p *picker) findProgram(r *resumption) error {
 	return nil
 }
 
-// next returns the command line of a session that no running agent has open.
+// next returns the command line of a session. It is an error if a running agent has the session open. It warns of an
+// agent that will delete the session.
 func (p *picker) next(ctx context.Context, session string) (*resumption, error) {
 	r, err := p.startable(ctx, session)
 	if err != nil {
@@ -249,10 +256,11 @@ type question struct {
 	refused  string // the refusal after another answer than yes
 }
 
-// ask returns an error unless the user says yes.
+// ask returns an error unless the user says yes. Nobody is asked without a terminal.
 func (p *picker) ask(ctx context.Context, q *question) error {
-	in, _ := p.console.in.(io.Writer)
-	if !isTerminal(in) || !isTerminal(p.console.err) {
+	in, _ := p.console.in.(io.Writer) // a terminal is a file, which can be written too
+	canAsk := isTerminal(in) && isTerminal(p.console.err)
+	if !canAsk {
 		return refuse(exitFailure, "%s: %s; without a terminal to ask, %s", p.console.name, q.said, q.unasked)
 	}
 	fmt.Fprintf(p.console.err, "sessionfs: %s.\n%s [y/N] ", q.said, q.question)
@@ -270,7 +278,8 @@ func (p *picker) ask(ctx context.Context, q *question) error {
 // maxAnswer bounds an answer in bytes.
 const maxAnswer = 1024
 
-// readAnswer reads a line, and nothing behind it, which is for the agent.
+// readAnswer reads a line, and nothing behind it, which is for the agent. The end of the input ends the line. When
+// ctx is done, a read may go on, and takes what is typed next.
 func readAnswer(ctx context.Context, in io.Reader) (string, error) {
 	read := make(chan string, 1)
 	go func() {
@@ -279,7 +288,8 @@ func readAnswer(ctx context.Context, in io.Reader) (string, error) {
 		for len(line) < maxAnswer {
 			n, err := in.Read(b)
 			line = append(line, b[:n]...)
-			if err != nil || n > 0 && b[0] == '\n' {
+			isEnd := n > 0 && b[0] == '\n'
+			if err != nil || isEnd {
 				break
 			}
 		}
@@ -293,12 +303,14 @@ func readAnswer(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// exec replaces this process, a command of a name, by the agent. For nil it does nothing.
+// exec replaces this process, a command of a name, by the agent, and does not return unless that fails. For nil it
+// does nothing.
 func (r *resumption) exec(name string) error {
 	if r == nil {
 		return nil
 	}
-	if err := os.Chdir(r.cwd); err != nil {
+	err := os.Chdir(r.cwd)
+	if err != nil {
 		return err
 	}
 	env := os.Environ()
@@ -307,28 +319,29 @@ func (r *resumption) exec(name string) error {
 	}
 	// An ignored signal is ignored by the agent and its programs too; a caught one is not.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	err := syscall.Exec(r.program, r.command, append(env, "PWD="+r.cwd))
+	env = append(env, "PWD="+r.cwd) // Chdir does not set it
+	err = syscall.Exec(r.program, r.command, env)
 	return fmt.Errorf("%s: starting %s: %w", name, r.program, err)
 }
 
-// inMount returns where a path of the tree is in a mount of this user's, "" if it is in none.
-func (p *picker) inMount(at string) string {
+// inMount returns where a path of the tree is in a mount of this user's, "" if it is in none. A mount shows it if it
+// has the same SOURCE, or the directory among the ones of several agents.
+func (p *picker) inMount(name string) string {
 	if p.src.Mountpoint != "" {
-		return filepath.Join(p.src.Mountpoint, at)
+		return filepath.Join(p.src.Mountpoint, name)
 	}
-	below, isInSessions := strings.CutPrefix(at, layout.Sessions+"/")
+	below, isInSessions := strings.CutPrefix(name, layout.Sessions+"/")
 	for _, m := range p.mounts {
 		if m.Redact != p.src.Redact {
 			continue
 		}
-		isSame := m.Source == p.src.Source
-		if m.Source == mountopts.All && (m.Demo || p.src.Demo) {
-			isSame = false // samples lie in another directory each time
+		hasSamples := m.Demo || p.src.Demo // which lie in another directory each time
+		isSample := m.Source == mountopts.All && hasSamples
+		if m.Source == p.src.Source && !isSample {
+			return filepath.Join(m.Mountpoint, name)
 		}
-		if isSame {
-			return filepath.Join(m.Mountpoint, at)
-		}
-		if !isInSessions && at != "." {
+		isShared := isInSessions || name == "." // other paths are not ones of an agent
+		if !isShared {
 			continue
 		}
 		for _, agent := range m.Agents {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -90,7 +89,8 @@ func searchCommand() *cobra.Command {
 	return cmd
 }
 
-// parse returns the query of the options, with their regular expression if they have one.
+// parse returns the query of the options, with their regular expression if they have one. An error is one of the
+// query.
 func (o *searchOptions) parse() (*search.Query, error) {
 	parser := queryParser()
 	if o.hasPattern {
@@ -190,7 +190,7 @@ func runTouched(ctx context.Context, o touchedOptions, src *sourceTree, c *conso
 }
 
 // withEarlier returns a matcher of the calls that name a file or a path where sessions say that it was
-// before, and notes these paths; nil if there are none.
+// before, and notes these paths; nil if there are none. searcher has found hits in a search for the file.
 func (src *sourceTree) withEarlier(
 	ctx context.Context, touched *search.Touched, searcher *search.Searcher, hits []search.Hit, note func(*blame.Earlier),
 ) (search.Matcher, error) {
@@ -221,24 +221,26 @@ func (src *sourceTree) unnamed(ctx context.Context, touched *search.Touched, adv
 	return errors.New(said)
 }
 
-// nearest returns the most similar path to one that was searched for, "" for none. A name that no session
-// has is not searched for again.
+// nearest returns the most similar path to one that was searched for, "" for none or after an error. A name that no
+// session has is not searched for again.
 func (src *sourceTree) nearest(ctx context.Context, touched *search.Touched) string {
 	if !touched.Occurs() {
 		return ""
 	}
-	elsewhere, others := touched.Elsewhere()
 	searcher, err := src.searcher(nil, 0)
-	if err == nil {
-		_, _, err = searcher.Count(ctx, elsewhere)
-	}
 	if err != nil {
 		return "" // the message alone has less
+	}
+	elsewhere, others := touched.Elsewhere()
+	_, _, err = searcher.Count(ctx, elsewhere) // which collects the paths in others
+	if err != nil {
+		return ""
 	}
 	return others.Nearest(touched.Path())
 }
 
-// touchedBy returns the matcher of the calls that name a file, here or on Windows.
+// touchedBy returns the matcher of the calls that name a file. A relative path is one of the working directory; an
+// absolute one may be of Windows.
 func touchedBy(file string) (*search.Touched, error) {
 	_, _, isAbs := names.AbsPath(file)
 	if !isAbs {
@@ -267,7 +269,7 @@ type finding struct {
 type widening func(ctx context.Context, by *search.Searcher, hits []search.Hit) (search.Matcher, error)
 
 // run prints the hits of a Matcher among the sessions of a query, or among all sessions if it is
-// nil.
+// nil, and ends the command with the status of a search.
 func (f *finding) run(ctx context.Context, query *search.Query, m search.Matcher) error {
 	if f.max < 0 {
 		return fmt.Errorf("-m: needs a number, or 0 for all, not %d", f.max)
@@ -386,8 +388,8 @@ func (f *finding) printer(ctx context.Context, out *view.Screen) *search.Printer
 // maxAround bounds the entries around a hit.
 const maxAround = 1000
 
-// around returns entries before and after a hit on a branch through it, as hits: those that say
-// something.
+// around returns entries before and after a hit on a branch through it, as hits in the order of the branch: the
+// nearest ones that say something, at most count on each side. A hit in a title has none.
 func (src *sourceTree) around(ctx context.Context, h *search.Hit, count int) (before, after []search.Hit, err error) {
 	if h.Entry == "" { // a title
 		return nil, nil, nil
@@ -401,47 +403,60 @@ func (src *sourceTree) around(ctx context.Context, h *search.Hit, count int) (be
 	if err != nil {
 		return nil, nil, err
 	}
-	reader := sessioncore.NewEntryReader(snap)
-	read := func(entries iter.Seq[sessioncore.Entry]) (found []search.Hit, err error) {
-		for e := range entries {
-			said, _, err := reports.Said(ctx, snap, reader.Read, e)
-			if err != nil {
-				return nil, err
-			}
-			if said == "" {
-				continue
-			}
-			found = append(found, search.Hit{
-				FileHits: h.FileHits,
-				Entry:    snap.Name(e),
-				What:     snap.PathLabel(e),
-				Time:     snap.Time(e),
-				Line:     said,
-			})
-			if len(found) == count {
-				break
-			}
-		}
-		return found, nil
-	}
 	branch := snap.Path(view.BranchThrough(snap, entry))
-	at := slices.Index(branch, entry)
-	if at < 0 {
+	index := slices.Index(branch, entry)
+	if index < 0 {
 		return nil, nil, nil
 	}
-	backwards := slices.Clone(branch[:at])
+	n := &neighbours{
+		snap:   snap,
+		reader: sessioncore.NewEntryReader(snap),
+		hit:    h,
+	}
+	backwards := slices.Clone(branch[:index])
 	slices.Reverse(backwards)
-	before, err = read(slices.Values(backwards))
+	before, err = n.first(ctx, backwards, count)
 	if err != nil {
 		return nil, nil, err
 	}
 	slices.Reverse(before)
-	after, err = read(slices.Values(branch[at+1:]))
+	after, err = n.first(ctx, branch[index+1:], count)
 	return before, after, err
 }
 
-// endSearch prints the sessions that could not be searched. Where there are any, it ends a command
-// without an error with exitNotDone, else with exitNothing where nothing is found.
+// neighbours reads the entries around a hit.
+type neighbours struct {
+	snap   *sessioncore.Snapshot
+	reader sessioncore.EntryReader
+	hit    *search.Hit
+}
+
+// first returns the first ones of entries that say something, at most count, as hits of the same session.
+func (n *neighbours) first(ctx context.Context, entries []sessioncore.Entry, count int) (found []search.Hit, err error) {
+	for _, e := range entries {
+		if len(found) == count {
+			break
+		}
+		said, _, err := reports.Said(ctx, n.snap, n.reader.Read, e)
+		if err != nil {
+			return nil, err
+		}
+		if said == "" {
+			continue
+		}
+		found = append(found, search.Hit{
+			FileHits: n.hit.FileHits,
+			Entry:    n.snap.Name(e),
+			What:     n.snap.PathLabel(e),
+			Time:     n.snap.Time(e),
+			Line:     said,
+		})
+	}
+	return found, nil
+}
+
+// endSearch prints the sessions that could not be searched, and returns the error that ends the command: err if it
+// is not nil, else exitNotDone where there are such sessions, exitNothing where nothing is found, or nil.
 func (c *console) endSearch(err error, unread []*search.FileHits, found bool) error {
 	for _, u := range unread {
 		reason := names.Visible(u.Err.Error())

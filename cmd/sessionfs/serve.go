@@ -37,7 +37,12 @@ func dup(from, to *os.File) error { return unix.Dup3(int(from.Fd()), int(to.Fd()
 // it. In the background, ready is the pipe to the waiting process; until it is ready, stderr is the
 // user's, for warnings.
 func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
-	a := &attendant{signals: notifySignals(ready != nil, c.Options.LogFile != ""), manager: takeManager(ready == nil)}
+	inBackground := ready != nil
+	hasLogFile := c.Options.LogFile != ""
+	a := &attendant{
+		signals: notifySignals(inBackground, hasLogFile),
+		manager: takeManager(inBackground),
+	}
 	at := source.Place{Options: c.Options}
 	defer at.Discard()
 	err := at.Prepare(stderr)
@@ -49,15 +54,15 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	err = a.openLog(o, ready != nil)
+	err = a.openLog(o, inBackground)
 	if err != nil {
 		return err
 	}
-	if c.Fake {
+	if c.Fake { // mount -f: all was checked
 		return nil
 	}
 	a.options = o
-	if ready != nil {
+	if inBackground {
 		// Do not keep the file system of the working directory busy.
 		err := os.Chdir("/")
 		if err != nil {
@@ -70,13 +75,8 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	}
 	defer a.server.ServeStatus(version())()
 	a.log.Info("mounted", "source", o.Source, "mountpoint", o.Mountpoint, "version", version())
-	if ready != nil {
-		select {
-		case s := <-a.signals.stop:
-			err = fmt.Errorf("%s before the mount was ready", s)
-		default:
-			err = sayReady(ready)
-		}
+	if inBackground {
+		err := a.reportReady(ready)
 		if err != nil {
 			_ = a.server.Unmount()
 			return err
@@ -87,7 +87,18 @@ func serve(c mountopts.Command, ready *os.File, stderr io.Writer) error {
 	return nil
 }
 
-// openLog opens the log.
+// reportReady tells the waiting process that the mount is ready, unless a signal has come that ends it, which is an
+// error.
+func (a *attendant) reportReady(ready *os.File) error {
+	select {
+	case s := <-a.signals.stop:
+		return fmt.Errorf("%s before the mount was ready", s)
+	default:
+		return sayReady(ready)
+	}
+}
+
+// openLog opens the log of a mount, which becomes the default one of this process.
 func (a *attendant) openLog(o mountopts.Options, background bool) (err error) {
 	var out io.Writer
 	if o.LogFile != "" {
@@ -145,7 +156,8 @@ func (a *attendant) waitOrStop() {
 		case <-a.signals.count:
 			a.logCounters()
 		case <-idle:
-			idle = time.After(a.server.EndIdle(a.options.Idle))
+			next := a.server.EndIdle(a.options.Idle) // if it has ended the mount, done is closed
+			idle = time.After(next)
 		}
 	}
 }
@@ -154,8 +166,10 @@ func (a *attendant) waitOrStop() {
 // them.
 func (a *attendant) logCounters() {
 	c := a.server.Counters()
-	a.log.Log(context.Background(), max(slog.LevelInfo, a.options.Level()), "counters", "mountpoint",
-		a.options.Mountpoint, "up", time.Since(c.Since).Round(time.Second).String(),
+	level := max(slog.LevelInfo, a.options.Level()) // the log drops lower ones
+	uptime := time.Since(c.Since).Round(time.Second)
+	a.log.Log(context.Background(), level, "counters",
+		"mountpoint", a.options.Mountpoint, "up", uptime.String(),
 		"open", c.Open, "sessions", c.Sessions, "held", c.Held, "idle", c.Idle,
 		"memory", c.Memory, "files", c.Files, "temporary", c.Temporary)
 }
@@ -169,8 +183,8 @@ type signals struct {
 
 // notifySignals subscribes to the signals. SIGHUP opens a log file anew. In the foreground, in a
 // terminal or without a log file, it ends the mount: else a closed terminal would leave a mount
-// behind that nobody sees the log of.
-func notifySignals(background, toFile bool) signals {
+// behind with a log that nobody sees. A mount in the background without a log file ignores it.
+func notifySignals(background, hasLogFile bool) signals {
 	// The mount must survive when the reader of its log exits.
 	signal.Ignore(unix.SIGPIPE)
 	s := signals{
@@ -181,7 +195,7 @@ func notifySignals(background, toFile bool) signals {
 	signal.Notify(s.stop, os.Interrupt, unix.SIGTERM)
 	signal.Notify(s.count, unix.SIGUSR1)
 	switch {
-	case toFile && (background || !hasTerminal()):
+	case hasLogFile && (background || !hasTerminal()):
 		signal.Notify(s.reopen, unix.SIGHUP)
 	case background:
 		signal.Ignore(unix.SIGHUP)
@@ -206,19 +220,19 @@ func hasTerminal() bool {
 const notifyEnv = "NOTIFY_SOCKET"
 
 // takeManager returns the socket of the service manager that started this process, "" if there is
-// none. It counts in the foreground alone: a manager does not wait for a mount that its service
-// starts in the background.
-func takeManager(foreground bool) (socket string) {
+// none, and removes it from the environment. It counts in the foreground alone: a manager does not wait for a mount
+// that its service starts in the background.
+func takeManager(background bool) (socket string) {
 	socket = os.Getenv(notifyEnv)
 	os.Unsetenv(notifyEnv) // fusermount3 must not inherit it
-	if !foreground {
+	if background {
 		return ""
 	}
 	return socket
 }
 
 // tellManager tells the service manager a state (READY=1, STOPPING=1), and a text that is shown to
-// people.
+// people. A failure is logged.
 func (a *attendant) tellManager(state, text string) {
 	if a.manager == "" {
 		return

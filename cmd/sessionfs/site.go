@@ -40,7 +40,9 @@ func (s siteSource) EachCost(ctx context.Context, each func(reports.Row)) error 
 	})
 }
 
-// exportSite writes the pages of all sessions into a directory, new ones only of those that changed since a time.
+// exportSite writes the pages of all sessions into a directory, new ones only of those that changed since a time. It
+// prints their numbers, and the number of secrets in the ones that were written. If a session has no page, the
+// command fails after the others.
 func exportSite(ctx context.Context, o exportOptions, src *sourceTree, c *console) error {
 	since, err := c.spanOf("since", o.since)
 	if err != nil {
@@ -52,7 +54,7 @@ func exportSite(ctx context.Context, o exportOptions, src *sourceTree, c *consol
 	}
 	defer s.Close()
 	s.Since = since.Begin
-	masked := map[string]int{}
+	found := map[string]int{} // secrets by rule
 	s.Done = func(done, of int) {
 		showProgress(c.err, progressText(done, of))
 	}
@@ -66,7 +68,7 @@ func exportSite(ctx context.Context, o exportOptions, src *sourceTree, c *consol
 			kinds = secretsIn(ctx, snap)
 		}
 		for rule, n := range kinds {
-			masked[rule] += n
+			found[rule] += n
 		}
 	}
 	sessions, err := src.Sessions(ctx)
@@ -84,9 +86,9 @@ func exportSite(ctx context.Context, o exportOptions, src *sourceTree, c *consol
 		return err
 	}
 	if src.Redact {
-		c.sayMasked("masked in the pages that were written", masked, "")
-	} else if len(masked) > 0 {
-		c.sayMasked("not masked in the pages that were written", masked, "; --redact masks those that are known")
+		c.sayMasked("masked in the pages that were written", found, "")
+	} else if len(found) > 0 {
+		c.sayMasked("not masked in the pages that were written", found, "; --redact masks those that are known")
 	}
 	_, err = fmt.Fprintf(c.out, "%d pages written, %d as they were, %d removed: %s\n",
 		s.Written, s.Unchanged, s.Removed, names.Visible(o.site+"/"+view.SiteIndex))
@@ -96,7 +98,8 @@ func exportSite(ctx context.Context, o exportOptions, src *sourceTree, c *consol
 	return err
 }
 
-// secretsIn counts the known secrets in a session file, by the rules that find them.
+// secretsIn counts the known secrets in a session file, by the rules that find them; nil if it cannot be read. Of a
+// file with too many it counts the first ones.
 func secretsIn(ctx context.Context, snap *sessioncore.Snapshot) map[string]int {
 	var found secrets.Scan
 	err := found.Extend(ctx, snap.File(), snap.Stat().Size)

@@ -47,7 +47,8 @@ func skillCommand() *cobra.Command {
 	return cmd
 }
 
-// runSkill prints the skill, or writes or removes the file of it for each agent.
+// runSkill prints the skill, or writes or removes the file of it for each agent. A directory that fails does not
+// keep the others from being changed.
 func runSkill(o skillOptions, out io.Writer) error {
 	if !o.install && !o.uninstall {
 		_, err := fmt.Fprint(out, skillText)

@@ -100,7 +100,8 @@ func runStats(ctx context.Context, o statsOptions, src *sourceTree, c *console) 
 	return o.write(c.out, sums)
 }
 
-// count returns the choice of the costs that are counted in sums.
+// count returns the choice of the costs that are counted in sums. With --today it sets the row of sums for a day
+// without costs.
 func (o *statsOptions) count(c *console, sums *reports.Stats) (fs.Count, error) {
 	from, err := c.spanOf("since", o.since)
 	if err != nil {
@@ -137,12 +138,14 @@ func (o *statsOptions) write(out io.Writer, sums *reports.Stats) error {
 	}
 	width := terminalWidth(out)
 	switch {
-	case width < 0:
+	case width < 0: // no terminal
 		width = reports.NoWidth
-	case width == 0:
+	case width == 0: // one that does not tell
 		width = reports.TableWidth
 	}
-	_, err := out.Write(sums.Table(width, blocksIn(os.Getenv), o.since == "" && isTerminal(out)))
+	isRecent := o.since == "" && isTerminal(out)
+	table := sums.Table(width, blocksIn(os.Getenv), isRecent)
+	_, err := out.Write(table)
 	return err
 }
 
@@ -160,8 +163,9 @@ func (c *console) spanOf(option, text string) (search.Span, error) {
 
 // blocksIn returns the characters of bars: eighths of a block where the locale has them, else #.
 func blocksIn(getenv func(string) string) []string {
-	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
-	if strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8") {
+	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")) // in the order of locale(7)
+	plain := strings.ReplaceAll(strings.ToLower(locale), "-", "")          // it may be UTF-8 or utf8
+	if strings.Contains(plain, "utf8") {
 		return []string{"█", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}
 	}
 	return []string{"#"}

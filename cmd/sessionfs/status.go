@@ -87,7 +87,7 @@ func ourMounts() []fs.MountEntry {
 	})
 }
 
-// ourMountpoints returns where they are.
+// ourMountpoints returns the paths of the mounts of ourMounts.
 func ourMountpoints() (paths []string) {
 	for _, e := range ourMounts() {
 		paths = append(paths, e.Mountpoint)
@@ -95,7 +95,8 @@ func ourMountpoints() (paths []string) {
 	return paths
 }
 
-// chosenMounts returns the mounts that are asked for.
+// chosenMounts returns the mount at the one path, or all mounts of this user without a path. It is an error if
+// nothing is mounted there, or if another user has mounted it.
 func chosenMounts(mountpoints []string) ([]fs.MountEntry, error) {
 	if len(mountpoints) == 0 {
 		return ourMounts(), nil
@@ -167,12 +168,10 @@ func printStatus(out io.Writer, all []fs.Status, now time.Time, width int) error
 		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
 	_ = table.Flush() // a buffer has no error
-	for line := range strings.Lines(text.String()) {
-		if width > 0 && uniseg.StringWidth(strings.TrimSuffix(line, "\n")) > width {
-			text.Reset()
-			stackStatus(&text, rows, width)
-			break
-		}
+	isTooWide := width > 0 && widestLine(text.String()) > width
+	if isTooWide {
+		text.Reset()
+		stackStatus(&text, rows, width)
 	}
 	for _, s := range all {
 		if s.State == fs.StateFull {
@@ -183,7 +182,17 @@ func printStatus(out io.Writer, all []fs.Status, now time.Time, width int) error
 	return err
 }
 
-// statusRow returns the columns of a mount.
+// widestLine returns the width of the widest line of a text, in columns.
+func widestLine(text string) int {
+	widest := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		widest = max(widest, uniseg.StringWidth(line))
+	}
+	return widest
+}
+
+// statusRow returns the columns of a mount, which are those of statusColumns.
 func statusRow(s fs.Status, now time.Time) []string {
 	pid := "-"
 	if s.PID != 0 {
@@ -204,23 +213,27 @@ func statusRow(s fs.Status, now time.Time) []string {
 		fmt.Sprintf("%dM", c.Temporary>>20))
 }
 
-// stackStatus prints each mount as its path, and its other columns below that with their names.
+// stackStatus prints each mount as its path, and its other columns below that with their names, as many on a line as
+// width has room for.
 func stackStatus(out io.Writer, rows [][]string, width int) {
+	const indent = 1 // of a line of fields, each of which has a blank before it
+	const own = 2    // the first columns have lines of their own
 	for _, row := range rows {
 		fmt.Fprintf(out, "%s\n  %s\n ", row[0], row[1])
-		used := 1
-		for i, name := range statusColumns[2:] {
-			field := " " + strings.ToLower(name) + " " + row[i+2]
-			if used+len(field)+1 > width && used > 1 {
+		used := indent
+		for i := own; i < len(statusColumns); i++ {
+			field := " " + strings.ToLower(statusColumns[i]) + " " + row[i]
+			isLast := i == len(statusColumns)-1
+			hasRoom := used+len(field)+1 <= width // 1 for the comma
+			if !hasRoom && used > indent {
 				fmt.Fprint(out, "\n ")
-				used = 1
+				used = indent
+			}
+			if !isLast {
+				field += ","
 			}
 			fmt.Fprint(out, field)
 			used += len(field)
-			if i < len(statusColumns)-3 {
-				fmt.Fprint(out, ",")
-				used++
-			}
 		}
 		fmt.Fprintln(out)
 	}

@@ -111,7 +111,8 @@ func (src *sourceTree) bundledDirs(sessions []string) (dirs []string, err error)
 	return dirs, nil
 }
 
-// masks gives a command the flag --redact.
+// masks gives a command the flag --redact, which adds the option redact before SOURCE is opened. It sets the
+// command's PreRunE.
 func masks(cmd *cobra.Command) {
 	masked := cmd.Flags().Bool("redact", false, "mask keys, tokens and passwords that are known, as -o redact does")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -159,7 +160,8 @@ func importCommand() *cobra.Command {
 	return cmd
 }
 
-// runImport puts the sessions that the arguments name into SOURCE.
+// runImport puts the sessions that the arguments name into SOURCE: as ones of the agent of SOURCE if that takes
+// conversations of others, else as ones of omp.
 func runImport(ctx context.Context, o importOptions, src *sourceTree, c *console) error {
 	handing, err := src.HandoverImporter(o.to)
 	if err != nil {
@@ -180,15 +182,9 @@ func runImport(ctx context.Context, o importOptions, src *sourceTree, c *console
 		return err
 	}
 	defer from.Close()
-	for _, arg := range o.paths {
-		path, err := importedFile(ctx, c, arg)
-		if err != nil {
-			return err
-		}
-		err = from.Add(ctx, path, c.in)
-		if err != nil {
-			return err
-		}
+	err = addSources(ctx, c, from, o.paths)
+	if err != nil {
+		return err
 	}
 	p := &importPrinter{console: c, from: from, asJSON: o.asJSON}
 	switch {
@@ -198,6 +194,21 @@ func runImport(ctx context.Context, o importOptions, src *sourceTree, c *console
 		return p.printMasked(ctx, own)
 	}
 	return p.print(ctx, own)
+}
+
+// addSources adds the sessions that arguments name to from: by files, directories, or ids.
+func addSources(ctx context.Context, c *console, from *transfer.Sources, args []string) error {
+	for _, arg := range args {
+		path, err := importedFile(ctx, c, arg)
+		if err != nil {
+			return err
+		}
+		err = from.Add(ctx, path, c.in)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // importPrinter imports sessions, and prints the outcome of each and their number.
@@ -220,7 +231,8 @@ func (p *importPrinter) printMasked(ctx context.Context, into *transfer.Importer
 	return err
 }
 
-// importedFile returns the file that an argument names: itself, or the file of the session of an id.
+// importedFile returns the file that an argument names: itself, or the file of the session of an id. An argument that
+// is neither is returned as it is, for the message of the import.
 func importedFile(ctx context.Context, c *console, arg string) (string, error) {
 	_, err := os.Lstat(arg)
 	if arg == "-" || !errors.Is(err, iofs.ErrNotExist) {
@@ -238,7 +250,8 @@ type importer interface {
 	Import(ctx context.Context, f transfer.FoundFile) (transfer.ImportOutcome, error)
 }
 
-// print imports sessions, and prints the outcome of each and their number.
+// print imports sessions, and prints the outcome of each and their number. A refused session does not end it; the
+// command then fails at the end.
 func (p *importPrinter) print(ctx context.Context, into importer) error {
 	const others = "others"
 	failed := false
@@ -259,7 +272,9 @@ func (p *importPrinter) print(ctx context.Context, into importer) error {
 		if err != nil {
 			return err
 		}
-		failed = failed || r.Err != nil || r.Partly
+		if r.Err != nil || r.Partly {
+			failed = true
+		}
 		counts[r.Outcome]++
 	}
 	err := p.printCounts(counts)

@@ -22,15 +22,16 @@ import (
 // countLimit is how long the sessions of the agents are counted at most.
 const countLimit = 2 * time.Second
 
-// clientHome is the directory of an agent of this user, and its sessions.
+// clientHome is the directory of an agent of this user, with the number of its sessions.
 type clientHome struct {
 	mountopts.AgentDir
 	transfer.Census
-	isEmpty bool  // certainly
+	isEmpty bool  // there are certainly no sessions
 	failure error // the sessions cannot be read at all
 }
 
-// countHomes counts the sessions of the agents of this user that are read.
+// countHomes counts the sessions of the agents of this user that are read, for countLimit at most. getenv has the
+// environment, which names the directories.
 func countHomes(getenv func(string) string) (homes []clientHome) {
 	ctx, cancel := context.WithTimeout(context.Background(), countLimit)
 	defer cancel()
@@ -54,19 +55,20 @@ func countHomes(getenv func(string) string) (homes []clientHome) {
 	return homes
 }
 
-// nothingAsked says which agents have sessions, and the command to type.
+// nothingAsked refuses a command line without arguments. The refusal tells which agents have sessions, and the
+// commands to type.
 func nothingAsked() error {
 	homes := countHomes(os.Getenv)
 	var found, empty strings.Builder
 	for _, h := range homes {
-		to := &found
-		switch {
-		case h.failure != nil:
-			continue // it is one of those that are not read
-		case h.isEmpty:
-			to = &empty
+		if h.failure != nil {
+			continue // notRead has it
 		}
-		fmt.Fprintf(to, "  %-8s %s\n", h.Name, names.Visible(h.Source))
+		list := &found
+		if h.isEmpty {
+			list = &empty
+		}
+		fmt.Fprintf(list, "  %-8s %s\n", h.Name, names.Visible(h.Source))
 	}
 	said := "the sessions of these agents are there:\n" + found.String()
 	demo := ""
@@ -78,28 +80,29 @@ func nothingAsked() error {
 	if empty.Len() > 0 {
 		said += "there are no sessions yet of:\n" + empty.String()
 	}
-	return refuse(exitUsage, "%s%s%s%sTo look without a mount, type:\n  sessionfs pick%s\n  sessionfs ls%[5]s recent\n"+
-		"'sessionfs --help' lists all commands.", said, notRead(homes), deletedSoon(homes), howToMount(homes, demo), demo)
+	said += notRead(homes) + deletedSoon(homes) + howToMount(homes, demo)
+	return refuse(exitUsage, "%sTo look without a mount, type:\n  sessionfs pick%s\n  sessionfs ls%[2]s recent\n"+
+		"'sessionfs --help' lists all commands.", said, demo)
 }
 
-// howToMount returns lines with the command that mounts the sessions, or that shows them where they
-// are mounted.
+// howToMount returns lines with the command that mounts the sessions at a free directory, or that shows them where
+// they are mounted. demo is the option that mounts samples, with a blank before it, or "".
 func howToMount(homes []clientHome, demo string) string {
-	at := filepath.Join(os.Getenv("HOME"), "agent-sessions")
-	shown := "~/agent-sessions"
-	for n := 2; !isFree(at); n++ {
-		e, ok := fs.MountAt(at)
-		if ok && e.IsOurs() && e.IsSessionfs() {
-			return fmt.Sprintf("A mount is at %s. To list its sessions, type:\n  ls %[1]s/recent\n", shown)
+	name := "agent-sessions"
+	path := filepath.Join(os.Getenv("HOME"), name)
+	for n := 2; !isFree(path); n++ {
+		e, isMounted := fs.MountAt(path)
+		if isMounted && e.IsOurs() && e.IsSessionfs() {
+			return fmt.Sprintf("A mount is at ~/%s. To list its sessions, type:\n  ls ~/%[1]s/recent\n", name)
 		}
-		shown = fmt.Sprintf("~/agent-sessions-%d", n)
-		at = filepath.Join(os.Getenv("HOME"), shown[2:])
+		name = fmt.Sprintf("agent-sessions-%d", n)
+		path = filepath.Join(os.Getenv("HOME"), name)
 	}
-	how := demo
+	option := demo
 	if len(homes) > 1 && demo == "" {
-		how = " --all"
+		option = " --all"
 	}
-	return fmt.Sprintf("To mount them, type:\n  mkdir -p %s && sessionfs%s %[1]s\n", shown, how)
+	return fmt.Sprintf("To mount them, type:\n  mkdir -p ~/%s && sessionfs%s ~/%[1]s\n", name, option)
 }
 
 // isFree reports whether a directory can be made at a path, or is there and empty, without a mount.
@@ -109,12 +112,15 @@ func isFree(path string) bool {
 		return false
 	}
 	items, err := os.ReadDir(path)
-	return errors.Is(err, os.ErrNotExist) || err == nil && len(items) == 0
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	return len(items) == 0
 }
 
-// willDelete says how many of some files an agent deletes within a week.
-func willDelete(agent *agents.Agent, count int, of string) string {
-	return fmt.Sprintf("%s will delete %d of %s within a week, unless you changed %s", agent.Title, count, of, agent.DeletesBy)
+// willDelete says how many files an agent deletes within a week, of those that a noun names.
+func willDelete(agent *agents.Agent, count int, noun string) string {
+	return fmt.Sprintf("%s will delete %d of %s within a week, unless you changed %s", agent.Title, count, noun, agent.DeletesBy)
 }
 
 // deletedSoon returns lines about the sessions that agents delete within a week, "" for none.

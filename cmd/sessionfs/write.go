@@ -40,7 +40,7 @@ func writeCommand() *cobra.Command {
 	})
 }
 
-// runWrite writes the standard input to a control file, and prints the answers.
+// runWrite writes the standard input to a control file, and prints the answers. A pattern must stand for one path.
 func runWrite(ctx context.Context, o writeOptions, src *sourceTree, c *console) error {
 	paths, err := src.Expand(o.path)
 	switch {
