@@ -67,9 +67,13 @@ func (o *opener) openDir(p *place) error {
 	p.root = onDisk.Path()
 	p.blobs = &blobfs.Store{Storage: blobs}
 	p.shared = onDisk.Shared()
-	p.program = sessioncore.NewProgramRoot(source, o.Source, source.Path()).Program
-	p.prompts = func(files storage.Files) history.History {
-		return promptdb.New(files)
+	p.kind = &ompKind{
+		plainKind: plainKind{p},
+		programs:  sessioncore.NewProgramRoot(source, o.Source, source.Path()),
+		blobs:     blobs,
+		terminals: terminals,
+		live:      live,
+		leases:    leases,
 	}
 	p.writer = writer.Options{
 		Journal: onDisk,
@@ -79,30 +83,53 @@ func (o *opener) openDir(p *place) error {
 		Flat:    flat != "",
 		Scopes:  func() clients.Scopes { return clients.ScopesOf(owner.UID) },
 	}
-	if o.Redact {
+	if o.Redact { // a masked mount does not show the archive
 		return nil
-	}
-	p.names = func() []nodes.Name {
-		list := p.view.Listing
-		return []nodes.Name{
-			nodes.ArchiveName(p.archive.raw),
-			nodes.SourceName(blobsName, blobs, nil),
-			nodes.UnlessEmpty("continue", layout.Continue{Listing: list, Crumbs: terminals}, "continue"),
-			nodes.UnlessEmpty("running", &layout.Running{Listing: list, Clients: live, Leases: leases}, ""),
-			nodes.SourceName(terminalsName, terminals, nil),
-		}
 	}
 	p.archive, err = o.openArchive(p)
 	return err
 }
 
-// openArchive opens the archived sessions beside others.
+// ompKind is the kind of the agent directory of omp or pi.
+type ompKind struct {
+	plainKind
+	programs         *sessioncore.ProgramRoot
+	blobs, terminals *dir.Storage
+	live             *clients.Clients
+	leases           *clients.Leases
+}
+
+func (k *ompKind) program(file string) sessioncore.Program { return k.programs.Program(file) }
+
+func (k *ompKind) prompts() func() history.History {
+	return func() history.History {
+		return promptdb.New(k.place.source)
+	}
+}
+
+func (k *ompKind) names() []nodes.Name {
+	list := k.place.view.Listing
+	continued := layout.Continue{Listing: list, Crumbs: k.terminals}
+	running := &layout.Running{Listing: list, Clients: k.live, Leases: k.leases}
+	return []nodes.Name{
+		nodes.ArchiveName(k.place.archive.raw),
+		nodes.SourceName(blobsName, k.blobs, nil),
+		nodes.UnlessEmpty("continue", continued, "continue"),
+		nodes.UnlessEmpty("running", running, ""),
+		nodes.SourceName(terminalsName, k.terminals, nil),
+	}
+}
+
+// openArchive opens the archived sessions of omp beside the live ones, which close it.
 func (o *opener) openArchive(live *place) (*place, error) {
 	p := &place{
-		source: live.source, shownIn: layout.Archive, blobs: live.blobs, keep: archivedSnapshots,
+		source:  live.source,
+		shownIn: layout.Archive,
+		blobs:   live.blobs,
+		keep:    archivedSnapshots,
 		frozen:  nodes.ErrArchived,
-		program: func(string) sessioncore.Program { return sessioncore.ByOMP }, // pi archives nothing
 	}
+	p.kind = plainKind{p} // pi archives nothing
 	live.closers = append(live.closers, p.close)
 	onDisk, err := p.sub(archiveName)
 	if err != nil {
@@ -170,16 +197,9 @@ func (o *opener) openForeign(p *place) error {
 	p.raw = raw
 	p.root = opened.Path
 	p.frozen = nodes.ErrForeign
-	p.program = func(string) sessioncore.Program { return sessioncore.ByOMP } // they are converted to its format
+	p.kind = &foreignKind{plainKind: plainKind{p}, opened: opened}
 	if !o.Redact {
 		p.facts = converted.Facts()
-	}
-	namer, isNamer := opened.Files.(agents.FileNamer)
-	if isNamer {
-		p.fileOf = func(name string) (string, error) {
-			file, err := namer.FileOf(name)
-			return filepath.Join(opened.Root, file), err
-		}
 	}
 	p.foreign = &transfer.Foreign{
 		Agent:     p.agent,
@@ -195,8 +215,32 @@ func (o *opener) openForeign(p *place) error {
 			p.forks.Closed = sessioncore.ErrReadOnly
 		}
 	}
-	p.prompts = p.agent.Prompts
 	return nil
+}
+
+// foreignKind is the kind of the directory of another agent. Its sessions are converted to the form of omp.
+type foreignKind struct {
+	plainKind
+	opened agents.Store
+}
+
+func (k *foreignKind) fileOf(session string) (string, error) {
+	namer, isNamer := k.opened.Files.(agents.FileNamer)
+	if !isNamer {
+		return k.plainKind.fileOf(session)
+	}
+	file, err := namer.FileOf(session)
+	return filepath.Join(k.opened.Root, file), err
+}
+
+func (k *foreignKind) prompts() func() history.History {
+	open := k.place.agent.Prompts
+	if open == nil {
+		return nil
+	}
+	return func() history.History {
+		return open(k.place.source)
+	}
 }
 
 // readComposed reads the list of sessions in a database, so that an unreadable one is refused now. The list is
@@ -283,17 +327,7 @@ func (o *opener) openAll(p *place) error {
 		}
 		return fmt.Errorf("%w: no agent has sessions here", ErrSource)
 	}
-	p.unite()
-	p.ready = func() {
-		p.relate()
-		for _, part := range p.parts {
-			agent := nodes.ShownAgent{Name: part.name, View: part.view, Files: part.listed()}
-			p.view.Agents = append(p.view.Agents, agent)
-		}
-		for _, out := range append(slices.Clip(o.LeftOut), p.refused...) {
-			p.view.LeaveOut(out)
-		}
-	}
+	p.unite(o.LeftOut)
 	return nil
 }
 
@@ -311,43 +345,78 @@ func (p *place) relate() {
 	}
 }
 
-// unite makes a place of its parts. It has the names of the first part that can be written.
-func (p *place) unite() {
-	var sides, bills []storage.Part
+// unite makes a place of its parts. Of the first part that can be written, else of the first one, it has all that is
+// shown of one agent alone. leftOut says which other agents could not be found, and why.
+func (p *place) unite(leftOut []string) {
+	var files, bills []storage.Part
 	for _, part := range p.parts {
-		sides = append(sides, storage.Part{Name: part.name, Files: part.files})
+		files = append(files, storage.Part{Name: part.name, Files: part.files})
 		bills = append(bills, storage.Part{Name: part.name, Files: part.billed().Storage()})
 	}
-	p.files = storage.Union(sides...)
+	p.files = storage.Union(files...)
 	p.facts = storage.Union(bills...)
 	p.keep = archivedSnapshots
-	p.prompts = func(storage.Files) history.History {
-		var all history.Several
-		for _, part := range p.parts {
-			if part.prompts != nil {
-				all = append(all, history.AgentHistory{Agent: part.name, History: part.prompts(part.source)})
-			}
-		}
-		return all
-	}
-	p.program = func(name string) sessioncore.Program {
-		agent, file, _ := strings.Cut(name, "/")
-		part := p.partOf(agent)
-		if part == nil {
-			return sessioncore.ByUnknown
-		}
-		return part.program(file)
-	}
 	first := p.writable()
 	if first == nil {
 		first = p.parts[0]
 	}
+	p.kind = &unionKind{
+		plainKind: plainKind{p},
+		first:     first,
+		leftOut:   leftOut,
+	}
 	p.frozen = first.frozen
 	p.archive = first.archive
-	p.names = first.names
 	p.source = first.source
 	p.top = first.source
 	p.space = first.space
+}
+
+// unionKind is the kind of a place of several agents.
+type unionKind struct {
+	plainKind
+	first   *place // the part with the names of the root
+	leftOut []string
+}
+
+func (k *unionKind) program(file string) sessioncore.Program {
+	agent, below, _ := strings.Cut(file, "/")
+	part := k.place.partOf(agent)
+	if part == nil {
+		return sessioncore.ByUnknown
+	}
+	return part.kind.program(below)
+}
+
+func (k *unionKind) prompts() func() history.History {
+	return func() history.History {
+		var all history.Several
+		for _, part := range k.place.parts {
+			open := part.kind.prompts()
+			if open != nil {
+				all = append(all, history.AgentHistory{Agent: part.name, History: open()})
+			}
+		}
+		return all
+	}
+}
+
+func (k *unionKind) names() []nodes.Name { return k.first.kind.names() }
+
+// shown relates the sessions of the parts, and adds these to the View.
+func (k *unionKind) shown() {
+	p := k.place
+	p.relate()
+	for _, part := range p.parts {
+		p.view.Agents = append(p.view.Agents, nodes.ShownAgent{
+			Name:  part.name,
+			View:  part.view,
+			Files: part.listed(),
+		})
+	}
+	for _, reason := range slices.Concat(k.leftOut, p.refused) {
+		p.view.LeaveOut(reason)
+	}
 }
 
 // openDatabase opens a database: the sessions are rows of a table. A client's other files (prompts,
@@ -378,14 +447,11 @@ func (o *opener) openDatabase(p *place) error {
 			return fmt.Errorf("%w: -o blobs: %w", ErrSource, err)
 		}
 		p.blobs = &blobfs.Store{Storage: blobs}
-		p.names = func() []nodes.Name {
-			return []nodes.Name{nodes.SourceName(blobsName, blobs, nil)}
-		}
 	}
 	p.files = rows
 	p.top = rows.Known()
 	p.root = strings.TrimSuffix(rows.Prefix(), "/")
-	p.program = func(string) sessioncore.Program { return sessioncore.ByOMP } // no other client has a database
+	p.kind = &databaseKind{plainKind: plainKind{p}, rows: rows} // no client but omp has a database
 	p.writer = writer.Options{
 		Journal: rows,
 		Scopes: func() clients.Scopes {
@@ -399,15 +465,31 @@ func (o *opener) openDatabase(p *place) error {
 			return ownSessions(rows, os.Getenv)
 		}
 	}
-	p.space = func() (nodes.Space, error) { // the free space is unknown
-		const block = 4096
-		return nodes.Space{BlockSize: block, FragmentSize: block}, nil
-	}
-	p.ready = func() {
-		rows.Notify(p.view.Lost, p.view.Back)
-	}
+	p.space = unknownSpace
 	return nil
 }
+
+// unknownSpace answers statfs for a database, which does not tell its free space.
+func unknownSpace() (nodes.Space, error) {
+	const block = 4096 // bytes; 0 would stop programs that divide by it
+	return nodes.Space{BlockSize: block, FragmentSize: block}, nil
+}
+
+// databaseKind is the kind of a database.
+type databaseKind struct {
+	plainKind
+	rows *postgres.Storage
+}
+
+func (k *databaseKind) names() []nodes.Name {
+	if k.place.blobs == nil {
+		return nil
+	}
+	return []nodes.Name{nodes.SourceName(blobsName, k.place.blobs.Storage, nil)}
+}
+
+// shown has the View say when the database is lost, and when it is back.
+func (k *databaseKind) shown() { k.rows.Notify(k.place.view.Lost, k.place.view.Back) }
 
 // ownSessions returns the directory of the sessions of this user's clients.
 func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string, err error) {

@@ -26,46 +26,78 @@ import (
 	"sessionfs/sessioncore/writer"
 )
 
-// place is an opened SOURCE, or a part of one: its sessions, with their readers and writers. A
-// function for each kind of SOURCE fills it in (openDir, openForeign, openDatabase, openArchive,
-// openAll), and opener.show makes its View.
+// place is an opened SOURCE, or a part of one: its sessions, with their readers and writers. A method of
+// opener for each kind of SOURCE fills it in (openDir, openForeign, openDatabase, openArchive, openAll), and
+// opener.show makes its View.
 type place struct {
-	name    string                   // its directory in sessions/; "" if that has the sessions of one place
-	shownIn string                   // the directory of the mount that shows it
-	top     storage.Files            // has the attributes of the mount's root
-	source  *dir.Storage             // the agent directory, nil if there is none
-	files   storage.Files            // the sessions in the form of omp
-	raw     storage.Files            // the files in shownIn, nil for files
-	facts   storage.Files            // the sessions without texts, for bills; nil for files
-	blobs   *blobfs.Store            // nil for none: references to blobs stay references
-	root    string                   // the common path of the sessions, for messages and parents
-	nameOf  func(path string) string // the name of a session's path, if several people share the place
-	agent   *agents.Agent            // the agent of a foreign form, nil for omp's
-	program func(file string) sessioncore.Program
-	keep    int                                 // maximum number of cached snapshots, 0 for the default
-	frozen  error                               // the reason against all changes, nil if there is none
-	forks   *forks.Home                         // makes forks of a foreign form; nil for none
-	fileOf  func(name string) (string, error)   // the path of the agent's own file of a session; nil for omp's form
-	foreign *transfer.Foreign                   // the sessions of a foreign form for bundles; nil for none
-	writer  writer.Options                      // only those for this kind of SOURCE; without a Journal it is read-only
-	prompts func(storage.Files) history.History // of source; nil if there is none
-	archive *place                              // the archived sessions, nil for none
-	parts   []*place                            // of the agents, if there are several
-	refused []string                            // why other agents have no part, with their names
-	shared  bool                                // other machines may write to the sessions
-	space   func() (nodes.Space, error)         // answers statfs
-	// names returns the names of the root that a redacted mount does not have: they cannot be
-	// masked, or concern all sessions and people at work (docs/design.md section 8).
-	names func() []nodes.Name
-	// ready is called after the View is made.
-	ready func()
+	name    string // its directory in sessions/; "" if that has the sessions of one place
+	shownIn string // the directory of the mount that shows it
+	kind    placeKind
+	parts   []*place // of the agents, if there are several
+	refused []string // why other agents have no part, with their names
+	archive *place   // the archived sessions, nil for none
 
-	dirs    []*dir.Storage // open directories with descriptors for the sessions
+	// What there is to read.
+	top    storage.Files               // has the attributes of the mount's root
+	source *dir.Storage                // the agent directory, nil if there is none
+	files  storage.Files               // the sessions in the form of omp
+	raw    storage.Files               // the files in shownIn, nil for files
+	facts  storage.Files               // the sessions without texts, for bills; nil for files
+	blobs  *blobfs.Store               // nil for none: references to blobs stay references
+	root   string                      // the common path of the sessions, for messages and parents
+	nameOf func(path string) string    // the name of a session's path, if several people share the place
+	space  func() (nodes.Space, error) // answers statfs; nil where it has no numbers
+
+	// What may be written.
+	frozen error          // the reason against all changes, nil if there is none
+	writer writer.Options // only those for this kind of SOURCE; without a Journal it is read-only
+	shared bool           // other machines may write to the sessions
+
+	// Of a foreign form alone.
+	agent   *agents.Agent     // nil for the form of omp
+	forks   *forks.Home       // makes forks; nil for none
+	foreign *transfer.Foreign // the sessions for bundles
+
+	// What is open.
+	dirs    []*dir.Storage // directories with descriptors for the sessions
 	closers []func()       // called by close, the last one first
 
+	// Made by opener.show.
+	keep        int // maximum number of snapshots that store caches, 0 for the default
 	store, bill *sessioncore.Store
 	view        *nodes.View
 }
+
+// placeKind is the part of a place that differs between the kinds of SOURCE.
+type placeKind interface {
+	// program returns the program that writes a session file.
+	program(file string) sessioncore.Program
+	// fileOf returns the path of this machine of the agent's own file of a session.
+	fileOf(session string) (string, error)
+	// prompts returns a function that opens the list of prompts that users typed, nil if there is no such list.
+	prompts() func() history.History
+	// names returns the names of the root that a redacted mount does not have: they cannot be
+	// masked, or concern all sessions and people at work (docs/design.md section 8).
+	names() []nodes.Name
+	// shown is called after the View of the place is made.
+	shown()
+}
+
+// plainKind is the kind of a place of sessions in the form of omp alone, with nothing beside them. Other kinds embed
+// it for all that they do not have themselves.
+type plainKind struct{ place *place }
+
+// program returns ByOMP: other programs do not write such a place, or their sessions are converted.
+func (plainKind) program(string) sessioncore.Program { return sessioncore.ByOMP }
+
+// fileOf returns the path below the common path of the sessions.
+func (k plainKind) fileOf(session string) (string, error) {
+	return path.Join(k.place.root, session), nil
+}
+
+func (plainKind) prompts() func() history.History { return nil }
+func (plainKind) names() []nodes.Name             { return nil }
+func (plainKind) shown()                          {}
 
 // opener opens places for the options of a mount.
 type opener struct {
@@ -75,7 +107,7 @@ type opener struct {
 	memory *budget.Budget
 }
 
-// open opens SOURCE, with its sessions in the directory sessions/name. Callers must close it.
+// open opens SOURCE and makes its View, with its sessions in the directory sessions/name. Callers must close it.
 func (o *opener) open(name string) (*place, error) {
 	p := &place{name: name, shownIn: path.Join(layout.Sessions, name)}
 	err := o.fill(p)
@@ -87,7 +119,8 @@ func (o *opener) open(name string) (*place, error) {
 	return p, nil
 }
 
-// fill opens a SOURCE of any kind.
+// fill opens a SOURCE of any kind into a place, which may have an agent already. After an error the place must be
+// closed all the same.
 func (o *opener) fill(p *place) error {
 	switch {
 	case mountopts.IsDatabase(o.Source):
@@ -129,7 +162,21 @@ func (o *opener) show(p *place) {
 		p.bill = o.newStore(p, p.facts, archivedSnapshots)
 	}
 	list := p.newListing()
-	p.view = &nodes.View{
+	p.view = o.newView(p, list)
+	if p.archive != nil {
+		o.showArchive(p)
+	}
+	if p.frozen != nodes.ErrArchived { // those are counted with the other sessions of the client
+		list.OnStrangers(p.isStranger, func(names []string) {
+			p.view.LeaveOutFiles(p.leftOut(names))
+		})
+	}
+	p.kind.shown()
+}
+
+// newView returns the View of the sessions in a listing of the place, without its archive.
+func (o *opener) newView(p *place, list *listing.Listing) *nodes.View {
+	view := &nodes.View{
 		Log:      o.log,
 		Listing:  list,
 		Sessions: p.store,
@@ -139,37 +186,34 @@ func (o *opener) show(p *place) {
 		BlobRefs: o.ContextBlobsRef || o.Redact || p.blobs == nil,
 		Frozen:   p.frozen,
 		Family:   listing.Listings{list},
+		Writer:   o.newWriter(p, list),
 	}
-	if p.blobs != nil {
-		p.view.Blobs = p.blobs
+	if p.blobs != nil { // else Blobs would be an interface that is not nil
+		view.Blobs = p.blobs
 	}
-	p.view.Writer = o.newWriter(p, list)
 	switch {
 	case p.forks != nil:
-		p.view.Fork = p.forks.Fork
+		view.Fork = p.forks.Fork
 	case p.frozen == nil:
-		p.view.Fork = p.view.Writer.Fork
+		view.Fork = view.Writer.Fork
 	}
-	p.view.Searcher = sync.OnceValue(func() *search.Searcher {
+	view.Searcher = sync.OnceValue(func() *search.Searcher {
 		return o.newSearcher(p)
 	})
-	a := p.archive
-	if a != nil {
-		if a.view == nil {
-			o.show(a)
-			a.view.Family = listing.Listings{list, a.view.Listing}
-		}
-		p.view.Archive = a.view
-		p.view.Family = listing.Listings{list, a.view.Listing}
+	return view
+}
+
+// showArchive adds the View of the archive to the View of a place, and makes it unless another place of the same
+// archive has one. A session may have parents and children on the other side.
+func (o *opener) showArchive(p *place) {
+	live := p.view.Listing
+	archive := p.archive
+	if archive.view == nil {
+		o.show(archive)
+		archive.view.Family = listing.Listings{live, archive.view.Listing}
 	}
-	if p.frozen != nodes.ErrArchived {
-		list.OnStrangers(p.isStranger, func(names []string) {
-			p.view.LeaveOutFiles(p.leftOut(names))
-		})
-	}
-	if p.ready != nil {
-		p.ready()
-	}
+	p.view.Archive = archive.view
+	p.view.Family = listing.Listings{live, archive.view.Listing}
 }
 
 // newSearcher returns a searcher of the files of the place.
@@ -236,14 +280,14 @@ func (p *place) leftOut(names []string) string {
 	return fmt.Sprintf("%d files that no known agent wrote are left out; the first is %s", len(names), first)
 }
 
-// newStore returns a store of a place's sessions, which evicts idle snapshots when memory is full.
-// keep is the maximum number of cached snapshots, 0 for the default.
+// newStore returns a store of a place's sessions, which evicts idle snapshots when memory is full, and is closed with
+// the place. keep is the maximum number of cached snapshots, 0 for the default.
 func (o *opener) newStore(p *place, files storage.Files, keep int) *sessioncore.Store {
 	store := sessioncore.NewStore(files)
 	if keep > 0 {
 		store.Keep(keep)
 	}
-	store.SetProgram(p.program)
+	store.SetProgram(p.kind.program)
 	o.memory.OnFull(store.EvictIdle)
 	p.closers = append(p.closers, store.Close)
 	return store
@@ -262,11 +306,11 @@ func (p *place) agents() (names []string) {
 
 // agentOf returns the agent of a session file in a place of one agent.
 func (p *place) agentOf(file string) string {
-	owner := p.program(file)
-	switch {
-	case p.agent != nil:
+	if p.agent != nil {
 		return p.agent.Name
-	case owner == sessioncore.ByPi || owner == sessioncore.LikelyByPi:
+	}
+	switch p.kind.program(file) {
+	case sessioncore.ByPi, sessioncore.LikelyByPi:
 		return "pi"
 	}
 	return "omp"
@@ -319,7 +363,7 @@ func (p *place) listed() storage.Files {
 }
 
 // sub opens a directory of SOURCE. It need not exist: the client makes it when it first needs it,
-// perhaps after the mount.
+// perhaps after the mount. It must not be a link of which checkLink disapproves.
 func (p *place) sub(name string) (*dir.Storage, error) {
 	s, err := p.opened(p.source.Sub(name))
 	if err != nil {
@@ -328,7 +372,8 @@ func (p *place) sub(name string) (*dir.Storage, error) {
 	return s, checkLink(p.source, name, s)
 }
 
-// opened adds an opened directory to the list of descriptors for the sessions.
+// opened adds an opened directory to the list of descriptors for the sessions, and returns it, or the error of opening
+// it.
 func (p *place) opened(s *dir.Storage, err error) (*dir.Storage, error) {
 	if err == nil {
 		p.dirs = append(p.dirs, s)

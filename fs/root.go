@@ -13,7 +13,6 @@ import (
 	"sessionfs/nodes/layout"
 	"sessionfs/sessioncore"
 	"sessionfs/sessioncore/budget"
-	"sessionfs/sessioncore/history"
 	"sessionfs/sessioncore/listing"
 	"sessionfs/sessioncore/report"
 	"sessionfs/sessioncore/secrets"
@@ -110,14 +109,13 @@ func (p *place) rootNames() []nodes.Name {
 		nodes.OverAllName("lost.tsv", report.NewLost(p.store).Table),
 		nodes.OverAllName("usage.jsonl", report.NewCosts(p.billed(), view.Prices).Lines),
 	}
-	if !view.Redacted && p.names != nil {
-		names = append(names, p.names()...)
+	if view.Redacted {
+		return names
 	}
-	if !view.Redacted && p.prompts != nil {
-		prompts := sync.OnceValue(func() history.History {
-			return p.prompts(p.source)
-		})
-		names = append(names, nodes.HistoryName(prompts))
+	names = append(names, p.kind.names()...)
+	prompts := p.kind.prompts()
+	if prompts != nil {
+		names = append(names, nodes.HistoryName(sync.OnceValue(prompts)))
 	}
 	return names
 }

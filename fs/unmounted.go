@@ -206,10 +206,7 @@ func (u *Unmounted) FileOf(at string) (string, error) {
 		}
 	}
 	name = strings.ReplaceAll(name, "/artifacts/", "/") + layout.SessionSuffix
-	if p.fileOf == nil {
-		return path.Join(p.root, name), nil
-	}
-	return p.fileOf(name)
+	return p.kind.fileOf(name)
 }
 
 // Bundle adds the session at a path of the mount without links to a bundle.
