@@ -36,7 +36,7 @@ func agentCandidates(getenv func(string) string) (all []mountopts.AgentDir) {
 	usual := inHome(".omp/agent")
 	state := xdgDir(getenv, "XDG_STATE_HOME")
 	isPi := told != "" && fs.IsPi(told)
-	if told != "" && !isPi {
+	if told != "" && !isPi { // the client then has no other directory
 		all = append(all, mountopts.AgentDir{Name: "omp", Source: told})
 	} else {
 		data := mountopts.AgentDir{Name: "omp", Source: xdgDir(getenv, "XDG_DATA_HOME"), State: state}
@@ -57,14 +57,15 @@ func agentCandidates(getenv func(string) string) (all []mountopts.AgentDir) {
 	})
 }
 
-// AgentDirs returns the agent directories of this user that are there.
+// AgentDirs returns the agent directories of this user that are there, one of each agent, in the order of the
+// choice of SOURCE. A directory that is gone counts if its sessions are kept.
 func AgentDirs(getenv func(string) string) (dirs []mountopts.AgentDir) {
 	for _, c := range agentCandidates(getenv) {
 		c.Source = orKept(c)
-		same := func(a mountopts.AgentDir) bool {
+		isListed := func(a mountopts.AgentDir) bool {
 			return a.Name == c.Name || IsSame(a.Source, c.Source)
 		}
-		if !slices.ContainsFunc(dirs, same) && isThere(c) {
+		if !slices.ContainsFunc(dirs, isListed) && isThere(c) {
 			dirs = append(dirs, c)
 		}
 	}
@@ -90,11 +91,12 @@ func isThere(c mountopts.AgentDir) bool {
 	switch {
 	case isClosed(c.Source):
 		return true
-	case agent == nil && c.Name != "pi" && fs.IsPi(c.Source):
+	case !IsDir(c.Source):
 		return false
-	default:
-		return IsDir(c.Source) && (agents.Of(c.Source) == agent || Unread(c.Source) > 0)
+	case c.Name == "omp" && fs.IsPi(c.Source): // pi's own candidate has it
+		return false
 	}
+	return agents.Of(c.Source) == agent || Unread(c.Source) > 0
 }
 
 // Usual returns the first candidate of an agent, the zero value if there is none.
@@ -109,7 +111,8 @@ func Usual(name string, getenv func(string) string) (usual mountopts.AgentDir) {
 	return usual
 }
 
-// setUsual finds SOURCE if it is not given, and the breadcrumbs if SOURCE is omp's default.
+// setUsual sets Source in o if it is not given, and State if Source is omp's default. Source stays empty if neither
+// a variable nor HOME names a directory.
 func setUsual(o *mountopts.Options, getenv func(string) string) {
 	usual := Usual("omp", getenv)
 	told := getenv("PI_CODING_AGENT_DIR")
@@ -156,7 +159,7 @@ func isClosed(path string) bool {
 	return !errors.Is(err, iofs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR)
 }
 
-// IsSame reports whether two paths lead to the same directory.
+// IsSame reports whether two paths lead to the same directory, which is there.
 func IsSame(a, b string) bool {
 	first, err1 := os.Stat(a)
 	second, err2 := os.Stat(b)
@@ -174,12 +177,13 @@ func OtherHomes() []string {
 
 // AgentOf returns the agent of a SOURCE, and its directory, "" for a database.
 func AgentOf(source string) mountopts.AgentDir {
-	of := agents.Of(source)
-	switch {
-	case mountopts.IsDatabase(source):
+	if mountopts.IsDatabase(source) {
 		return mountopts.AgentDir{Name: "omp"}
-	case of != nil:
-		return mountopts.AgentDir{Name: of.Name, Source: source}
+	}
+	agent := agents.Of(source)
+	switch {
+	case agent != nil:
+		return mountopts.AgentDir{Name: agent.Name, Source: source}
 	case fs.IsPi(source):
 		return mountopts.AgentDir{Name: "pi", Source: source}
 	case strings.HasSuffix(source, "/.xcsh/agent"):

@@ -20,9 +20,9 @@ import (
 
 // Prepare finds SOURCE where it is not given, makes it absolute, with its symlinks resolved, and
 // unpacks the sample store where that is SOURCE, or refuses it. A database stays as it is given;
-// opening it tells whether it can be used.
+// opening it tells whether it can be used. Files of options become absolute too. Warnings go to stderr.
 func (p *Place) Prepare(stderr io.Writer) (err error) {
-	if p.lone != nil {
+	if p.lone != nil { // it was made ready
 		return nil
 	}
 	isDefault := p.Source == ""
@@ -41,12 +41,17 @@ func (p *Place) Prepare(stderr io.Writer) (err error) {
 	if err != nil {
 		return fs.Refuse(fs.ErrUsage, "%s", err)
 	}
-	for _, file := range []*string{&p.Prices, &p.RedactRules, &p.Blobs} {
-		if *file != "" && (file != &p.Prices || *file != mountopts.NoPrices) {
-			*file, err = fs.Absolute(*file)
-			if err != nil {
-				return err
-			}
+	files := []*string{&p.RedactRules, &p.Blobs}
+	if p.Prices != mountopts.NoPrices {
+		files = append(files, &p.Prices)
+	}
+	for _, file := range files {
+		if *file == "" {
+			continue
+		}
+		*file, err = fs.Absolute(*file)
+		if err != nil {
+			return err
 		}
 	}
 	switch {
@@ -59,8 +64,9 @@ func (p *Place) Prepare(stderr io.Writer) (err error) {
 	return err
 }
 
-// resolveDir returns an agent directory absolute, with its symlinks resolved and as it is given, or
-// refuses it. It warns of one that has no sessions yet.
+// resolveDir returns an agent directory absolute, once with its symlinks resolved and once as it is given, or
+// refuses it. Of one that is gone it returns the directory of its kept sessions. It warns on stderr of one that has no
+// sessions yet. isDefault says that the user has not named it.
 func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as string, err error) {
 	hint := ""
 	if isDefault {
@@ -103,8 +109,8 @@ func resolveDir(given string, isDefault bool, stderr io.Writer) (resolved, as st
 	return resolved, filepath.Clean(abs), err
 }
 
-// resolveAgents finds the agents of this user. Those that cannot be opened are left out, unless all
-// are.
+// resolveAgents sets the agents of this user in o. Those that cannot be opened are left out, with a warning on stderr;
+// if none can be, it returns the error of the first.
 func resolveAgents(o *mountopts.Options, stderr io.Writer) (err error) {
 	dirs := AgentDirs(os.Getenv)
 	if len(dirs) == 0 {
@@ -153,10 +159,10 @@ var (
 // warning if dir may become an agent directory, and an error if it cannot. Both name the directory
 // that was probably meant, if there is one.
 func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string) string) (warning string, err error) {
-	n := Unread(dir)
-	if n > 0 {
+	unread := Unread(dir)
+	if unread > 0 {
 		return "", fs.Refuse(fs.ErrUnread, "SOURCE %s is not read: no agent that is known wrote %s in it%s",
-			dir, countOf(n, "session file"), unreadTitle(dir))
+			dir, countOf(unread, "session file"), unreadTitle(dir))
 	}
 	if agents.Of(dir) != nil {
 		return "", nil
@@ -177,24 +183,35 @@ func checkAgentDir(given, dir string, items []iofs.DirEntry, getenv func(string)
 	if hasAny(dir, clientMarks) || IsDir(fs.PiSessions(given, dir, getenv)) {
 		return "", nil // a client makes sessions/ for its first session
 	}
-	hint := ""
-	at := mountIn(dir, items)
-	if at != "" {
-		hint = "\n" + at + " is a mount of sessionfs already; to list its sessions, type: ls " + at + "/recent"
-	} else if meant := meantBy(given, dir, items); meant != "" {
-		hint = "\nProbably meant: " + meant
-	} else if usual := Usual("omp", getenv).Source; usual != "" && isAgentDir(usual) {
-		hint = "\nThe agent directory of this user is " + usual
+	hint := otherDirHint(given, dir, items, getenv)
+	mayBecome := len(items) == 0 || hasAny(dir, genericMarks)
+	if mayBecome {
+		return fmt.Sprintf("SOURCE %s has no sessions/, as an agent directory has; it will show once a client has made it%s", dir, hint), nil
 	}
-	if len(items) > 0 && !hasAny(dir, genericMarks) {
-		if hint == "" {
-			hint = "\nIf it is to be one: mkdir " + dir + "/sessions. If it holds session files itself: " +
-				"mkdir AGENT; ln -s " + dir + " AGENT/sessions"
-		}
-		return "", fs.Refuse(fs.ErrSource, "SOURCE %s is not an agent directory, which holds sessions/%s%s",
-			dir, unreadTitle(dir), hint)
+	if hint == "" {
+		hint = "\nIf it is to be one: mkdir " + dir + "/sessions. If it holds session files itself: " +
+			"mkdir AGENT; ln -s " + dir + " AGENT/sessions"
 	}
-	return fmt.Sprintf("SOURCE %s has no sessions/, as an agent directory has; it will show once a client has made it%s", dir, hint), nil
+	return "", fs.Refuse(fs.ErrSource, "SOURCE %s is not an agent directory, which holds sessions/%s%s",
+		dir, unreadTitle(dir), hint)
+}
+
+// otherDirHint returns a line about the directory that was probably meant in place of dir, "" if there is none: a
+// mount in it, an agent directory around it or in it, or else the usual one of omp.
+func otherDirHint(given, dir string, items []iofs.DirEntry, getenv func(string) string) string {
+	mount := mountIn(dir, items)
+	if mount != "" {
+		return "\n" + mount + " is a mount of sessionfs already; to list its sessions, type: ls " + mount + "/recent"
+	}
+	meant := meantBy(given, dir, items)
+	if meant != "" {
+		return "\nProbably meant: " + meant
+	}
+	usual := Usual("omp", getenv).Source
+	if usual != "" && isAgentDir(usual) {
+		return "\nThe agent directory of this user is " + usual
+	}
+	return ""
 }
 
 // Unread counts the session files in a directory if no known agent wrote them, and returns 0 for an

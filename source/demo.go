@@ -19,29 +19,36 @@ import (
 
 // unpackDemo makes the built-in sample stores SOURCE, in a private directory.
 func (p *Place) unpackDemo() (err error) {
-	p.made, err = os.MkdirTemp("", "sessionfs-demo-")
-	if err != nil { // mode 0700
+	p.made, err = os.MkdirTemp("", "sessionfs-demo-") // with mode 0700
+	if err != nil {
 		return fs.Refuse(fs.ErrSource, "the sample store cannot be unpacked: %s", err)
 	}
 	p.Source = mountopts.All
 	if p.FSName == "" {
 		p.FSName = "demo"
 	}
-	add := func(name string, store iofs.FS) {
-		at := filepath.Join(p.made, name)
-		if err == nil && store != nil {
-			err = Unpack(store, at)
-			p.Agents = append(p.Agents, mountopts.AgentDir{Name: name, Source: at, SourceAs: at})
-		}
-	}
-	add("omp", testdata.Demo())
+	err = p.addSamples("omp", testdata.Demo())
 	for _, agent := range agents.All() {
-		add(agent.Name, testdata.DemoOf(agent.Name))
+		store := testdata.DemoOf(agent.Name)
+		if err == nil && store != nil {
+			err = p.addSamples(agent.Name, store)
+		}
 	}
 	if err != nil {
 		err = fs.Refuse(fs.ErrSource, "the sample store cannot be unpacked to %s: %s", p.made, err)
 	}
 	return err
+}
+
+// addSamples unpacks the sample store of an agent below p.made, and adds its directory to the place.
+func (p *Place) addSamples(agent string, store iofs.FS) error {
+	home := filepath.Join(p.made, agent)
+	p.Agents = append(p.Agents, mountopts.AgentDir{
+		Name:     agent,
+		Source:   home,
+		SourceAs: home,
+	})
+	return Unpack(store, home)
 }
 
 // demoProject is the working directory of the sessions in the sample store.
@@ -152,8 +159,8 @@ func Unpack(src iofs.FS, dir string) error {
 	})
 }
 
-// lastWritten returns the timestamp in the last line of a session file.
-func lastWritten(data []byte) (time.Time, bool) {
+// lastWritten returns the timestamp in the last line of a session file. ok is false if it has none.
+func lastWritten(data []byte) (written time.Time, ok bool) {
 	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
 	var last struct {
 		Timestamp time.Time `json:"timestamp"`

@@ -52,11 +52,11 @@ func (f *loneFile) base() string {
 }
 
 // place returns the path of the file in an agent directory, and in the tree that shows it.
-func (f *loneFile) place() (at, shown string) {
+func (f *loneFile) place() (inAgent, shown string) {
 	base := f.base()
-	if f.agent == nil {
-		at = path.Join(layout.Sessions, loneDir, base)
-		return at, at
+	if f.agent == nil { // omp's own form is shown as it lies
+		inAgent = path.Join(layout.Sessions, loneDir, base)
+		return inAgent, inAgent
 	}
 	dir, below := f.agent.Lone(base, f.record)
 	return path.Join(dir, below), path.Join(layout.Sessions, f.agent.NameOf(dir, below))
@@ -97,11 +97,11 @@ func newLoneFile(file, made string) (loneFile, error) {
 // unpack unpacks a compressed file into a new one in a directory, and returns its path. The new file has the
 // time of the other.
 func unpack(file, made string) (unpacked string, err error) {
-	at, err := dir.Open(filepath.Dir(file))
+	parent, err := dir.Open(filepath.Dir(file))
 	if err != nil {
 		return "", err
 	}
-	obj, err := at.Open(filepath.Base(file))
+	obj, err := parent.Open(filepath.Base(file))
 	if err != nil {
 		return "", err
 	}
@@ -127,7 +127,7 @@ func unpack(file, made string) (unpacked string, err error) {
 	return out.Name(), os.Chtimes(out.Name(), st.ModTime(), st.ModTime())
 }
 
-// ofFiles returns a place of session files alone, for reading.
+// ofFiles returns a place of session files alone, for reading, or refuses one of them. Callers must discard it.
 func ofFiles(files []string) (*Place, error) {
 	made, err := os.MkdirTemp("", "sessionfs-file-")
 	if err != nil {
@@ -143,7 +143,7 @@ func ofFiles(files []string) (*Place, error) {
 	return p, nil
 }
 
-// addLones makes the place one of files, of one agent or of several.
+// addLones makes the place one of files, of one agent or of several. It sets Source and lone.
 func (p *Place) addLones(files []string) error {
 	made, err := filepath.EvalSymlinks(p.made)
 	if err != nil {
@@ -191,8 +191,8 @@ func (p *Place) addLone(f *loneFile, made string) error {
 			SourceAs: home,
 		})
 	}
-	at, shown := f.place()
-	file := filepath.Join(home, at)
+	inAgent, shown := f.place()
+	file := filepath.Join(home, inAgent)
 	err := linkOrCopy(f.plain, file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
@@ -206,19 +206,19 @@ func (p *Place) addLone(f *loneFile, made string) error {
 // maxBeside bounds the files beside a session that come along.
 const maxBeside = 10_000
 
-// linkTree gives the regular files in a directory, if there is one, other names.
+// linkTree gives the regular files below the directory from, if there is one, other names below to, maxBeside at most.
 func linkTree(from, to string) error {
-	n := 0
+	count := 0
 	err := filepath.WalkDir(from, func(name string, item iofs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil // the session is shown without it
-		case n == maxBeside:
+		case count == maxBeside:
 			return iofs.SkipAll
 		case !item.Type().IsRegular():
 			return nil
 		}
-		n++
+		count++
 		below, err := filepath.Rel(from, name)
 		if err == nil {
 			err = linkOrCopy(name, filepath.Join(to, below))
@@ -228,7 +228,8 @@ func linkTree(from, to string) error {
 	return err
 }
 
-// linkOrCopy gives a file another name, or copies it with its time.
+// linkOrCopy gives a file another name, or copies it with its time where it cannot have one, as on another disk. It
+// makes the directories above the name. A name that is there is an error.
 func linkOrCopy(from, to string) error {
 	err := os.MkdirAll(filepath.Dir(to), 0o700)
 	if err != nil {
@@ -273,9 +274,9 @@ func (p *Place) loneShown(arg string) (shown string, ok bool) {
 	if len(p.lone) == 0 {
 		return "", false
 	}
-	file, below, ok := sessionFile(arg)
+	file, below, isFile := sessionFile(arg)
 	shown = p.lone[file]
-	if !ok || shown == "" {
+	if !isFile || shown == "" {
 		return "", false
 	}
 	if below != "" {

@@ -76,11 +76,11 @@ func Find(r Request) (*Place, error) {
 	return &Place{}, nil
 }
 
-// of returns a place without further options.
-func of(source string) *Place { return &Place{Options: mountopts.Options{Source: source}} }
+// placeAt returns the place of a SOURCE, without further options.
+func placeAt(source string) *Place { return &Place{Options: mountopts.Options{Source: source}} }
 
-// named refuses the name of an agent without sessions of this user, and a MOUNTPOINT if its daemon
-// does not tell its options.
+// named returns the place that --demo or -s names; nil without these. It refuses the name of an agent without
+// sessions of this user, and a MOUNTPOINT if its daemon does not tell its options.
 func named(r Request) (*Place, error) {
 	switch {
 	case r.Demo && r.Name != "":
@@ -90,17 +90,9 @@ func named(r Request) (*Place, error) {
 	case r.Name == "":
 		return nil, nil
 	case r.Name == "all":
-		return of(mountopts.All), nil
+		return placeAt(mountopts.All), nil
 	case r.Name == "omp", r.Name == "pi", agents.Find(r.Name) != nil:
-		dirs := AgentDirs(os.Getenv)
-		i := slices.IndexFunc(dirs, func(a mountopts.AgentDir) bool {
-			return a.Name == r.Name
-		})
-		if i < 0 {
-			return nil, fs.Refuse(fs.ErrSource, "this user has no sessions of %s: %s is not there; "+
-				"./%[1]s is a directory of that name", r.Name, Usual(r.Name, os.Getenv).Source)
-		}
-		return &Place{Options: mountopts.Options{Source: dirs[i].Source, State: dirs[i].State}}, nil
+		return agentNamed(r.Name)
 	}
 	for _, realPath := range fs.RealPaths(r.Name) {
 		o, err := fs.ShownAt(realPath)
@@ -112,37 +104,62 @@ func named(r Request) (*Place, error) {
 	if ok && below == "" {
 		return ofFiles([]string{file})
 	}
-	return of(r.Name), nil
+	return placeAt(r.Name), nil
 }
 
-// around finds the place of the first argument that lies in one. Words stand for the working
-// directory.
+// agentNamed returns the place of an agent of this user, or refuses it where the agent has no sessions.
+func agentNamed(name string) (*Place, error) {
+	for _, a := range AgentDirs(os.Getenv) {
+		if a.Name == name {
+			return &Place{Options: mountopts.Options{Source: a.Source, State: a.State}}, nil
+		}
+	}
+	return nil, fs.Refuse(fs.ErrSource, "this user has no sessions of %s: %s is not there; "+
+		"./%[1]s is a directory of that name", name, Usual(name, os.Getenv).Source)
+}
+
+// around returns the place of the first argument that lies in one, nil if none does. Words stand for the working
+// directory, and so do no sessions.
 func around(r Request) (*Place, error) {
 	args := r.Args
-	switch {
-	case r.Kind == Elsewhere:
+	switch r.Kind {
+	case Elsewhere:
 		return nil, nil
-	case r.Kind == Words, r.Kind == AnyWords, r.Kind == Sessions && len(args) == 0:
+	case Words, AnyWords:
 		args = []string{"."}
+	case Sessions:
+		if len(args) == 0 {
+			args = []string{"."}
+		}
 	}
 	for _, arg := range args {
-		for _, realPath := range fs.RealPaths(arg) {
-			o, err := fs.ShownAt(realPath)
-			if err != nil || o.Mountpoint != "" {
-				return &Place{Options: o}, err
-			}
-			dir := agentDirAround(realPath)
-			if dir != "" && !isForeignIn(dir, realPath) {
-				return of(dir), nil
-			}
+		p, err := aroundPath(arg)
+		if p != nil || err != nil {
+			return p, err
 		}
-		file, _, ok := sessionFile(arg)
-		if ok && (r.Kind == Sessions || r.Kind == Paths) {
+		file, _, isFile := sessionFile(arg)
+		if isFile && (r.Kind == Sessions || r.Kind == Paths) {
 			return ofFile(file, args)
 		}
 		dir := sourceNamed(arg)
 		if dir != "" && r.Kind == Paths {
-			return of(dir), nil
+			return placeAt(dir), nil
+		}
+	}
+	return nil, nil
+}
+
+// aroundPath returns the mount or the agent directory that a path of this machine lies in or leads to; nil for
+// none. A session of another agent that lies in an agent directory is not one of that.
+func aroundPath(arg string) (*Place, error) {
+	for _, realPath := range fs.RealPaths(arg) {
+		o, err := fs.ShownAt(realPath)
+		if err != nil || o.Mountpoint != "" {
+			return &Place{Options: o}, err
+		}
+		dir := agentDirAround(realPath)
+		if dir != "" && !isForeignIn(dir, realPath) {
+			return placeAt(dir), nil
 		}
 	}
 	return nil, nil
@@ -191,28 +208,39 @@ func sharedMount(r Request) (*Place, error) {
 	return nil, nil
 }
 
-// severalFound takes paths below sessions/ for paths of the default SOURCE, unless they begin with
-// an agent's name, as search prints them.
+// severalFound returns the place of all agents of this user. It returns nil, which leaves the default SOURCE:
+//
+//  1. for a command that is for one agent, or reads nothing of a mount;
+//  2. if this user has no two agents;
+//  3. if an argument is a path below sessions/ without an agent's name at its beginning, as the default SOURCE has
+//     it. With all agents, as search prints it, such a path begins with an agent's name.
 func severalFound(r Request) (*Place, error) {
+	if r.One || r.Kind == Elsewhere {
+		return nil, nil
+	}
 	dirs := AgentDirs(os.Getenv)
-	if len(dirs) < 2 || r.One || r.Kind == Elsewhere {
+	if len(dirs) < 2 {
 		return nil, nil
 	}
-	isOfOne := func(arg string) bool {
-		below, found := strings.CutPrefix(clean(arg), layout.Sessions+"/")
-		name, _, _ := strings.Cut(below, "/")
-		return found && !slices.ContainsFunc(dirs, func(a mountopts.AgentDir) bool {
-			return a.Name == name
+	hasPaths := r.Kind == Paths || r.Kind == Sessions
+	if !hasPaths {
+		return placeAt(mountopts.All), nil
+	}
+	for _, arg := range r.Args {
+		below, isInSessions := strings.CutPrefix(clean(arg), layout.Sessions+"/")
+		first, _, _ := strings.Cut(below, "/")
+		isAgent := slices.ContainsFunc(dirs, func(a mountopts.AgentDir) bool {
+			return a.Name == first
 		})
+		if isInSessions && !isAgent {
+			return nil, nil
+		}
 	}
-	if r.Kind != Words && r.Kind != AnyWords && slices.ContainsFunc(r.Args, isOfOne) {
-		return nil, nil
-	}
-	return of(mountopts.All), nil
+	return placeAt(mountopts.All), nil
 }
 
 // missingFile refuses an argument that names a session file by its ending where neither that is there nor the
-// default SOURCE, where it may be a path.
+// default SOURCE, in which it could be a path. It never returns a place.
 func missingFile(r Request) (*Place, error) {
 	if r.Kind != Sessions && r.Kind != Paths {
 		return nil, nil
@@ -252,7 +280,7 @@ func agentDirAround(realPath string) string {
 	return ""
 }
 
-// shows reports whether a path lies in an agent directory, or in a directory that one of its
+// shows reports whether a path, which has no links, lies in an agent directory, or in a directory that one of its
 // links leads to.
 func shows(dir, realPath string) bool {
 	resolved, err := filepath.EvalSymlinks(dir)
@@ -278,9 +306,9 @@ var loneEndings = []string{
 }
 
 // sessionFile returns the session file of this machine that an argument names, with or without an
-// entry, and a name in the session behind it.
+// entry, and below, a name in the session behind it as in x.jsonl/title, or "". ok is false if there is no such file.
 func sessionFile(arg string) (realPath, below string, ok bool) {
-	names := []string{arg, beforeEntry(arg)}
+	names := []string{arg, beforeEntry(arg)} // a file may have a # in its name
 	for _, ending := range loneEndings {
 		file, rest, isBelow := strings.Cut(arg, ending+"/")
 		if isBelow {
@@ -320,8 +348,8 @@ func hasFileEnding(file string) bool {
 	return ok && agent != nil
 }
 
-// ofFile returns a place, for reading alone, of a session file: of omp in an agent directory with the
-// files beside it; or of those files among the arguments.
+// ofFile returns a place, for reading alone, of a session file: an agent directory of omp with the files beside it,
+// if the file and all other ones among the arguments are omp's and in one directory; else of those files alone.
 func ofFile(file string, args []string) (*Place, error) {
 	all := loneFiles(args)
 	if slices.ContainsFunc(all, isPacked) {
@@ -331,10 +359,10 @@ func ofFile(file string, args []string) (*Place, error) {
 	if !ok {
 		return nil, errUnknownFile(file)
 	}
-	isBeside := func(other string) bool {
+	isElsewhere := func(other string) bool {
 		return filepath.Dir(other) != filepath.Dir(file)
 	}
-	if agent != nil || slices.ContainsFunc(all, isBeside) {
+	if agent != nil || slices.ContainsFunc(all, isElsewhere) {
 		return ofFiles(all)
 	}
 	p, err := besideFile(file)
@@ -355,7 +383,8 @@ func isPacked(file string) bool {
 	return ok
 }
 
-// besideFile returns an agent directory of omp of a session file and the files beside it.
+// besideFile returns an agent directory of omp of a session file and the files beside it, for reading: the one above
+// a directory sessions that the file lies in, or else a new one. Callers must discard it.
 func besideFile(file string) (*Place, error) {
 	for dir := filepath.Dir(file); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
 		if filepath.Base(dir) == layout.Sessions {
@@ -363,12 +392,14 @@ func besideFile(file string) (*Place, error) {
 		}
 	}
 	made, err := os.MkdirTemp("", "sessionfs-file-")
-	p := &Place{Options: mountopts.Options{Source: made, ReadOnly: true}, made: made}
-	if err == nil {
-		err = os.Symlink(filepath.Dir(file), filepath.Join(made, layout.Sessions))
+	if err != nil {
+		return nil, err
 	}
+	p := &Place{Options: mountopts.Options{Source: made, ReadOnly: true}, made: made}
+	err = os.Symlink(filepath.Dir(file), filepath.Join(made, layout.Sessions))
 	if err != nil {
 		p.Discard()
+		return nil, err
 	}
-	return p, err
+	return p, nil
 }

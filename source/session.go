@@ -30,47 +30,69 @@ func (t *MountTree) Expand(args ...string) (found []string, err error) {
 		return []string{"."}, nil
 	}
 	for _, arg := range args {
-		shown, ok := t.local(arg)
-		if ok {
-			found = append(found, shown)
-			continue
+		paths, err := t.expandOne(arg)
+		if err != nil {
+			return nil, err
 		}
-		name := clean(arg)
-		_, missing := t.Lstat(name)
-		_, literal := path.Match(name, "") // as in a shell, a text that is no pattern stands for itself
-		if missing != nil && literal == nil && strings.ContainsAny(arg, "*?[") {
-			matches, err := t.Glob(name)
-			if err == nil && len(matches) == 0 {
-				err = syscall.ENOENT
-			}
-			if err != nil {
-				return nil, &iofs.PathError{Op: "glob", Path: arg, Err: err}
-			}
-			found = append(found, matches...)
-			continue
-		}
-		if storage.IsGone(missing) {
-			key, below, _ := strings.Cut(name, "/")
-			session, err := t.byID(key)
-			switch {
-			case err == nil:
-				name = path.Join(session, below)
-			case !storage.IsGone(err):
-				return nil, err
-			case path.IsAbs(arg): // so that it is named as it was typed
-				return nil, &iofs.PathError{Op: "open", Path: arg, Err: syscall.ENOENT}
-			}
-		}
-		found = append(found, name)
+		found = append(found, paths...)
 	}
 	return found, nil
+}
+
+// expandOne is Expand for one argument. An argument that stands for nothing is returned as a path of the tree, for
+// the error of opening it.
+func (t *MountTree) expandOne(arg string) ([]string, error) {
+	shown, isLocal := t.local(arg)
+	if isLocal {
+		return []string{shown}, nil
+	}
+	name := clean(arg)
+	_, missing := t.Lstat(name)
+	if missing == nil {
+		return []string{name}, nil
+	}
+	if isPattern(name) {
+		return t.matching(arg, name)
+	}
+	if !storage.IsGone(missing) {
+		return []string{name}, nil
+	}
+	key, below, _ := strings.Cut(name, "/")
+	session, err := t.byID(key)
+	switch {
+	case err == nil:
+		name = path.Join(session, below)
+	case !storage.IsGone(err):
+		return nil, err
+	case path.IsAbs(arg): // so that it is named as it was typed
+		return nil, &iofs.PathError{Op: "open", Path: arg, Err: syscall.ENOENT}
+	}
+	return []string{name}, nil
+}
+
+// isPattern reports whether a name is a pattern. As in a shell, a text that is no valid one stands for itself.
+func isPattern(name string) bool {
+	_, err := path.Match(name, "")
+	return err == nil && strings.ContainsAny(name, "*?[")
+}
+
+// matching returns the paths that match a pattern, which was typed as arg. That there are none is an error.
+func (t *MountTree) matching(arg, pattern string) ([]string, error) {
+	matches, err := t.Glob(pattern)
+	if err == nil && len(matches) == 0 {
+		err = syscall.ENOENT
+	}
+	if err != nil {
+		return nil, &iofs.PathError{Op: "glob", Path: arg, Err: err}
+	}
+	return matches, nil
 }
 
 // maxCandidates is how many sessions, or entries, are named among which a choice is to be made.
 const maxCandidates = 10
 
-// byID returns the path of the session that --resume finds with a key, which must be the beginning
-// of one id alone.
+// byID returns the path of the session that --resume finds with a key: its whole id or name, or the beginning
+// of one id alone. The error is that of a missing file if there is none.
 func (t *MountTree) byID(key string) (string, error) {
 	found, err := t.Resuming(t.ctx, key)
 	if errors.Is(err, sessioncore.ErrNotFound) {
@@ -84,15 +106,16 @@ func (t *MountTree) byID(key string) (string, error) {
 		decoded = key
 	}
 	var ids, lines []string
-	for _, i := range found {
-		if i.ID == decoded || i.BaseName() == decoded {
-			ids = nil
-			break
+	for _, info := range found {
+		isWhole := info.ID == decoded || info.BaseName() == decoded
+		if isWhole {
+			return found[0].Path(), nil // the one that --resume takes
 		}
-		if !slices.Contains(ids, i.ID) {
-			ids = append(ids, i.ID)
-			at := i.Modified().Local().Format("2006-01-02 15:04")
-			lines = append(lines, names.Visible(fmt.Sprintf("  %s  %s  %s", i.ID, at, i.DisplayName())))
+		if !slices.Contains(ids, info.ID) {
+			ids = append(ids, info.ID)
+			modified := info.Modified().Local().Format("2006-01-02 15:04")
+			line := fmt.Sprintf("  %s  %s  %s", info.ID, modified, info.DisplayName())
+			lines = append(lines, names.Visible(line))
 		}
 	}
 	if len(ids) > 1 {
@@ -196,7 +219,8 @@ func (t *MountTree) NotFound(arg, where string) error {
 // areWords matches words that a shell reads as they are, and a search as words.
 var areWords = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_. -]*$`)
 
-// FindNamed is AllNamed with the file system's error where there is none.
+// FindNamed is AllNamed with the file system's error where there is none. What follows # is part of a name if there
+// is such a name, else an entry.
 func (t *MountTree) FindNamed(arg string) (found []NamedSession, err error) {
 	found, err = t.namedBy(arg)
 	before := beforeEntry(arg)
@@ -238,8 +262,9 @@ func (t *MountTree) namedBy(arg string) (found []NamedSession, err error) {
 	return found, err
 }
 
-// sessionOf returns the session that a path without links lies in, and the entry that it names.
-func (t *MountTree) sessionOf(resolved string) (NamedSession, bool) {
+// sessionOf returns the session that a path without links lies in, and the entry that it names. ok is false if it
+// lies in none.
+func (t *MountTree) sessionOf(resolved string) (n NamedSession, ok bool) {
 	for _, suffix := range fileSuffixes {
 		resolved = strings.TrimSuffix(resolved, suffix)
 	}
@@ -247,7 +272,8 @@ func (t *MountTree) sessionOf(resolved string) (NamedSession, bool) {
 		for _, suffix := range fileSuffixes {
 			info, err := t.Lstat(dir + suffix)
 			if err == nil && info.Mode().IsRegular() {
-				return NamedSession{dir, entryIn(strings.TrimPrefix(resolved[len(dir):], "/"))}, true
+				below := strings.TrimPrefix(resolved[len(dir):], "/")
+				return NamedSession{Dir: dir, Entry: entryIn(below)}, true
 			}
 		}
 	}
@@ -273,7 +299,8 @@ func entryIn(below string) string {
 	return ""
 }
 
-// Entry returns the name of the entry of a session with an id that begins with key.
+// Entry returns the name of the entry of a session with an id that begins with key, or is key. It refuses a key that
+// begins none, or several.
 func (t *MountTree) Entry(session, key string) (string, error) {
 	key = strings.TrimSuffix(key, ".json")
 	dir := path.Join(session, "entries")
@@ -306,22 +333,26 @@ func FileOf(ctx context.Context, id string, stderr io.Writer) (path string, err 
 	if len(AgentDirs(os.Getenv)) == 0 || strings.Contains(id, "/") {
 		return "", nil
 	}
-	t, err := of(mountopts.All).OpenTree(ctx, Sessions, nil, false, stderr)
+	const debug = false
+	t, err := placeAt(mountopts.All).OpenTree(ctx, Sessions, nil, debug, stderr)
 	if err != nil {
 		return "", err
 	}
 	defer t.Close()
 	found, err := t.FindNamed(id)
-	if storage.IsGone(err) || err == nil && len(found) != 1 {
+	if storage.IsGone(err) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	path, err = t.FileOf(found[0].Dir)
-	entry := found[0].Entry
-	if err == nil && entry != "" {
-		path += "#" + entry
+	if len(found) != 1 { // of a pattern
+		return "", nil
+	}
+	session := found[0]
+	path, err = t.FileOf(session.Dir)
+	if err == nil && session.Entry != "" {
+		path += "#" + session.Entry
 	}
 	return path, err
 }

@@ -14,24 +14,43 @@ import (
 const hourFile = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_" + hourLate
 const hourLate = "019d3d96-6b66-7996-8ead-42aae5653abc"
 
-// People name a session by an id, its beginning, a path in the tree, its file; with an entry or without.
+// TestNamedSessions: people name a session by an id, its beginning, a path in the tree, its file; with an entry or without.
 func TestNamedSessions(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, Unpack(testdata.Demo(), dir))
-	src, err := of(dir).OpenTree(context.Background(), Sessions, nil, false, io.Discard)
+	const debug = false
+	src, err := placeAt(dir).OpenTree(context.Background(), Sessions, nil, debug, io.Discard)
 	require.NoError(t, err)
 	defer src.Close()
 	for arg, entry := range map[string]string{
-		hourLate: "", "019d3d9": "", "019D3D9": "", "2026-03-30t07": "", "by-id/019d3d9": "", "/by-id/019d3d9/": "", hourFile: "", hourFile + ".jsonl": "",
-		"by-cwd/home/dev/tidetable/*-An hour late*": "", "by-id/019d3d9/transcript.md": "", "by-id/019d3d9/artifacts/0.bash.log": "",
-		filepath.Join(dir, hourFile) + ".jsonl": "", filepath.Join(dir, hourFile): "", filepath.Join(dir, hourFile, "0.bash.log"): "",
-		"019d3d9#3a17833e": "3a17833e", "019d3d9#3a1": "3a17833e", "019d3d9/leaf": "3a17833e", "by-id/019d3d9#3a1": "3a17833e",
-		"019d3d9/entries/3a17833e.json": "3a17833e", "019d3d9/branches/current/context.json": "3a17833e", "019d3d9/branches/3a17833e": "3a17833e",
-		"019d3d9/tree/.deep/3a17833e/entry.json": "3a17833e", "019d3d9/tree": "", filepath.Join(dir, hourFile) + ".jsonl#3a1": "3a17833e",
+		hourLate: "",
+		"019d3d9": "",
+		"019D3D9": "",
+		"2026-03-30t07": "",
+		"by-id/019d3d9": "",
+		"/by-id/019d3d9/": "",
+		hourFile: "",
+		hourFile + ".jsonl": "",
+		"by-cwd/home/dev/tidetable/*-An hour late*": "",
+		"by-id/019d3d9/transcript.md": "",
+		"by-id/019d3d9/artifacts/0.bash.log": "",
+		filepath.Join(dir, hourFile) + ".jsonl": "",
+		filepath.Join(dir, hourFile): "",
+		filepath.Join(dir, hourFile, "0.bash.log"): "",
+		"019d3d9#3a17833e": "3a17833e",
+		"019d3d9#3a1": "3a17833e",
+		"019d3d9/leaf": "3a17833e",
+		"by-id/019d3d9#3a1": "3a17833e",
+		"019d3d9/entries/3a17833e.json": "3a17833e",
+		"019d3d9/branches/current/context.json": "3a17833e",
+		"019d3d9/branches/3a17833e": "3a17833e",
+		"019d3d9/tree/.deep/3a17833e/entry.json": "3a17833e",
+		"019d3d9/tree": "",
+		filepath.Join(dir, hourFile) + ".jsonl#3a1": "3a17833e",
 	} {
 		got, err := src.Named(arg)
 		require.NoError(t, err, arg)
-		require.Equal(t, NamedSession{hourFile, entry}, got, arg)
+		require.Equal(t, NamedSession{Dir: hourFile, Entry: entry}, got, arg)
 	}
 	for arg, want := range map[string]string{
 		hourFile + "/artifacts/Task-1.jsonl": hourFile + "/artifacts/Task-1",
@@ -42,9 +61,15 @@ func TestNamedSessions(t *testing.T) {
 		require.Equal(t, NamedSession{Dir: want}, got, arg)
 	}
 	for arg, want := range map[string]string{
-		"019d": "more than one session; type more of it:\n  019", "019d3d9#3a": "more than one entry; type more of it:\n  3a17833e\n  3a35c741",
-		"019d3d9#zz": "no entry whose id begins with \"zz\"", "nothing": "no session of " + dir + " has nothing as its id or path; 'sessionfs search nothing' looks into", "nothing#3a1": "has nothing#3a1 as its id or path",
-		"nothing[": "has nothing[ as its id or path", "019d3d9#[": "no entry whose id begins with \"[\"", ".": "has . as its id or path", "recent": "has recent as its id or path",
+		"019d": "more than one session; type more of it:\n  019",
+		"019d3d9#3a": "more than one entry; type more of it:\n  3a17833e\n  3a35c741",
+		"019d3d9#zz": "no entry whose id begins with \"zz\"",
+		"nothing": "no session of " + dir + " has nothing as its id or path; 'sessionfs search nothing' looks into",
+		"nothing#3a1": "has nothing#3a1 as its id or path",
+		"nothing[": "has nothing[ as its id or path",
+		"019d3d9#[": "no entry whose id begins with \"[\"",
+		".": "has . as its id or path",
+		"recent": "has recent as its id or path",
 		"recent/*": "stands for 5 sessions",
 	} {
 		_, err := src.Named(arg)

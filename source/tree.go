@@ -23,8 +23,9 @@ type MountTree struct {
 	kind Arguments
 }
 
-// OpenTree opens the tree of the place with options of a mount. Callers must close it; if it fails,
-// they need not discard the place. The arguments of the command are of a kind.
+// OpenTree opens the tree of the place with options of a mount, for a command with arguments of a kind. ctx ends its
+// reads. It prints warnings and, at debug level if debug is set, its log to stderr. Callers must close the tree; if it
+// fails, they need not discard the place.
 func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, debug bool, stderr io.Writer) (
 	t *MountTree, err error,
 ) {
@@ -33,11 +34,12 @@ func (p *Place) OpenTree(ctx context.Context, kind Arguments, options []string, 
 			p.Discard()
 		}
 	}()
-	p.Options, err = mountopts.ParseOptions(p.Options, options, false)
+	const sloppy = false // an unknown option is refused
+	p.Options, err = mountopts.ParseOptions(p.Options, options, sloppy)
 	if err != nil {
 		return nil, fs.Refuse(fs.ErrUsage, "%s", err)
 	}
-	if p.Mountpoint == "" {
+	if p.Mountpoint == "" { // otherwise the daemon has told the options, which are prepared
 		err := p.Prepare(stderr)
 		if err != nil {
 			return nil, err
@@ -78,37 +80,49 @@ func (t *MountTree) Close() {
 	t.Discard()
 }
 
-// local returns the path in the tree of an argument that is a path of this machine.
+// local returns the path in the tree of an argument that is a path of this machine. ok is false for another argument,
+// and for a path that the tree does not show.
 func (t *MountTree) local(arg string) (shown string, ok bool) {
 	if t.kind == Elsewhere || t.kind == Words {
 		return "", false
 	}
-	if shown, ok := t.loneShown(arg); ok {
+	shown, ok = t.loneShown(arg)
+	if ok {
 		return shown, true
 	}
 	dir, err := filepath.EvalSymlinks(arg)
-	if err == nil && arg != "." && IsSame(dir, t.Source) {
+	isSource := err == nil && arg != "." && IsSame(dir, t.Source) // . may be a path of the tree
+	if isSource {
 		return ".", true
 	}
 	for _, realPath := range fs.RealPaths(arg) {
-		at, err := fs.ShownAt(realPath)
-		if at.Mountpoint != "" {
-			shown, _ = filepath.Rel(at.Mountpoint, realPath)
-			ok = err == nil && at.Source == t.Source
-		} else {
-			shown, ok = fs.ShownAs(t.Options, realPath)
+		shown, ok := t.shownAs(realPath)
+		if !ok {
+			continue
 		}
-		shown = filepath.ToSlash(shown)
-		if ok {
-			file, rest, cut := strings.Cut(shown, layout.SessionSuffix+"/")
-			if cut { // a name in a session, behind its file
-				shown = file + "/" + rest
-			}
-			_, err := t.Lstat(shown)
-			if err == nil {
-				return shown, true
-			}
+		file, rest, isInSession := strings.Cut(shown, layout.SessionSuffix+"/")
+		if isInSession { // a name in a session, behind its file
+			shown = file + "/" + rest
+		}
+		_, err := t.Lstat(shown)
+		if err == nil {
+			return shown, true
 		}
 	}
 	return "", false
+}
+
+// shownAs returns the path in the tree of a path of this machine without links, by its place in SOURCE or in a mount
+// of SOURCE. Nothing need be there.
+func (t *MountTree) shownAs(realPath string) (shown string, ok bool) {
+	mount, err := fs.ShownAt(realPath)
+	if mount.Mountpoint == "" {
+		shown, ok = fs.ShownAs(t.Options, realPath)
+		return filepath.ToSlash(shown), ok
+	}
+	if err != nil || mount.Source != t.Source {
+		return "", false
+	}
+	shown, err = filepath.Rel(mount.Mountpoint, realPath)
+	return filepath.ToSlash(shown), err == nil
 }

@@ -24,7 +24,10 @@ const maxLinks = 40
 // CheckOwn returns an error, for a person, if others than this user and root can change files in a
 // directory: by the directory itself, one above it, or a link in its path. In a directory above that
 // has the sticky bit, such as /tmp, others cannot rename files of this user.
-func CheckOwn(dir string) error { return trusted{os.Geteuid(), isPrivateGroup}.check(dir) }
+func CheckOwn(dir string) error {
+	self := trusted{uid: os.Geteuid(), isGroup: isPrivateGroup}
+	return self.check(dir)
+}
 
 // trusted knows the users that may change directories.
 type trusted struct {
@@ -32,9 +35,10 @@ type trusted struct {
 	isGroup func(gid uint32) bool // whether a group is this user's own
 }
 
-// check is CheckOwn. It walks along the path as the kernel does.
+// check is CheckOwn. It walks along the path as the kernel does: each link in it is replaced by its target, the parts
+// of which are walked next.
 func (t trusted) check(dir string) error {
-	at := "/"
+	at := "/" // the directory that is reached, without links
 	rest := strings.Split(dir, "/")
 	links := 0
 	for len(rest) > 0 {
@@ -47,7 +51,7 @@ func (t trusted) check(dir string) error {
 			at = filepath.Dir(at)
 			continue
 		}
-		err := t.checkDir(at, false)
+		err := t.checkDir(at, isAbove)
 		if err != nil {
 			return err
 		}
@@ -77,12 +81,20 @@ func (t trusted) check(dir string) error {
 		}
 		rest = append(strings.Split(target, "/"), rest...)
 	}
-	return t.checkDir(at, true)
+	return t.checkDir(at, isStart)
 }
 
-// checkDir returns an error if others can change the content of a directory, or, of one above the
-// directory that counts, replace a name in it.
-func (t trusted) checkDir(dir string, counts bool) error {
+// dirRole is the part that a directory has in the start of an agent.
+type dirRole int
+
+const (
+	isStart dirRole = iota // the agent starts in it
+	isAbove                // the path leads through it
+)
+
+// checkDir returns an error if others can change the content of the directory that an agent starts in, or, of one
+// above, replace a name in it.
+func (t trusted) checkDir(dir string, role dirRole) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
@@ -92,16 +104,21 @@ func (t trusted) checkDir(dir string, counts bool) error {
 		return err
 	}
 	mode := info.Mode()
-	if !counts && mode&iofs.ModeSticky != 0 {
+	if role == isAbove && mode&iofs.ModeSticky != 0 { // others replace only names of their own
+		return nil
+	}
+	const othersWrite, groupWrites = 0o002, 0o020
+	if mode&othersWrite != 0 {
+		return fmt.Errorf("every user may write to %s", dir)
+	}
+	if mode&groupWrites == 0 {
 		return nil
 	}
 	gid := info.Sys().(*syscall.Stat_t).Gid
 	switch {
-	case mode&0o002 != 0:
-		return fmt.Errorf("every user may write to %s", dir)
-	case mode&0o020 != 0 && hasACL(dir):
+	case hasACL(dir):
 		return fmt.Errorf("an access control list lets others write to %s", dir)
-	case mode&0o020 != 0 && !t.isGroup(gid):
+	case !t.isGroup(gid):
 		return fmt.Errorf("the group %s may write to %s", groupName(gid), dir)
 	}
 	return nil
@@ -169,19 +186,19 @@ func isAlone(name, gid, groups, users string) bool {
 // userName returns the name of a user, or the number of one without a name.
 func userName(uid uint32) string {
 	number := strconv.FormatUint(uint64(uid), 10)
-	of, err := user.LookupId(number)
+	account, err := user.LookupId(number)
 	if err != nil {
 		return number
 	}
-	return of.Username
+	return account.Username
 }
 
 // groupName returns the name of a group, or the number of one without a name.
 func groupName(gid uint32) string {
 	number := strconv.FormatUint(uint64(gid), 10)
-	of, err := user.LookupGroupId(number)
+	group, err := user.LookupGroupId(number)
 	if err != nil {
 		return number
 	}
-	return of.Name
+	return group.Name
 }

@@ -16,10 +16,12 @@ func TestCheckOwn(t *testing.T) {
 	uid := int(info.Sys().(*syscall.Stat_t).Uid)
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	dir, link := filepath.Join(top, "above/dir"), filepath.Join(top, "link")
+	dir := filepath.Join(top, "above/dir")
+	link := filepath.Join(top, "link")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, os.Symlink("above/../above/dir", link))
-	alone, shared := func(uint32) bool { return true }, func(uint32) bool { return false }
+	alone := func(uint32) bool { return true }
+	shared := func(uint32) bool { return false }
 	for _, c := range []struct {
 		top, above, dir os.FileMode
 		group           func(uint32) bool
@@ -43,7 +45,7 @@ func TestCheckOwn(t *testing.T) {
 			require.NoError(t, os.Chmod(path, mode))
 		}
 		for _, path := range []string{dir, link, dir + "/", dir + "/.", link + "/../dir", top + "//above/./dir"} {
-			err := trusted{uid, c.group}.check(path)
+			err := trusted{uid: uid, isGroup: c.group}.check(path)
 			if c.want == "" {
 				require.NoError(t, err, path)
 			} else {
@@ -55,26 +57,30 @@ func TestCheckOwn(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o700))
 	require.NoError(t, os.Chmod(dir, 0o700))
 	if uid != 0 {
-		require.ErrorContains(t, trusted{uid + 1, alone}.check(dir), " belongs to user ")
+		require.ErrorContains(t, trusted{uid: uid + 1, isGroup: alone}.check(dir), " belongs to user ")
 	}
-	require.NoError(t, trusted{uid + 1, alone}.check("/"))
-	require.Error(t, trusted{uid, alone}.check(dir+"/none"))
+	require.NoError(t, trusted{uid: uid + 1, isGroup: alone}.check("/"))
+	require.Error(t, trusted{uid: uid, isGroup: alone}.check(dir+"/none"))
 	require.NoError(t, os.Remove(link))
 	require.NoError(t, os.Symlink("link", link))
-	require.ErrorIs(t, trusted{uid, alone}.check(link), syscall.ELOOP)
+	require.ErrorIs(t, trusted{uid: uid, isGroup: alone}.check(link), syscall.ELOOP)
 }
 
-// TestCheckOwnOfOthers: as root, with directories and links of other users.
+// TestCheckOwnOfOthers is TestCheckOwn by root, who can give directories and links to other users.
 func TestCheckOwnOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
 	}
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	dir, link := filepath.Join(top, "above/dir"), filepath.Join(top, "above/link")
+	dir := filepath.Join(top, "above/dir")
+	link := filepath.Join(top, "above/link")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, os.Symlink("dir", link))
-	me := trusted{1234, func(gid uint32) bool { return gid == 1234 }}
+	me := trusted{
+		uid:     1234,
+		isGroup: func(gid uint32) bool { return gid == 1234 },
+	}
 	require.NoError(t, me.check(link), "all is root's")
 	for _, path := range []string{dir, filepath.Dir(dir), top} {
 		require.NoError(t, os.Lchown(path, 1234, 1234))
@@ -94,6 +100,7 @@ func TestCheckOwnOfOthers(t *testing.T) {
 	require.ErrorContains(t, CheckOwn(link), "belongs to user 4321")
 }
 
+// TestPrivateGroup: a group is private if nobody else is a member, by the list of groups or by his own account.
 func TestPrivateGroup(t *testing.T) {
 	groups := "root:x:0:\nme:x:1000:\nus:x:1001:me,other\nmine:x:1002:me\n"
 	users := "root:x:0:0::/root:/bin/sh\nme:x:1000:1000::/home/me:/bin/sh\nother:x:1001:1002::/:/bin/sh\n"
