@@ -25,13 +25,13 @@ func fuseProblem(o mountopts.Options) string {
 	if reason != "" {
 		return reason
 	}
-	root := os.Geteuid() == 0
-	if root && !mayMount() {
+	if mayMount() { // fusermount3 is not needed
+		return ""
+	}
+	isRoot := os.Geteuid() == 0
+	if isRoot {
 		return "This is root without the right to mount, as usual in a container: allow it CAP_SYS_ADMIN and " +
 			fuseDevice + " (docker run --cap-add SYS_ADMIN --device " + fuseDevice + ")."
-	}
-	if root || mayMount() {
-		return ""
 	}
 	bin, err := fusermount()
 	if err != nil {

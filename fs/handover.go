@@ -38,31 +38,35 @@ func Receivers() (names []string) {
 }
 
 // HandOver makes a session of another agent with the conversation of a branch, and returns its id, and
-// notes for the user. No file of the session's own agent changes.
+// notes for the user of what it lacks. No file of the session's own agent changes. A read-only tree refuses it with
+// sessioncore.ErrReadOnly.
 func (u *Unmounted) HandOver(ctx context.Context, h *HandoverRequest) (id string, notes []string, err error) {
 	if u.tree.view.ReadOnly || u.tree.view.Redacted {
 		return "", nil, sessioncore.ErrReadOnly
 	}
 	from, name := u.placeOf(h.Dir)
 	given := &forks.SourceBranch{
-		Snapshot: h.Snapshot,
-		Entry:    h.Entry,
-		Agent:    from.agentOf(name),
-		Foreign:  from.agent,
-		CWD:      h.CWD,
+		Snapshot:   h.Snapshot,
+		Entry:      h.Entry,
+		IsSubagent: strings.Contains(h.Dir, "/artifacts/"),
+		Agent:      from.agentOf(name),
+		Foreign:    from.agent,
+		CWD:        h.CWD,
 	}
-	given.IsSubagent = strings.Contains(h.Dir, "/artifacts/")
-	if from.blobs != nil {
+	if from.blobs != nil { // else Blobs would be an interface that is not nil
 		given.Blobs = from.blobs
 	}
 	to := &place{agent: agents.Find(h.To.Name), shownIn: layout.Sessions}
 	defer to.close()
-	options := mountopts.Options{
-		Source:   h.To.Source,
-		SourceAs: h.To.SourceAs,
-		State:    h.To.State,
+	opener := &opener{
+		Options: mountopts.Options{
+			Source:   h.To.Source,
+			SourceAs: h.To.SourceAs,
+			State:    h.To.State,
+		},
+		log:    u.log,
+		memory: u.tree.view.Memory,
 	}
-	opener := &opener{Options: options, log: u.log, memory: u.tree.view.Memory}
 	err = opener.fill(to)
 	if err != nil {
 		return "", nil, err
@@ -95,14 +99,15 @@ func (u *Unmounted) placeOf(dir string) (p *place, name string) {
 	return p, below + layout.SessionSuffix
 }
 
-// handToOMP makes a session of omp, as an import does.
+// handToOMP makes a session of omp in the place to, as an import does: from the branch given of the file name of this
+// place, which is another agent's or pi's. It returns the id, and notes for the user.
 func (p *place) handToOMP(ctx context.Context, name string, given *forks.SourceBranch, to *place) (id string, notes []string, err error) {
 	err = given.Check()
 	if err != nil {
 		return "", nil, err
 	}
-	entry, _ := given.Snapshot.ID(given.Entry)
-	of := transfer.GivenBranch{
+	entry, _ := given.Snapshot.ID(given.Entry) // Check has found one
+	branch := transfer.GivenBranch{
 		Foreign: transfer.Foreign{
 			Files:     p.files,
 			Name:      name,
@@ -115,8 +120,8 @@ func (p *place) handToOMP(ctx context.Context, name string, given *forks.SourceB
 	}
 	switch {
 	case p.foreign != nil:
-		of.Files = p.foreign.Files
-		of.Format = p.foreign.Format
+		branch.Files = p.foreign.Files
+		branch.Format = p.foreign.Format
 	case given.Agent != "pi":
 		return "", nil, errors.New("its sessions are those of omp already")
 	}
@@ -127,5 +132,5 @@ func (p *place) handToOMP(ctx context.Context, name string, given *forks.SourceB
 		Listing: v.Listing,
 		Blobs:   to.transferred(),
 	}
-	return importer.Receive(ctx, of)
+	return importer.Receive(ctx, branch)
 }

@@ -44,7 +44,8 @@ func (h *HandoverImporter) Import(ctx context.Context, f transfer.FoundFile) (tr
 	return r, ctx.Err()
 }
 
-// put hands a session over to the agent of the place, and sets the outcome.
+// put hands a session over to the agent of the place, unless that has it, and sets the outcome in r. A session of that
+// agent itself is an error.
 func (h *HandoverImporter) put(ctx context.Context, f transfer.FoundFile, r *transfer.ImportOutcome) error {
 	b, err := f.Branch(ctx)
 	if err != nil {
@@ -70,22 +71,24 @@ func (h *HandoverImporter) put(ctx context.Context, f transfer.FoundFile, r *tra
 	if err != nil {
 		return err
 	}
-	err = h.look(ctx)
+	err = h.learnKnown(ctx)
 	if err != nil {
 		return err
 	}
 	r.Outcome = writer.Unchanged
-	if h.known[given.ID] == "" {
+	name := h.known[given.ID]
+	if name == "" {
 		r.Outcome = writer.Added
-		_, h.known[given.ID], err = h.place.forks.Receive(ctx, given)
+		_, name, err = h.place.forks.Receive(ctx, given)
+		h.known[given.ID] = name
 	}
-	r.Path = layout.Sessions + "/" + h.known[given.ID]
+	r.Path = layout.Sessions + "/" + name
 	r.Notes = given.Notes
 	return err
 }
 
-// look finds out once which sessions the agent has.
-func (h *HandoverImporter) look(ctx context.Context) error {
+// learnKnown fills h.known with the sessions that the agent has, unless it is filled.
+func (h *HandoverImporter) learnKnown(ctx context.Context) error {
 	if h.known != nil {
 		return nil
 	}

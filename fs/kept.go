@@ -24,7 +24,7 @@ type keptFiles struct {
 	open *dir.Storage
 }
 
-// keptFiles returns the kept copies for the agent's directory of a place.
+// keptFiles returns the kept copies for the agent's directory of a place. There need not be any yet.
 func (p *place) keptFiles() (k *keptFiles, err error) {
 	k = &keptFiles{
 		agent:   p.agent,
@@ -42,8 +42,8 @@ func (p *place) keptFiles() (k *keptFiles, err error) {
 	return k, nil
 }
 
-// over returns the files of the agent's directory, or of the directory name in it, with the kept ones that
-// are gone from it.
+// over returns the files of the agent's directory, or of the directory name in it unless that is "", with the kept
+// ones that are gone from it.
 func (k *keptFiles) over(files *dir.Storage, name string) storage.Files {
 	switch {
 	case k.isAlone:
@@ -56,16 +56,17 @@ func (k *keptFiles) over(files *dir.Storage, name string) storage.Files {
 	})
 }
 
-// find returns the kept copies of a directory in the agent's directory, once there are some.
-func (k *keptFiles) find(name string) (storage.Files, bool) {
+// find returns the kept copies of a directory in the agent's directory, or of that itself for "". ok is false as long
+// as there are none.
+func (k *keptFiles) find(name string) (files storage.Files, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.open == nil {
-		at := transfer.KeptIn(k.dir, k.agent.Name, k.from)
-		if !transfer.HasKept(at) {
+		copies := transfer.KeptIn(k.dir, k.agent.Name, k.from)
+		if !transfer.HasKept(copies) {
 			return nil, false
 		}
-		open, err := dir.Open(at)
+		open, err := dir.Open(copies)
 		if err != nil {
 			return nil, false
 		}
@@ -85,10 +86,10 @@ func KeptOf(agent, gone string) string {
 	if err != nil {
 		return ""
 	}
-	for _, from := range RealPaths(gone) {
-		at := transfer.KeptIn(kept, agent, from)
-		if transfer.HasKept(at) {
-			return filepath.Clean(at)
+	for _, from := range RealPaths(gone) { // as keep has named it, by a path without links
+		copies := transfer.KeptIn(kept, agent, from)
+		if transfer.HasKept(copies) {
+			return filepath.Clean(copies)
 		}
 	}
 	return ""

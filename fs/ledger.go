@@ -39,7 +39,7 @@ func (u *Unmounted) openLedger() *ledger.Book {
 		return isWithin(home, place)
 	}
 	if home == "" || slices.ContainsFunc(Directories(o, os.Getenv), isServed) {
-		return nil
+		return nil // a file in SOURCE would be a change of it
 	}
 	maker, err := makerOfCharges()
 	if err != nil {
@@ -58,10 +58,7 @@ func ownHome(caches string) string {
 			continue
 		}
 		info, err := os.Stat(home)
-		if err != nil {
-			return ""
-		}
-		if !storage.IsOwn(info) {
+		if err != nil || !storage.IsOwn(info) {
 			return ""
 		}
 		return home

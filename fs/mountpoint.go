@@ -28,19 +28,12 @@ const maxLinks = 40
 // CheckMountpoint returns MOUNTPOINT absolute and with its symlinks resolved, or refuses it. It
 // removes dead mounts of our own there. o.Source must be absolute and resolved.
 func CheckMountpoint(o mountopts.Options) (string, error) {
-	arg := o.Mountpoint
-	path, err := ResolveMountpoint(arg)
+	path, err := ResolveMountpoint(o.Mountpoint)
 	if errors.Is(err, iofs.ErrNotExist) {
-		missing := arg
-		_, err := os.Readlink(arg)
-		if err == nil { // mkdir does not follow a link
-			abs, _ := filepath.Abs(arg)
-			missing = resolveFar(abs)
-		}
-		return "", Refuse(ErrMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", arg, missing)
+		return "", refuseMissing(o.Mountpoint)
 	}
 	if err != nil {
-		return "", Refuse(ErrMountpoint, "MOUNTPOINT %s cannot be used: %s", arg, err)
+		return "", Refuse(ErrMountpoint, "MOUNTPOINT %s cannot be used: %s", o.Mountpoint, err)
 	}
 	err = checkMounted(path)
 	if err != nil {
@@ -66,7 +59,18 @@ func CheckMountpoint(o mountopts.Options) (string, error) {
 	return path, checkWritable(path, info)
 }
 
-// checkWritable refuses a directory if fusermount3 would not let this user mount there.
+// refuseMissing refuses a MOUNTPOINT that does not exist, with the command that makes it.
+func refuseMissing(mountpoint string) error {
+	missing := mountpoint
+	_, err := os.Readlink(mountpoint)
+	if err == nil { // mkdir does not follow a link
+		abs, _ := filepath.Abs(mountpoint)
+		missing = resolveFar(abs)
+	}
+	return Refuse(ErrMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", mountpoint, missing)
+}
+
+// checkWritable refuses a directory, of which info is known, if fusermount3 would not let this user mount there.
 func checkWritable(path string, info iofs.FileInfo) error {
 	if mayMount() {
 		return nil
@@ -78,7 +82,8 @@ func checkWritable(path string, info iofs.FileInfo) error {
 			path, os.Geteuid(), err)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if ok && info.Mode()&iofs.ModeSticky != 0 && int(st.Uid) != os.Geteuid() {
+	isOthers := ok && int(st.Uid) != os.Geteuid()
+	if isOthers && info.Mode()&iofs.ModeSticky != 0 {
 		return Refuse(ErrMountpoint, "MOUNTPOINT %s is a shared directory (sticky) of user %d; choose one of your own",
 			path, st.Uid)
 	}
@@ -167,7 +172,8 @@ func ServedAt(o mountopts.Options, path string) (dir string, ok bool) {
 	return "", false
 }
 
-// resolveFar resolves the symlinks of an absolute path as far as there is something.
+// resolveFar resolves the symlinks of an absolute path as far as there is something. Of more than maxLinks it follows
+// the first ones.
 func resolveFar(path string) string {
 	for range maxLinks {
 		resolved, err := ResolveMountpoint(path)
@@ -195,7 +201,7 @@ func checkEmpty(path string) error {
 		return Refuse(ErrMountpoint, "MOUNTPOINT %s cannot be read by user %d: %s", path, os.Geteuid(), err)
 	}
 	defer d.Close()
-	names, err := d.Readdirnames(2)
+	names, err := d.Readdirnames(2) // enough to know of another name beside new-session
 	switch {
 	case len(names) == 1 && names[0] == nodes.NewSessionName.Name:
 		return Refuse(ErrMountpoint, "MOUNTPOINT %s is not empty: %s was written while nothing was mounted, "+

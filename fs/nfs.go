@@ -44,9 +44,10 @@ func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 	return n, nil
 }
 
+// Port returns the port at which the server listens.
 func (n *NFS) Port() int { return n.listener.Addr().(*net.TCPAddr).Port }
 
-// Serve answers clients until ctx is done.
+// Serve answers clients until ctx is done, and then closes SOURCE.
 func (n *NFS) Serve(ctx context.Context) error {
 	defer n.tree.close()
 	return n.Door.Serve(ctx, n.listener)

@@ -16,7 +16,8 @@ import (
 const (
 	keyName                = "nfs.key"
 	minKeySize, maxKeySize = 32, 1024 // in bytes
-	othersWrite            = 0o022
+	othersWrite            = 0o022    // the mode bits by which the group and others may write
+	modeBits               = 0o7777   // permissions, without the type of a file
 )
 
 // errUnsafeKey means that another user may know the key of the handles, or have made it.
@@ -43,17 +44,17 @@ func handleKey(log *slog.Logger) ([]byte, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	err = closeKeyDir(dir)
 	var key []byte
+	err = closeKeyDir(dir)
 	if err == nil {
 		key, err = readKey(dir)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		key, err = writeKey(dir, false)
+		key, err = addKey(dir)
 	case errors.Is(err, errUnsafeKey):
 		log.Warn("the key of NFS handles is made anew: mounts of earlier servers end, mount again", "file", file, "why", err)
-		key, err = writeKey(dir, true)
+		key, err = replaceKey(dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -61,9 +62,10 @@ func handleKey(log *slog.Logger) ([]byte, error) {
 	return key, nil
 }
 
+// newKey returns a random key of 52 characters, at 5 bits each.
 func newKey() []byte { return []byte(rand.Text() + rand.Text()) }
 
-// openKeyDir opens the directory of the key. One that is a link or another user's is not safe.
+// openKeyDir opens the directory of the key. For one that is a link or another user's the error wraps errUnsafeKey.
 func openKeyDir(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == unix.ENOTDIR || err == unix.ELOOP {
@@ -85,14 +87,15 @@ func openKeyDir(path string) (*os.File, error) {
 	return dir, nil
 }
 
-// closeKeyDir takes the right to write from others. If they had it, the files there are not safe.
+// closeKeyDir takes the right to write in a directory from others. If they had it, the files there are not safe, and
+// the error wraps errUnsafeKey.
 func closeKeyDir(dir *os.File) error {
 	var st unix.Stat_t
 	err := unix.Fstat(int(dir.Fd()), &st)
 	if err != nil || st.Mode&othersWrite == 0 {
 		return err
 	}
-	mode := uint32(st.Mode & 0o7777)
+	mode := uint32(st.Mode & modeBits)
 	err = unix.Fchmod(int(dir.Fd()), mode&^othersWrite)
 	if err != nil {
 		return err
@@ -100,8 +103,8 @@ func closeKeyDir(dir *os.File) error {
 	return fmt.Errorf("%w: its directory had mode %#o", errUnsafeKey, mode)
 }
 
-// readKey reads the key. Only a regular file of this user with mode 0600 is safe, and has one if it
-// has a size of a key.
+// readKey reads the key. Only a regular file of this user with mode 0600 and the size of a key is safe; for another one
+// the error wraps errUnsafeKey.
 func readKey(dir *os.File) ([]byte, error) {
 	var st unix.Stat_t
 	err := unix.Fstatat(int(dir.Fd()), keyName, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -119,7 +122,7 @@ func readKey(dir *os.File) ([]byte, error) {
 	defer file.Close()
 	err = unix.Fstat(fd, &st)
 	if err == nil {
-		err = checkKey(&st)
+		err = checkKey(&st) // another file may have the name by now
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +133,7 @@ func readKey(dir *os.File) ([]byte, error) {
 // checkKey returns an error unless a file is a safe key.
 func checkKey(st *unix.Stat_t) error {
 	kind := st.Mode & unix.S_IFMT
-	mode := uint32(st.Mode & 0o7777)
+	mode := uint32(st.Mode & modeBits)
 	switch {
 	case kind == unix.S_IFLNK:
 		return fmt.Errorf("%w: it is a link", errUnsafeKey)
@@ -146,31 +149,51 @@ func checkKey(st *unix.Stat_t) error {
 	return nil
 }
 
-// writeKey makes a key and returns it. Without replace it returns one that another server made
-// meanwhile.
-func writeKey(dir *os.File, replace bool) ([]byte, error) {
-	at := int(dir.Fd())
-	temporary := keyName + "." + rand.Text()
-	fd, err := unix.Openat(at, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+// replaceKey puts a new key in place of one, and returns it.
+func replaceKey(dir *os.File) ([]byte, error) {
+	key, temporary, err := writeKey(dir)
 	if err != nil {
 		return nil, err
 	}
-	file := os.NewFile(uintptr(fd), temporary)
-	defer func() { _ = unix.Unlinkat(at, temporary, 0) }() // unless it was renamed
-	key := newKey()
+	dirFD := int(dir.Fd())
+	defer func() { _ = unix.Unlinkat(dirFD, temporary, 0) }() // after a failure
+	return key, unix.Renameat(dirFD, temporary, dirFD, keyName)
+}
+
+// addKey makes the key and returns it, or the one that another server has made meanwhile.
+func addKey(dir *os.File) ([]byte, error) {
+	key, temporary, err := writeKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	dirFD := int(dir.Fd())
+	defer func() { _ = unix.Unlinkat(dirFD, temporary, 0) }()
+	err = unix.Linkat(dirFD, temporary, dirFD, keyName, 0) // which replaces nothing
+	switch err {
+	case nil:
+		return key, nil
+	case unix.EEXIST:
+		return readKey(dir)
+	}
+	return key, unix.Renameat(dirFD, temporary, dirFD, keyName) // the file system has no hard links
+}
+
+// writeKey writes a new key to a new file in a directory, and returns it with the file's name. After an error there is
+// no file.
+func writeKey(dir *os.File) (key []byte, name string, err error) {
+	name = keyName + "." + rand.Text()
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat(int(dir.Fd()), name, flags, 0o600)
+	if err != nil {
+		return nil, "", err
+	}
+	file := os.NewFile(uintptr(fd), name)
+	key = newKey()
 	_, err = file.Write(key)
 	err = errors.Join(err, file.Chmod(0o600), file.Sync(), file.Close())
 	if err != nil {
-		return nil, err
+		_ = unix.Unlinkat(int(dir.Fd()), name, 0)
+		return nil, "", err
 	}
-	if !replace {
-		err = unix.Linkat(at, temporary, at, keyName, 0)
-		switch err {
-		case nil:
-			return key, nil
-		case unix.EEXIST:
-			return readKey(dir)
-		} // or the file system has no hard links
-	}
-	return key, unix.Renameat(at, temporary, at, keyName)
+	return key, name, nil
 }

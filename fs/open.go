@@ -44,11 +44,11 @@ const archivedSnapshots = 16
 // openDir opens the agent directory of omp or pi.
 func (o *opener) openDir(p *place) error {
 	source := p.source
-	flat := piSessionDir(source, o.Source, os.Getenv)
-	onDisk, err1 := p.openSessions(layout.Sessions, flat)
-	blobs, err2 := p.sub(blobsName)
-	terminals, err3 := p.openTerminals(o.State)
-	err := errors.Join(err1, err2, err3)
+	flat := piSessionDir(source, o.Source, os.Getenv) // the directory of all sessions of a pi, "" for none
+	onDisk, sessionsErr := p.openSessions(layout.Sessions, flat)
+	blobs, blobsErr := p.sub(blobsName)
+	terminals, terminalsErr := p.openTerminals(o.State)
+	err := errors.Join(sessionsErr, blobsErr, terminalsErr)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func sharing(o mountopts.Options) dir.Sharing {
 	return dir.SharingDetected
 }
 
-// openForeign opens the directory of another agent. Its sessions are read-only.
+// openForeign opens the directory of another agent. Its sessions are read-only, but may have forks.
 func (o *opener) openForeign(p *place) error {
 	kept, err := p.keptFiles()
 	if err != nil {
@@ -257,7 +257,8 @@ func readComposed(raw agents.Shown) error {
 	return err
 }
 
-// allowForks lets sessions of another agent be forked. p.raw has their files.
+// allowForks lets sessions of another agent be forked: it sets p.forks, and p.frozen, which refuses other changes.
+// p.raw has their files.
 func (o *opener) allowForks(p *place, format agents.Forker) {
 	p.frozen = nodes.ErrForkable
 	p.forks = &forks.Home{
@@ -274,7 +275,8 @@ func (o *opener) allowForks(p *place, format agents.Forker) {
 	}
 }
 
-// forkJournal returns the writers of the agent's directories for forks. Each is opened once.
+// forkJournal returns a function that returns the writer of a directory of the agent, by its name. It opens each once,
+// and may be called by several goroutines.
 func (p *place) forkJournal() func(dir string) (storage.Journal, error) {
 	var mu sync.Mutex // guards open
 	open := map[string]*dir.Storage{}
@@ -491,14 +493,15 @@ func (k *databaseKind) names() []nodes.Name {
 // shown has the View say when the database is lost, and when it is back.
 func (k *databaseKind) shown() { k.rows.Notify(k.place.view.Lost, k.place.view.Back) }
 
-// ownSessions returns the directory of the sessions of this user's clients.
+// ownSessions returns the directory in a database, of several people's sessions, with the sessions of this user's
+// clients: of the first agent directory that has rows there. It is an error if none has.
 func ownSessions(rows *postgres.Storage, getenv func(string) string) (dir string, err error) {
 	home := getenv("HOME")
 	var places []string
 	xdg := filepath.Join(getenv("XDG_DATA_HOME"), "omp")
 	omp := filepath.Join(home, ".omp", "agent")
 	for _, agent := range []string{getenv("PI_CODING_AGENT_DIR"), xdg, omp} {
-		if !filepath.IsAbs(agent) {
+		if !filepath.IsAbs(agent) { // the variable is not set
 			continue
 		}
 		place := filepath.Join(agent, layout.Sessions) + "/"

@@ -29,7 +29,7 @@ func (r *Refusal) Error() string { return r.Text }
 // Unwrap returns the kind.
 func (r *Refusal) Unwrap() error { return r.Kind }
 
-// Refuse returns a refusal.
+// Refuse returns a refusal of a kind, which errors.Is finds, with a text that is formatted as by fmt.Sprintf.
 func Refuse(kind error, format string, args ...any) error {
-	return &Refusal{kind, fmt.Sprintf(format, args...)}
+	return &Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)}
 }

@@ -24,22 +24,16 @@ type tree struct {
 	root *nodes.RootDir
 }
 
-// openTree opens SOURCE and makes the root directory of a mount of it.
+// openTree opens SOURCE and makes the root directory of a mount of it. Callers must close the tree.
 func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
-	o.ReadOnly = o.ReadOnly || o.Redact // written text would have to be read back
-	var prices report.Prices
-	var rules *secrets.Rules
-	var err error
-	switch o.Prices {
-	case "":
-		prices = report.ListPrices
-	case mountopts.NoPrices:
-	default:
-		prices, err = report.OpenPrices(o.Prices)
-		if err != nil {
-			return nil, fmt.Errorf("%w prices: %w", ErrOption, err)
-		}
+	if o.Redact { // written text would have to be read back
+		o.ReadOnly = true
 	}
+	prices, err := openPrices(o.Prices)
+	if err != nil {
+		return nil, err
+	}
+	var rules *secrets.Rules
 	if o.Redact { // parsing them takes 3 MB
 		rules, err = secrets.Read(o.RedactRules)
 		if err != nil {
@@ -52,16 +46,32 @@ func openTree(o mountopts.Options, log *slog.Logger) (*tree, error) {
 	}
 	memory := budget.New(limit)
 	memory.LimitCollector(sessioncore.TakeReadingPeak)
-	p, err := (&opener{
+	opener := &opener{
 		Options: o,
 		rules:   rules,
 		log:     log,
 		memory:  memory,
-	}).open("")
+	}
+	p, err := opener.open("")
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the agent directory: %w", err)
 	}
-	return &tree{p, newRoot(p, prices)}, nil
+	return &tree{place: p, root: newRoot(p, prices)}, nil
+}
+
+// openPrices returns the prices of the option prices: the list prices for "", and the zero Prices for none.
+func openPrices(option string) (report.Prices, error) {
+	switch option {
+	case "":
+		return report.ListPrices, nil
+	case mountopts.NoPrices:
+		return report.Prices{}, nil
+	}
+	prices, err := report.OpenPrices(option)
+	if err != nil {
+		return prices, fmt.Errorf("%w prices: %w", ErrOption, err)
+	}
+	return prices, nil
 }
 
 // newRoot returns the root directory of a place. The Views of its parts and of their archives get it

@@ -23,10 +23,10 @@ func (p *place) runsPrograms() {
 	}
 }
 
-// run runs a command of the agent on its directory, in a working directory.
+// run runs a command of the agent on its directory, in the working directory cwd. The error has the end of its output.
 func (p *place) run(ctx context.Context, cwd string, command []string) error {
 	program, err := exec.LookPath(command[0])
-	if err != nil {
+	if err != nil { // the last word is a temporary file
 		withoutFile := strings.Join(command[:len(command)-1], " ")
 		return fmt.Errorf("%s is not in PATH, whose command %s takes the new session", command[0], withoutFile)
 	}

@@ -56,7 +56,7 @@ func Mount(o mountopts.Options, log *slog.Logger) (*Server, error) {
 	return mountTree(t, kernel.New(t.root), o, log)
 }
 
-// mountTree mounts a tree by a door, and closes the tree after an error.
+// mountTree mounts a tree by a door, which shows its root, and closes the tree after an error.
 func mountTree(t *tree, door *kernel.Door, o mountopts.Options, log *slog.Logger) (*Server, error) {
 	t.root.Closed = o.AllowRoot
 	s := &Server{
@@ -100,11 +100,11 @@ func kernelOptions(o mountopts.Options, log *slog.Logger) *fuse.MountOptions {
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
 	if o.ReadOnly || o.Redact {
 		options = append(options, "ro")
-		flags = flags | unix.MS_RDONLY
+		flags |= unix.MS_RDONLY
 	}
 	if o.NoExec {
 		options = append(options, "noexec")
-		flags = flags | unix.MS_NOEXEC
+		flags |= unix.MS_NOEXEC
 	}
 	return &fuse.MountOptions{
 		AllowOther: o.AllowRoot, // the kernel has nothing closer: see nodes.RootDir
@@ -164,7 +164,8 @@ func raiseReadAhead(mountpoint string) error {
 		return err
 	}
 	setting := fmt.Sprintf("/sys/class/bdi/%d:%d/read_ahead_kb", st.Dev_major, st.Dev_minor)
-	return os.WriteFile(setting, fmt.Append(nil, maxReadAhead>>10), 0)
+	kibibytes := fmt.Append(nil, maxReadAhead>>10)
+	return os.WriteFile(setting, kibibytes, 0)
 }
 
 // spaceOf returns a function that answers statfs with the numbers of the file system of SOURCE, for
@@ -236,7 +237,7 @@ func (s *Server) Idle() time.Duration {
 // residentMemory returns the bytes of this process in memory, 0 if they are unknown.
 func residentMemory() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
-	fields := strings.Fields(string(text))
+	fields := strings.Fields(string(text)) // in pages: the size of the process, the part in memory, and others
 	if err != nil || len(fields) < 2 {
 		return 0
 	}

@@ -35,17 +35,16 @@ func socketName(uid int, minor uint32) string { return fmt.Sprintf("@sessionfs/%
 const listening = "00010000"
 
 // Sockets returns the names of all sockets, of any user, that may belong to a mount, the newest
-// first. Earlier versions have a name without the moment.
+// first. Earlier versions have a name without the moment. An error may come with some of the names.
 func (e MountEntry) Sockets() (names []string, err error) {
 	own := socketName(e.User, e.minor)
 	table, err := os.ReadFile("/proc/self/net/unix")
 	for line := range strings.Lines(string(table)) {
-		// Num RefCount Protocol Flags Type St Inode Path
-		f := strings.Fields(line)
-		if len(f) != 8 || f[3] != listening {
+		fields := strings.Fields(line) // Num RefCount Protocol Flags Type St Inode Path
+		if len(fields) != 8 || fields[3] != listening {
 			continue
 		}
-		name := f[7]
+		name := fields[7]
 		if name == own || strings.HasPrefix(name, own+"/") {
 			names = append(names, name)
 		}
@@ -55,8 +54,8 @@ func (e MountEntry) Sockets() (names []string, err error) {
 	return names, err
 }
 
-// told is the answer of a daemon, as one JSON object.
-type told struct {
+// statusReply is the answer of a daemon, as one JSON object.
+type statusReply struct {
 	Version string `json:"version"`
 	// Options are the mount's: a command shows the same as it (docs/design.md section 8,
 	// Commands without a mount).
@@ -74,11 +73,11 @@ const AnswerLimit = 5 * time.Second
 var errNotTheirs = errors.New("no socket of its user's")
 
 // ask requests the version, options and counters of a mount's daemon. It waits for a first sign of
-// life, and then for the answer. The pid is known also if the daemon does not answer.
-func (e MountEntry) ask(first, limit time.Duration) (pid int, said told, err error) {
+// life, and then for the answer. The pid is known also if the daemon does not answer; it is 0 if there is none.
+func (e MountEntry) ask(first, limit time.Duration) (pid int, reply statusReply, err error) {
 	conn, pid, err := e.dial()
 	if err != nil {
-		return 0, said, err
+		return 0, reply, err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(first))
@@ -87,16 +86,18 @@ func (e MountEntry) ask(first, limit time.Duration) (pid int, said told, err err
 	_, err = in.Peek(1)
 	if err == nil {
 		_ = conn.SetDeadline(time.Now().Add(limit))
-		err = json.NewDecoder(in).Decode(&said)
+		err = json.NewDecoder(in).Decode(&reply)
 	}
-	return pid, said, err
+	return pid, reply, err
 }
 
-// dial connects to the daemon of a mount, past the sockets of others with such a name.
+// dial connects to the daemon of a mount, past the sockets of others with such a name. Callers must close conn. The
+// error wraps errNotTheirs if there is no such daemon.
 func (e MountEntry) dial() (conn *net.UnixConn, pid int, err error) {
 	names, err := e.Sockets()
 	for _, name := range names {
-		conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
+		address := &net.UnixAddr{Name: name, Net: "unix"}
+		conn, err = net.DialUnix("unix", nil, address)
 		if err != nil {
 			continue
 		}
@@ -169,12 +170,12 @@ func (s *Server) answerStatus(ctx context.Context, listener *net.UnixListener, v
 		}
 		if err == nil {
 			answer := storage.Guarded(func() {
-				s.tell(conn, version)
+				s.answer(conn, version)
 			})
 			go answer()
 			continue
 		}
-		in.Close()
+		in.Close() // this process has no descriptor left but these
 		out.Close()
 		s.answerOne(listener, version)
 		in, out, _ = os.Pipe()
@@ -188,11 +189,11 @@ func (s *Server) answerOne(listener *net.UnixListener, version string) {
 		time.Sleep(acceptPause)
 		return
 	}
-	s.tell(conn, version)
+	s.answer(conn, version)
 }
 
-// tell answers the user of the mount, and root.
-func (s *Server) tell(conn *net.UnixConn, version string) {
+// answer sends the status to the user of the mount, or to root, and closes the connection. Others get nothing.
+func (s *Server) answer(conn *net.UnixConn, version string) {
 	defer conn.Close()
 	peer, err := peerOf(conn)
 	if err != nil {
@@ -208,12 +209,11 @@ func (s *Server) tell(conn *net.UnixConn, version string) {
 	// before the answer.
 	request := bufio.NewReader(io.LimitReader(conn, maxRequest))
 	_, _ = request.ReadString('\n')
-	// it lives; the answer may take its time
-	_, _ = io.WriteString(conn, "\n")
-	// the client may be gone
-	_ = json.NewEncoder(conn).Encode(told{
+	_, _ = io.WriteString(conn, "\n") // a sign of life: the counters may take their time
+	reply := statusReply{
 		Version:  version,
 		Options:  s.options,
 		Counters: s.Counters(),
-	})
+	}
+	_ = json.NewEncoder(conn).Encode(reply) // the client may be gone
 }

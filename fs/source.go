@@ -66,7 +66,7 @@ func checkLink(source *dir.Storage, name string, s *dir.Storage) error {
 		return nil
 	}
 	st, err := source.Stat("")
-	if err != nil || st.UID == 0 {
+	if err != nil || st.UID == 0 { // root's own links are obeyed
 		return err
 	}
 	info, err := os.Stat(s.Path())
@@ -115,15 +115,15 @@ func piSessionDir(source *dir.Storage, rawPath string, getenv func(string) strin
 	if err != nil || json.Unmarshal(text, &settings) != nil {
 		return ""
 	}
-	owner, ok := strings.CutSuffix(source.Path(), sessioncore.PiPath)
-	if ok {
-		home = owner // of any user
+	owner, isInHome := strings.CutSuffix(source.Path(), sessioncore.PiPath)
+	if isInHome {
+		home = owner // ~ in the settings of another user is his home
 	}
 	return piPath(settings.SessionDir, home)
 }
 
 // PiSessions is piSessionDir for an agent directory that is not open: agent is its path without
-// links, rawPath the path from the user.
+// links, rawPath the path from the user. It is "" if the directory cannot be opened.
 func PiSessions(rawPath, agent string, getenv func(string) string) string {
 	source, err := dir.Open(agent)
 	if err != nil {
@@ -174,9 +174,10 @@ func piPath(name, home string) string {
 	return filepath.Clean(name)
 }
 
-// openSessions opens the directory of the sessions: elsewhere, or for "" the one in SOURCE.
+// openSessions opens the directory of the sessions: elsewhere, or for "" the directory name in SOURCE. It need not
+// exist.
 func (p *place) openSessions(name, elsewhere string) (*dir.Storage, error) {
-	if elsewhere == "" || elsewhere == "/" {
+	if elsewhere == "" || elsewhere == "/" { // the root has no directory above it, as sub would need
 		return p.sub(name)
 	}
 	parent, err := p.opened(dir.Open(filepath.Dir(elsewhere)))
@@ -197,23 +198,17 @@ func (p *place) openSessions(name, elsewhere string) (*dir.Storage, error) {
 // without links. It need not exist. ok is false if o hides it. The Source of o must be
 // absolute.
 func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
-	for i, a := range o.Agents {
-		shown, ok := ShownAs(o.For(a), realPath)
-		below, isSession := strings.CutPrefix(shown+"/", layout.Sessions+"/")
-		if isSession {
-			return path.Join(layout.Sessions, a.Name, below), true
-		} else if ok && i == 0 { // archive/ and blobs/ belong to the first agent
-			return shown, true
-		}
+	if len(o.Agents) > 0 {
+		return shownAsOne(o, realPath)
 	}
-	if len(o.Agents) > 0 || mountopts.IsDatabase(o.Source) {
+	if mountopts.IsDatabase(o.Source) {
 		return "", false
 	}
 	agent := agents.Of(o.Source)
 	if agent != nil {
 		for _, dir := range agent.Dirs {
-			below, ok := belowDir(filepath.Join(o.Source, dir), realPath)
-			if ok {
+			below, isBelow := belowDir(filepath.Join(o.Source, dir), realPath)
+			if isBelow {
 				return path.Join(layout.Sessions, agent.NameOf(dir, below)), true
 			}
 		}
@@ -224,12 +219,29 @@ func ShownAs(o mountopts.Options, realPath string) (shown string, ok bool) {
 	if elsewhere != "" {
 		sessions = elsewhere
 	}
-	archived := filepath.Join(o.Source, archiveName)
-	blobs := filepath.Join(o.Source, blobsName)
-	for _, d := range [][2]string{{sessions, layout.Sessions}, {archived, layout.Archive}, {blobs, blobsName}} {
-		below, ok := belowDir(d[0], realPath)
-		if ok {
-			return path.Join(d[1], below), true
+	for _, served := range []struct{ dir, shown string }{
+		{dir: sessions, shown: layout.Sessions},
+		{dir: filepath.Join(o.Source, archiveName), shown: layout.Archive},
+		{dir: filepath.Join(o.Source, blobsName), shown: blobsName},
+	} {
+		below, isBelow := belowDir(served.dir, realPath)
+		if isBelow {
+			return path.Join(served.shown, below), true
+		}
+	}
+	return "", false
+}
+
+// shownAsOne is ShownAs for a mount of several agents: a path is shown as one of the agent that has it.
+func shownAsOne(o mountopts.Options, realPath string) (shown string, ok bool) {
+	for i, a := range o.Agents {
+		shown, ok := ShownAs(o.For(a), realPath)
+		below, isSession := strings.CutPrefix(shown+"/", layout.Sessions+"/")
+		if isSession {
+			return path.Join(layout.Sessions, a.Name, below), true
+		}
+		if ok && i == 0 { // archive/ and blobs/ belong to the first agent
+			return shown, true
 		}
 	}
 	return "", false
@@ -246,29 +258,29 @@ func Absolute(path string) (string, error) {
 }
 
 // RealPaths returns the paths of this machine that an argument may stand for, absolute and without
-// links but for the last part; and without that one too. Not all need exist.
+// links: first with the last part as it is, then, if that is a link, with its target. Not all need exist. It returns
+// nil if nothing of the path is there.
 func RealPaths(arg string) (paths []string) {
 	abs, err := Absolute(arg)
 	if err != nil {
 		return nil // the working directory is gone
 	}
 	dir, rest := filepath.Split(abs)
-	for {
-		realPath, err := filepath.EvalSymlinks(dir)
-		if err == nil {
-			paths = append(paths, filepath.Join(realPath, rest))
-			break
-		}
-		up := filepath.Dir(strings.TrimSuffix(dir, "/"))
-		if dir == "/" || up == dir {
+	realDir, err := filepath.EvalSymlinks(dir)
+	for err != nil { // there is no such directory: look for one above it
+		above := filepath.Dir(strings.TrimSuffix(dir, "/"))
+		if dir == "/" || above == dir {
 			return nil
 		}
-		dir = up
-		rest = strings.TrimPrefix(abs, strings.TrimSuffix(up, "/")+"/")
+		dir = above
+		rest = strings.TrimPrefix(abs, strings.TrimSuffix(above, "/")+"/")
+		realDir, err = filepath.EvalSymlinks(dir)
 	}
-	realPath, err := filepath.EvalSymlinks(abs)
-	if err == nil && realPath != paths[0] {
-		paths = append(paths, realPath)
+	unfollowed := filepath.Join(realDir, rest)
+	paths = []string{unfollowed}
+	followed, err := filepath.EvalSymlinks(abs)
+	if err == nil && followed != unfollowed {
+		paths = append(paths, followed)
 	}
 	return paths
 }
@@ -278,7 +290,8 @@ func IsBelow(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// belowDir returns the path of realPath, which has no links, below a directory, which may be one.
+// belowDir returns the path of realPath, which has no links, below a directory, which may be one: "" for the directory
+// itself. ok is false if it does not lie there.
 func belowDir(dir, realPath string) (below string, ok bool) {
 	realDir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -289,7 +302,8 @@ func belowDir(dir, realPath string) (below string, ok bool) {
 	return below, ok
 }
 
-// isWithin reports whether path is dir or below it; both are absolute and resolved.
+// isWithin reports whether path is dir or below it; both are absolute and resolved. Unlike IsBelow it compares the
+// directories, which may have several paths, and is false for a dir that is not there.
 func isWithin(path, dir string) bool {
 	outer, err := os.Stat(dir)
 	if err != nil {

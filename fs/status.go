@@ -52,8 +52,9 @@ func StatusOf(mounts []MountEntry, limit time.Duration) []Status {
 	return all
 }
 
-// status asks the daemon of a mount. Where nobody answers at its socket, it looks at the mount
-// itself: one without a daemon answers at once, with an error.
+// status asks the daemon of a mount, and waits for its answer as long as limit. Where nobody answers at its socket,
+// it looks at the mount itself: one without a daemon answers at once, with an error. The status has Counters and Options
+// only if the daemon tells them.
 func (e MountEntry) status(limit time.Duration) Status {
 	s := Status{
 		Mountpoint: e.Mountpoint,
@@ -61,44 +62,54 @@ func (e MountEntry) status(limit time.Duration) Status {
 		User:       e.User,
 		State:      StateOK,
 	}
-	pid, said, err := e.ask(limit, limit)
+	pid, reply, err := e.ask(limit, limit)
 	s.PID = pid
-	switch {
-	case err == nil:
-		s.Version = said.Version
-		s.Counters = &said.Counters
-		s.Options = said.Options
+	if err == nil {
+		s.Version = reply.Version
+		s.Counters = &reply.Counters
+		s.Options = reply.Options
 		if s.Full != "" {
 			s.State = StateFull
 		}
 		return s
-	case pid != 0 && !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET):
+	}
+	hasHungUp := errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET)
+	if pid != 0 && !hasHungUp {
 		s.State = StateHangs
 		return s
 	}
-	looked := make(chan error, 1)
+	s.State = e.probe(limit)
+	if s.State == StateDead {
+		s.PID = 0
+	}
+	return s
+}
+
+// probe returns the state of a mount by a look at it, which may take as long as limit: StateDead, StateHangs, or
+// StateSilent for one that answers.
+func (e MountEntry) probe(limit time.Duration) string {
+	looked := make(chan error, 1) // room for a look that ends after limit
 	go func() {
 		looked <- unix.Access(filepath.Join(e.Mountpoint, absentName), unix.F_OK)
 	}()
 	select {
-	case err = <-looked:
+	case err := <-looked:
+		switch err {
+		case unix.ENOTCONN, unix.ECONNABORTED, unix.ECONNREFUSED:
+			return StateDead
+		}
+		return StateSilent
 	case <-time.After(limit):
-		s.State = StateHangs
-		return s
+		return StateHangs
 	}
-	s.State = StateSilent
-	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ECONNREFUSED) {
-		s.State = StateDead
-		s.PID = 0
-	}
-	return s
 }
 
 // absentName is a name that no mount has, so that the kernel has to ask the server, and the server
 // need not ask SOURCE for it.
 const absentName = ".sessionfs-absent"
 
-// ShownMounts returns the options of this user's mounts, as far as their daemons tell them in time.
+// ShownMounts returns the options of this user's mounts, each with its Mountpoint, as far as their daemons tell them
+// within liveLimit.
 func ShownMounts() (all []mountopts.Options) {
 	mounts := slices.DeleteFunc(AllMounts(), func(e MountEntry) bool {
 		return !e.IsOurs()
@@ -113,7 +124,8 @@ func ShownMounts() (all []mountopts.Options) {
 }
 
 // ShownAt returns the options of the mount that has a path of the machine, absolute and without
-// links. They have no Mountpoint if it lies in none.
+// links. They have no Mountpoint if it lies in none. If the daemon does not tell its options, they have a Mountpoint
+// alone, and the error says why.
 func ShownAt(path string) (o mountopts.Options, err error) {
 	e := MountOver(path)
 	if !e.IsSessionfs() {

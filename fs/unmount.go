@@ -60,7 +60,8 @@ func Unmount(arg string, lazy bool) error {
 		endDaemon = endEarlier(pid)
 	}
 	if lazy && !isSilent {
-		err = detach(e, false)
+		const isEnding = false
+		err = detach(e, isEnding)
 	} else {
 		err = unmount(path, lazy)
 	}
@@ -107,7 +108,7 @@ func unmountError(path string, lazy bool, err error) error {
 }
 
 // endEarlier returns a function that ends a daemon of an earlier version after its mount is gone, and
-// waits for it: such a daemon puts new sessions on disk when it ends.
+// waits for it, endLimit at most: such a daemon puts new sessions on disk when it ends.
 func endEarlier(pid int) func() {
 	daemon, err := unix.PidfdOpen(pid, 0) // which no other process gets
 	return func() {
@@ -115,9 +116,9 @@ func endEarlier(pid int) func() {
 			return // it has ended, or this kernel is too old: it ends by itself
 		}
 		start := time.Now()
-		for time.Since(start) < endLimit {
-			ended := []unix.PollFd{{Fd: int32(daemon), Events: unix.POLLIN}}
-			n, _ := unix.Poll(ended, int(endLimit.Milliseconds()))
+		for time.Since(start) < endLimit { // a signal may interrupt a poll
+			end := []unix.PollFd{{Fd: int32(daemon), Events: unix.POLLIN}}
+			n, _ := unix.Poll(end, int(endLimit.Milliseconds()))
 			if n > 0 {
 				return
 			}
@@ -134,27 +135,33 @@ const (
 
 // detach detaches a mount. If requests are under way that do not end, it ends the connection too:
 // else their callers would wait as long as SOURCE hangs, and so would the server, which has a
-// thread in each. Where the kernel does not tell whether there are any, it does so only if the
-// server is ending.
-func detach(e MountEntry, ending bool) error {
+// thread in each. Where the kernel does not tell whether there are any, it does so only if
+// isEnding says that the server ends.
+func detach(e MountEntry, isEnding bool) error {
+	const lazy = true
 	start := time.Now()
 	for {
-		waiting, err := os.ReadFile(e.control("waiting"))
-		switch {
-		case err == nil && strings.TrimSpace(string(waiting)) == "0", err != nil && !ending:
-			return unmount(e.Mountpoint, true)
-		case time.Since(start) > stuckAfter:
-			if abort(e) == nil {
-				return nil
-			}
-			return unmount(e.Mountpoint, true)
+		text, err := os.ReadFile(e.control("waiting"))
+		isKnown := err == nil
+		isQuiet := isKnown && strings.TrimSpace(string(text)) == "0"
+		mayWait := isKnown || isEnding
+		if isQuiet || !mayWait {
+			return unmount(e.Mountpoint, lazy)
+		}
+		if time.Since(start) > stuckAfter {
+			break
 		}
 		time.Sleep(stuckPoll)
 	}
+	err := abort(e)
+	if err == nil {
+		return nil
+	}
+	return unmount(e.Mountpoint, lazy)
 }
 
-// End unmounts. It detaches a mount that is in use, which frees the mount point: open files then get
-// errors.
+// End unmounts, and logs the outcome. It detaches a mount that is in use, which frees the mount point: open files then
+// get errors.
 func (s *Server) End() {
 	mountpoint := s.options.Mountpoint
 	err := unmount(mountpoint, false)
@@ -169,15 +176,16 @@ func (s *Server) End() {
 		return
 	}
 	s.log.Warn("the mount is in use, detaching it", "mountpoint", mountpoint, "err", err)
-	err = detach(e, true)
+	const isEnding = true
+	err = detach(e, isEnding)
 	if err != nil {
 		s.log.Error("detaching failed", "mountpoint", mountpoint, "err", err)
 	}
 }
 
-// EndIdle unmounts if the mount has been idle for so long, and returns the time until the next
-// check. The kernel refuses to unmount a mount in use, also by a working directory, which makes no
-// requests.
+// EndIdle unmounts if the mount has been idle as long as limit, and returns the time until the next
+// check; after the unmount that has no effect, as Wait returns. The kernel refuses to unmount a mount in use, also by a
+// working directory, which makes no requests.
 func (s *Server) EndIdle(limit time.Duration) (next time.Duration) {
 	idle := s.Idle()
 	mountpoint := s.options.Mountpoint
@@ -221,7 +229,8 @@ func refuseUnmounted(path string) error {
 }
 
 // unmount unmounts path, which must be absolute and resolved, with umount2(2) if that is permitted,
-// else with fusermount3. lazy detaches a mount that is in use.
+// else with fusermount3. lazy detaches a mount that is in use. The error wraps errNoMtab where fusermount3 cannot
+// unmount for want of the table.
 func unmount(path string, lazy bool) error {
 	flags := unix.UMOUNT_NOFOLLOW
 	if lazy {
@@ -244,8 +253,11 @@ func unmount(path string, lazy bool) error {
 	if err != nil && text != "" {
 		err = fmt.Errorf("%s (%w)", text, err)
 	}
+	if err == nil {
+		return nil
+	}
 	_, missing := os.Stat(mtab)
-	if err != nil && missing != nil {
+	if missing != nil {
 		return fmt.Errorf("%w: %s", errNoMtab, err)
 	}
 	return err

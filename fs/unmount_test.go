@@ -14,10 +14,10 @@ import (
 // TestEndEarlier: a daemon of an earlier version, which tells how many new sessions it has in memory alone, is ended with
 // SIGTERM, and waited for: then they are on disk. This version tells no such number.
 func TestEndEarlier(t *testing.T) {
-	var earlier, now told
+	var earlier, now statusReply
 	require.NoError(t, json.Unmarshal([]byte(`{"version":"1","since":"2026-01-01T00:00:00Z","new":0}`), &earlier))
 	require.NotNil(t, earlier.Unsaved)
-	text, err := json.Marshal(told{Version: "2"})
+	text, err := json.Marshal(statusReply{Version: "2"})
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &now))
 	require.Nil(t, now.Unsaved)

@@ -95,22 +95,25 @@ func (u *Unmounted) acquire(ctx context.Context, dir string) (
 	return snap, store, name, err
 }
 
-// ofSession calls do with the store of the session of a directory, and the name of its file there.
+// ofSession calls do with the store of the session of a directory, and the name of its file there, and returns these
+// with its error. If there is no such file, it calls do once more for the file of a subagent, which lies beside the
+// others and is shown in artifacts/.
 func (u *Unmounted) ofSession(dir string, do func(store *sessioncore.Store, name string) error) (
 	store *sessioncore.Store, name string, err error,
 ) {
-	top, name, _ := strings.Cut(dir, "/")
+	top, below, _ := strings.Cut(dir, "/")
 	store = u.tree.store
 	if top == layout.Archive {
 		store = u.tree.archive.store
 	}
-	err = do(store, name+layout.SessionSuffix)
+	name = below + layout.SessionSuffix
+	err = do(store, name)
 	beside := strings.ReplaceAll(name, "/artifacts/", "/")
 	if beside != name && storage.IsMissing(err) {
-		name = beside // of a subagent
-		err = do(store, name+layout.SessionSuffix)
+		name = beside
+		err = do(store, name)
 	}
-	return store, name + layout.SessionSuffix, err
+	return store, name, err
 }
 
 // LimitGarbage sets how much garbage the process may have for 100 bytes in use, from now on.
@@ -129,44 +132,46 @@ func (u *Unmounted) NewestNamed(ctx context.Context) iter.Seq2[*listing.Info, er
 // Resuming returns the sessions that --resume may mean by a key, first the one that it takes, then
 // the others, last modified first.
 func (u *Unmounted) Resuming(ctx context.Context, key string) ([]*listing.Info, error) {
-	return u.tree.view.Listing.Resuming(ctx, key, false)
+	const known = false
+	return u.tree.view.Listing.Resuming(ctx, key, known)
 }
 
 // OpenSources returns an empty set of sources for imports. Callers must close it.
 func OpenSources() (*transfer.Sources, error) { return transfer.Open(temporaryDir()) }
 
-// Importer returns an importer of sessions into SOURCE: into the directory to in sessions/, unless
-// that is "". An absolute path stands for the directory of the sessions of that working directory.
+// Importer returns an importer of sessions into SOURCE, of several agents into the first that can be written: into the
+// directory to in sessions/, unless that is "". An absolute path stands for the directory of the sessions of that
+// working directory.
 func (u *Unmounted) Importer(ctx context.Context, to string) (_ *transfer.Importer, err error) {
 	p := u.tree.place
 	part := p.writable()
 	if part != nil {
 		p = part
 	}
-	v := p.view
 	if p.frozen != nil {
 		return nil, fmt.Errorf("sessions of that agent are written by it alone: name the agent directory of %s or pi",
 			strings.Join(Receivers(), ", "))
 	}
+	view := p.view
 	directory := ""
 	if transfer.IsWorkingDirectory(to) {
 		directory = transfer.CleanDirectory(to)
-		to, err = v.Writer.DirFor(ctx, directory, sessioncore.OMP)
+		to, err = view.Writer.DirFor(ctx, directory, sessioncore.OMP)
 	} else if to != "" {
 		err = storage.CheckName(to)
 	}
 	if err != nil {
-		err = fmt.Errorf("--to: %w", err)
+		return nil, fmt.Errorf("--to: %w", err)
 	}
 	return &transfer.Importer{
 		Files:         p.store.Storage(),
-		Writer:        v.Writer,
-		Listing:       v.Listing,
+		Writer:        view.Writer,
+		Listing:       view.Listing,
 		Blobs:         p.transferred(),
-		SessionsAlone: p.source == nil,
+		SessionsAlone: p.source == nil, // a database has no files beside them
 		To:            to,
 		Directory:     directory,
-	}, err
+	}, nil
 }
 
 // transferred returns the blobs for a transfer, nil if there is no place for them.
@@ -177,7 +182,8 @@ func (p *place) transferred() transfer.BlobStores {
 	return p.blobs
 }
 
-// Bundler returns a writer of bundles of sessions to out.
+// Bundler returns a writer of bundles of sessions to out. It calls left for a file that it leaves out, with the reason.
+// Callers must close it.
 func (u *Unmounted) Bundler(out io.Writer, left func(what string, err error)) *transfer.Bundler {
 	return &transfer.Bundler{
 		Out:      tar.NewWriter(out),
@@ -209,10 +215,13 @@ func (u *Unmounted) FileOf(at string) (string, error) {
 	return p.kind.fileOf(name)
 }
 
-// Bundle adds the session at a path of the mount without links to a bundle.
+// Bundle adds the session at a path of the mount without links to a bundle. A path of no session is an error, and so is
+// a session of another agent, unless it is masked.
 func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) error {
 	top, name, _ := strings.Cut(strings.TrimSuffix(at, layout.SessionSuffix), "/")
-	var files storage.Files
+	if top == layout.Archive && name != "" {
+		return addToBundle(ctx, b, u.tree.archive.files, name+layout.SessionSuffix)
+	}
 	p := u.tree.place
 	if p.parts != nil && top == layout.Sessions {
 		var agent string
@@ -224,43 +233,47 @@ func (u *Unmounted) Bundle(ctx context.Context, b *transfer.Bundler, at string) 
 		}
 	}
 	switch {
-	case name != "" && top == layout.Sessions && p.foreign != nil && b.Redacted:
+	case top != layout.Sessions, name == "":
+		return errNotBundled
+	case p.foreign != nil && b.Redacted:
 		return p.bundleForeign(ctx, b, name)
-	case name != "" && top == layout.Sessions && p.frozen != nil:
+	case p.frozen != nil:
 		return errors.New("it is a session of another agent: --redact makes a masked session of omp of it; " +
 			"unmasked, copy its file, which sessionfs import takes")
-	case name != "" && top == layout.Sessions:
-		files = p.store.Storage()
-	case name != "" && top == layout.Archive:
-		files = u.tree.archive.files
-	default:
+	}
+	return addToBundle(ctx, b, p.store.Storage(), name+layout.SessionSuffix)
+}
+
+// addToBundle adds a session file to a bundle. For a missing one the error is errNotBundled.
+func addToBundle(ctx context.Context, b *transfer.Bundler, files storage.Files, name string) error {
+	err := b.Add(ctx, files, name)
+	if storage.IsMissing(err) {
 		return errNotBundled
 	}
-	err := b.Add(ctx, files, name+layout.SessionSuffix)
-	if storage.IsMissing(err) {
-		err = errNotBundled
-	}
 	return err
 }
 
-// bundleForeign adds a session of another agent, masked, to a bundle.
+// bundleForeign adds a session of another agent, masked, to a bundle: the file of a directory name in sessions/. For a
+// missing one the error is errNotBundled.
 func (p *place) bundleForeign(ctx context.Context, b *transfer.Bundler, name string) error {
-	of := *p.foreign
-	of.Name = strings.ReplaceAll(name, "/artifacts/", "/") + layout.SessionSuffix
-	of.Path = path.Join(p.root, of.Name)
-	of.Writer = p.view.Writer
-	err := b.AddForeign(ctx, of)
+	session := *p.foreign // a copy: each session has its own name
+	session.Name = strings.ReplaceAll(name, "/artifacts/", "/") + layout.SessionSuffix
+	session.Path = path.Join(p.root, session.Name)
+	session.Writer = p.view.Writer
+	err := b.AddForeign(ctx, session)
 	if storage.IsMissing(err) {
-		err = errNotBundled
+		return errNotBundled
 	}
 	return err
 }
 
+// errNotBundled refuses a path of no session.
 var errNotBundled = errors.New("it is not a session")
 
+// Close closes all that Open has opened.
 func (u *Unmounted) Close() { u.tree.close() }
 
-// Searcher returns a searcher of a query's sessions, for nil of all, for so many hits, 0 for all.
+// Searcher returns a searcher of a query's sessions, for nil of all sessions. It finds at most limit hits, 0 for all.
 func (u *Unmounted) Searcher(query *search.Query, limit int) (*search.Searcher, error) {
 	view := u.tree.view
 	if query != nil {
@@ -286,7 +299,8 @@ type Count struct {
 	Only func(*listing.Info) bool
 }
 
-// sessions returns the sessions with costs that are added up.
+// sessions returns the sessions of a listing with costs that may count: Only and the times of answers choose among
+// them. It reads no more of them than is needed.
 func (c *Count) sessions(ctx context.Context, of *listing.Listing) ([]*listing.Info, error) {
 	if !c.Written.IsZero() {
 		return of.ModifiedSince(ctx, c.Written.UnixNano())
@@ -301,8 +315,8 @@ func (c *Count) sessions(ctx context.Context, of *listing.Listing) ([]*listing.I
 	return all.All(), nil
 }
 
-// Costs calls each with the rows that usage.jsonl sums up by local days, and the agent of their
-// sessions.
+// Costs calls each with the rows that usage.jsonl sums up by local days, as c chooses them, and with the agent of their
+// sessions. Bills are kept for the next command where openLedger allows it.
 func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, agent string)) error {
 	t := u.tree
 	sessions, err := c.sessions(ctx, t.view.Listing)
@@ -334,7 +348,7 @@ func (u *Unmounted) Costs(ctx context.Context, c Count, each func(r report.Row, 
 	if err != nil {
 		return err
 	}
-	err = kept.Save()
+	err = kept.Save() // a nil Book saves nothing
 	if err != nil {
 		u.log.Debug("the charges of sessions are not kept", "why", err)
 	}
@@ -356,7 +370,7 @@ type Bill struct {
 }
 
 // Spent returns the session of a directory in the mount, without links, and its bill. Callers must
-// release it.
+// release the session, unless there is an error.
 func (u *Unmounted) Spent(ctx context.Context, dir string) (snap *sessioncore.Snapshot, b Bill, err error) {
 	snap, store, name, err := u.acquire(ctx, dir)
 	if err != nil {

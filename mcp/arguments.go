@@ -33,15 +33,16 @@ type CallArguments struct {
 // Text returns the text of a parameter, "" where the call has none.
 func (a CallArguments) Text(name string) string { return a.texts[name] }
 
-// Number returns the number of a parameter, or otherwise where the call has none.
-func (a CallArguments) Number(name string, otherwise int) int {
-	if number, ok := a.numbers[name]; ok {
+// Number returns the number of a parameter, or byDefault where the call has none.
+func (a CallArguments) Number(name string, byDefault int) int {
+	number, isGiven := a.numbers[name]
+	if isGiven {
 		return number
 	}
-	return otherwise
+	return byDefault
 }
 
-// Choice returns whether a parameter is true.
+// Choice returns whether a parameter is true. It is false where the call has none.
 func (a CallArguments) Choice(name string) bool { return a.choices[name] }
 
 // cursorParameter is the parameter of a call that goes on. Each tool has it.
@@ -58,14 +59,7 @@ func (t *Tool) schema() map[string]any {
 	properties := map[string]any{}
 	required := []string{}
 	for _, p := range t.all() {
-		property := map[string]any{"type": "string", "description": p.Description, "maxLength": p.Most}
-		if p.IsNumber {
-			property = map[string]any{"type": "integer", "description": p.Description, "minimum": 1, "maximum": p.Most}
-		}
-		if p.IsChoice {
-			property = map[string]any{"type": "boolean", "description": p.Description}
-		}
-		properties[p.Name] = property
+		properties[p.Name] = p.schema()
 		if p.IsRequired {
 			required = append(required, p.Name)
 		}
@@ -78,7 +72,25 @@ func (t *Tool) schema() map[string]any {
 	}
 }
 
-// parse checks the arguments of a call, which are JSON.
+// schema returns the JSON Schema of the values of the parameter, with the bounds that calls are held against.
+func (p *Parameter) schema() map[string]any {
+	schema := map[string]any{"description": p.Description}
+	switch {
+	case p.IsNumber:
+		schema["type"] = "integer"
+		schema["minimum"] = 1
+		schema["maximum"] = p.Most
+	case p.IsChoice:
+		schema["type"] = "boolean"
+	default:
+		schema["type"] = "string"
+		schema["maxLength"] = p.Most
+	}
+	return schema
+}
+
+// parse checks the arguments of a call, which are a JSON object, or nothing where there are none. An error is for the
+// agent, in plain words.
 func (t *Tool) parse(text json.RawMessage) (CallArguments, error) {
 	a := CallArguments{
 		texts:   map[string]string{},
@@ -94,7 +106,7 @@ func (t *Tool) parse(text json.RawMessage) (CallArguments, error) {
 	}
 	for _, p := range t.all() {
 		value := values[p.Name]
-		delete(values, p.Name)
+		delete(values, p.Name) // the rest are no parameters
 		isMissing := len(value) == 0 || string(value) == "null"
 		if isMissing && p.IsRequired {
 			return a, fmt.Errorf("%s needs %s", t.Name, p.Name)
@@ -133,7 +145,7 @@ func (a *CallArguments) add(p *Parameter, value json.RawMessage) error {
 	return a.addText(p, value)
 }
 
-// addNumber adds a whole number.
+// addNumber adds a whole number from 1 to the bound of its parameter, and refuses another value.
 func (a *CallArguments) addNumber(p *Parameter, value json.RawMessage) error {
 	var number float64
 	err := json.Unmarshal(value, &number)
@@ -145,7 +157,7 @@ func (a *CallArguments) addNumber(p *Parameter, value json.RawMessage) error {
 	return nil
 }
 
-// addChoice adds true or false.
+// addChoice adds true or false, and refuses another value.
 func (a *CallArguments) addChoice(p *Parameter, value json.RawMessage) error {
 	isTrue := string(value) == "true"
 	isFalse := string(value) == "false"
@@ -156,7 +168,7 @@ func (a *CallArguments) addChoice(p *Parameter, value json.RawMessage) error {
 	return nil
 }
 
-// addText adds a text without control characters.
+// addText adds a text, and refuses one that is too long, blank where it is required, or with control characters.
 func (a *CallArguments) addText(p *Parameter, value json.RawMessage) error {
 	var text string
 	err := json.Unmarshal(value, &text)
@@ -190,12 +202,12 @@ func excerpt(value []byte) string {
 	return names.VisibleLine(text)
 }
 
-// cutText returns the first bytes of a text, at most so many, without a part of a character.
+// cutText returns the first bytes of a text, at most as many as most says, without a part of a character at the end.
 func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	for end := most; end > most-utf8.UTFMax; end-- {
+	for end := most; end > most-utf8.UTFMax; end-- { // back to the beginning of a character
 		if utf8.RuneStart(text[end]) {
 			return text[:end]
 		}

@@ -11,13 +11,13 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// page is the part of a text for one answer: a writer of all of the text. It skips the text before the
+// page is the part of a text for one answer: a writer that takes all of the text. It skips the text before the
 // cursor and refuses the text behind the part.
 type page struct {
 	ctx    context.Context // of the call; its end ends the writer of the text
 	from   cursor
-	limit  int // of the part, in bytes
-	begun  bool
+	limit  int    // of the part, in bytes
+	begun  bool   // the place of the cursor is found
 	offset int64  // of the part in the text once it has begun, else of the skipped text
 	before []byte // the last bytes before the part, at most anchorSize
 	part   []byte // at most limit+1 bytes
@@ -60,7 +60,7 @@ func parseCursor(text string) (c cursor, err error) {
 	return c, nil
 }
 
-// newPage returns the page behind a cursor.
+// newPage returns the page behind a cursor, of at most limit bytes.
 func newPage(ctx context.Context, from cursor, limit int) *page {
 	return &page{
 		ctx:   ctx,
@@ -79,7 +79,8 @@ func (p *page) Write(text []byte) (int, error) {
 	}
 	rest := text
 	for len(rest) > 0 && !p.begun {
-		rest = rest[p.skip(rest):]
+		skipped := p.skip(rest)
+		rest = rest[skipped:]
 	}
 	room := p.limit + 1 - len(p.part)
 	if len(rest) <= room {
@@ -116,11 +117,11 @@ func (p *page) skip(text []byte) int {
 	return end
 }
 
-// lastOf returns the last bytes of a text, at most so many.
+// lastOf returns the last bytes of a text, at most as many as most says.
 func lastOf(text []byte, most int) []byte { return text[max(0, len(text)-most):] }
 
 // end returns the part and the cursor behind it, "" at the end of the text. The part ends with
-// a line, unless the line does not fit.
+// a line, unless the line does not fit. The error is errMoved if the text has no place for the cursor.
 func (p *page) end() (part, next string, err error) {
 	if !p.begun {
 		return "", "", errMoved
@@ -129,9 +130,9 @@ func (p *page) end() (part, next string, err error) {
 		return string(p.part), "", nil
 	}
 	part = cutText(string(p.part), p.limit)
-	at := strings.LastIndexByte(part, '\n')
-	if at >= 0 {
-		part = part[:at+1]
+	lineEnd := strings.LastIndexByte(part, '\n') + 1
+	if lineEnd > 0 {
+		part = part[:lineEnd]
 	}
 	before := lastOf(append(p.before, part...), anchorSize)
 	end := cursor{

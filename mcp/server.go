@@ -96,7 +96,8 @@ func (s *ToolServer) sdkServer() *sdk.Server {
 	return server
 }
 
-// call answers a call of a tool.
+// call answers a call of a tool, once others have ended. A wrong call, and one that failed, is an answer too; only an end
+// of ctx is an error.
 func (s *ToolServer) call(ctx context.Context, t *Tool, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	err := s.calls.Acquire(ctx, 1)
 	if err != nil {
@@ -117,7 +118,8 @@ func (s *ToolServer) call(ctx context.Context, t *Tool, r *sdk.CallToolRequest) 
 	return result(strings.Join(notes, "\n"), text), nil
 }
 
-// answer runs the tool, and returns the text and our own words before it.
+// answer runs the tool, and returns the text of the page that the call asks for and our own words before it. A panic of
+// the tool is an error.
 func (t *Tool) answer(ctx context.Context, a CallArguments) (text string, notes []string, err error) {
 	defer storage.RecoverTo(&err)
 	from, err := parseCursor(a.Text(cursorParameter.Name))

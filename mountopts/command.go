@@ -38,8 +38,8 @@ type flagValues struct {
 	sloppy, ignoredMtab, ignoredVerbosity bool
 }
 
-// flags returns the flag set. mount(8) passes its helpers `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`,
-// in which -f has another meaning than ours, so the set depends on the name of the program.
+// flags returns the flag set, which sets fields of c and v. mount(8) passes its helpers
+// `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`, in which -f has another meaning than ours, so the set depends on c.Helper.
 func flags(c *Command, v *flagValues) *pflag.FlagSet {
 	f := pflag.NewFlagSet("sessionfs", pflag.ContinueOnError)
 	f.SortFlags = false
@@ -70,7 +70,8 @@ func flags(c *Command, v *flagValues) *pflag.FlagSet {
 	return f
 }
 
-// Parse parses a command line; args[0] is the name of the program. Every error is a usage error.
+// Parse parses a command line; args[0] is the name of the program. Every error is a usage error; the command then has
+// all that was parsed before.
 func Parse(args []string) (c Command, err error) {
 	if len(args) == 0 {
 		return c, errors.New("no arguments, not even a program name")
@@ -87,31 +88,45 @@ func Parse(args []string) (c Command, err error) {
 		return c, InWords(f, err)
 	}
 	switch {
-	case c.Help, c.Version:
+	case c.Help, c.Version: // whatever else stands there
 		return c, nil
 	case c.Unmount:
 		return c, c.unmountArgs(f.Args())
 	case c.Lazy:
 		return c, errors.New("-z (--lazy) goes with -u only")
-	case v.namespace != "":
-		return c, errors.New("-N is not possible: run mount inside the namespace (nsenter)")
 	}
-	t := strings.TrimPrefix(v.fsType, "fuse.")
-	if t != "" && t != Subtype && t != "fuse" {
-		return c, fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
-	}
-	c.Options, err = ParseOptions(c.Options, v.options, v.sloppy && c.Helper)
+	err = c.setMount(f, &v)
 	if err != nil {
 		return c, err
 	}
-	c.Options.Debug = c.Options.Debug || v.debug
+	return c, c.mountArgs(f.Args())
+}
+
+// setMount sets the options of a mount from parsed flags.
+func (c *Command) setMount(f *pflag.FlagSet, v *flagValues) (err error) {
+	if v.namespace != "" {
+		return errors.New("-N is not possible: run mount inside the namespace (nsenter)")
+	}
+	fsType := strings.TrimPrefix(v.fsType, "fuse.")
+	isOurs := fsType == "" || fsType == Subtype || fsType == "fuse"
+	if !isOurs {
+		return fmt.Errorf("-t %s: the type is always %s", v.fsType, FSType)
+	}
+	isSloppy := v.sloppy && c.Helper // only mount(8) may ask for it
+	c.Options, err = ParseOptions(c.Options, v.options, isSloppy)
+	if err != nil {
+		return err
+	}
+	if v.debug {
+		c.Options.Debug = true
+	}
 	if f.Changed("log-file") {
 		c.Options.LogFile = v.logFile
 	}
 	if v.all {
 		c.Options.Source = All
 	}
-	return c, c.mountArgs(f.Args())
+	return nil
 }
 
 // unmountArgs parses the arguments of -u.
@@ -128,7 +143,7 @@ func (c *Command) unmountArgs(args []string) error {
 
 var errDatabaseLast = errors.New("a database is SOURCE, not MOUNTPOINT, which is a directory and comes after it")
 
-// mountArgs parses [SOURCE] MOUNTPOINT.
+// mountArgs parses the arguments [SOURCE] MOUNTPOINT of a mount, whose options are set.
 func (c *Command) mountArgs(args []string) error {
 	o := &c.Options
 	if slices.Contains(args, "") {
@@ -167,8 +182,8 @@ func (c *Command) mountArgs(args []string) error {
 	return o.CheckSource()
 }
 
-// ParseOptions parses the arguments of -o, which change o. With sloppy, which is mount(8)'s -s,
-// unknown options are ignored.
+// ParseOptions returns o with the changes by the arguments of -o. With sloppy, which is mount(8)'s -s,
+// unknown options are ignored. After an error it returns the options that were parsed before.
 func ParseOptions(o Options, lists []string, sloppy bool) (_ Options, err error) {
 	for _, list := range lists {
 		err = parseList(&o, list, sloppy)

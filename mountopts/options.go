@@ -245,43 +245,53 @@ func options(o *Options) []option {
 func parseList(o *Options, list string, sloppy bool) error {
 	known := options(o)
 	for _, word := range splitList(list) {
-		if word == "" || strings.HasPrefix(word, "x-") || strings.HasPrefix(word, "X-") {
-			continue // x-systemd.*, x-gvfs-*: comments for other programs
+		isComment := strings.HasPrefix(word, "x-") || strings.HasPrefix(word, "X-") // x-systemd.*, for other programs
+		if word == "" || isComment {
+			continue
 		}
 		name, value, hasValue := strings.Cut(word, "=")
-		i := slices.IndexFunc(known, func(k option) bool {
-			return k.name == name
-		})
 		for _, key := range []string{name, word} {
-			if reason, ok := refused[key]; ok {
+			reason, isRefused := refused[key]
+			if isRefused {
 				return fmt.Errorf("-o %s is not possible: %s", key, reason)
 			}
 		}
 		if name == "subtype" && value != Subtype { // mounts left by a crash are recognised by it
 			return fmt.Errorf("-o subtype=%s: the type is always %s", value, FSType)
 		}
-		if i < 0 {
-			if sloppy || slices.Contains(accepted, name) {
-				continue
+		i := slices.IndexFunc(known, func(k option) bool {
+			return k.name == name
+		})
+		if i >= 0 {
+			err := known[i].parse(value, hasValue)
+			if err != nil {
+				return err
 			}
+			continue
+		}
+		if !sloppy && !slices.Contains(accepted, name) {
 			return fmt.Errorf("unknown option %q after -o", name)
-		}
-		k := known[i]
-		switch {
-		case k.value == "" && hasValue:
-			return fmt.Errorf("-o %s takes no value, %q was given", name, value)
-		case k.value != "" && value == "":
-			return fmt.Errorf("-o %s needs a value: %s=%s", name, name, k.value)
-		}
-		err := k.set(value)
-		if err != nil {
-			return fmt.Errorf("-o %s=%s: %w", name, value, err)
 		}
 	}
 	return nil
 }
 
-// splitList splits at the commas that are not escaped by a backslash.
+// parse sets the option to a value, or refuses it.
+func (k option) parse(value string, hasValue bool) error {
+	switch {
+	case k.value == "" && hasValue:
+		return fmt.Errorf("-o %s takes no value, %q was given", k.name, value)
+	case k.value != "" && value == "":
+		return fmt.Errorf("-o %s needs a value: %s=%s", k.name, k.name, k.value)
+	}
+	err := k.set(value)
+	if err != nil {
+		return fmt.Errorf("-o %s=%s: %w", k.name, value, err)
+	}
+	return nil
+}
+
+// splitList splits at the commas that are not escaped by a backslash, and takes the backslashes of escapes away.
 func splitList(list string) []string {
 	var words []string
 	var word strings.Builder
@@ -331,7 +341,7 @@ func choice(off, on string, field *bool) func(string) error {
 	}
 }
 
-// setShared returns the setter of shared or noshared.
+// setShared returns the setter of the option shared, or of noshared for false.
 func (o *Options) setShared(shared bool) func(string) error {
 	return func(string) error {
 		o.Shared = shared
@@ -362,16 +372,19 @@ const (
 	maxMemory = 1 << 40
 )
 
-// setMemory reads a number of bytes with one of the suffixes k, m and g, of either case.
+// setMemory sets the memory to a number of bytes, in decimal digits, or of the units k, m and g behind them, of either
+// case. The value is not empty.
 func (o *Options) setMemory(value string) error {
 	digits := value
 	shift := 0
-	at := strings.IndexByte("kmg", value[len(value)-1]|0x20)
-	if at >= 0 {
-		digits = value[:len(value)-1]
-		shift = 10 * (at + 1)
+	last := len(value) - 1
+	const lowerCase = 0x20 // the bit that a letter has in lower case alone
+	unit := strings.IndexByte("kmg", value[last]|lowerCase)
+	if unit >= 0 {
+		digits = value[:last]
+		shift = 10 * (unit + 1)
 	}
-	n, err := strconv.ParseUint(digits, 10, 40)
+	n, err := strconv.ParseUint(digits, 10, 40) // so that the shift loses no bit
 	if err != nil || n<<shift < minMemory || n > maxMemory>>shift {
 		return fmt.Errorf("the value must be a size from %dm to %dg, such as 150m", minMemory>>20, maxMemory>>30)
 	}
@@ -382,7 +395,7 @@ func (o *Options) setMemory(value string) error {
 // minIdle is the least time: the kernel answers some requests itself for a second.
 const minIdle = 2 * time.Second
 
-// setIdle reads a time with units, such as 90s, 10m or 1h30m.
+// setIdle sets the time of Idle, which is written with units, such as 90s, 10m or 1h30m.
 func (o *Options) setIdle(value string) error {
 	d, err := time.ParseDuration(value)
 	if err != nil || d < minIdle {
@@ -392,16 +405,25 @@ func (o *Options) setIdle(value string) error {
 	return nil
 }
 
-// setLogLevel sets the level; debug logs every request too.
+// logLevels are the levels of the option loglevel, by their names. debug is Debug, which logs every request too.
+var logLevels = map[string]slog.Level{
+	"error": slog.LevelError,
+	"warn":  slog.LevelWarn,
+	"info":  slog.LevelInfo,
+}
+
+// setLogLevel sets the level. debug sets Debug, and leaves LogLevel as it is.
 func (o *Options) setLogLevel(value string) error {
-	var level slog.Level
-	if !slices.Contains([]string{"error", "warn", "info", "debug"}, value) || level.UnmarshalText([]byte(value)) != nil {
+	if value == "debug" {
+		o.Debug = true
+		return nil
+	}
+	level, isLevel := logLevels[value]
+	if !isLevel {
 		return errors.New("the value must be error, warn, info or debug")
 	}
-	o.Debug = value == "debug"
-	if !o.Debug {
-		o.LogLevel = level
-	}
+	o.Debug = false
+	o.LogLevel = level
 	return nil
 }
 

@@ -34,29 +34,34 @@ func CheckValues(flags *pflag.FlagSet, args []string) error {
 // in pflag, a word is --name, --name=value, or -abc, where the first letter with a value takes the
 // rest of the word.
 func takesNextWord(flags *pflag.FlagSet, word string) *pflag.Flag {
-	if name, isLong := strings.CutPrefix(word, "--"); isLong {
+	name, isLong := strings.CutPrefix(word, "--")
+	if isLong {
 		flag := flags.Lookup(name)
-		if flag == nil || flag.NoOptDefVal != "" {
+		if flag == nil || hasNoValue(flag) {
 			return nil
 		}
 		return flag
 	}
 	letters := word[1:]
-	for at := range len(letters) {
-		flag := flags.ShorthandLookup(letters[at : at+1])
+	for i := range len(letters) {
+		flag := flags.ShorthandLookup(letters[i : i+1])
 		if flag == nil {
 			return nil
 		}
-		if flag.NoOptDefVal != "" {
+		if hasNoValue(flag) {
 			continue
 		}
-		if at < len(letters)-1 {
+		isLast := i == len(letters)-1
+		if !isLast {
 			return nil
 		}
 		return flag
 	}
 	return nil
 }
+
+// hasNoValue reports whether a flag stands alone, as pflag sees it.
+func hasNoValue(flag *pflag.Flag) bool { return flag.NoOptDefVal != "" }
 
 // missingValue words the refusal of a command line in which an option stands in the place of the
 // value of another one.
@@ -71,18 +76,21 @@ func missingValue(flag *pflag.Flag, word string) error {
 
 // InWords returns an error of pflag in the words of this program, and any other error as it is.
 func InWords(flags *pflag.FlagSet, err error) error {
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+	unknown, isUnknown := errors.AsType[*pflag.NotExistError](err)
+	missing, isMissing := errors.AsType[*pflag.ValueRequiredError](err)
+	wrong, isWrong := errors.AsType[*pflag.InvalidValueError](err)
+	nameless, isNameless := errors.AsType[*pflag.InvalidSyntaxError](err)
+	switch {
+	case isUnknown:
 		return unknownOption(flags, unknown)
-	}
-	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		value, _ := pflag.UnquoteUsage(missing.GetFlag())
-		return fmt.Errorf("--%s needs %s, and nothing stands behind it", missing.GetFlag().Name, value)
-	}
-	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+	case isMissing:
+		flag := missing.GetFlag()
+		value, _ := pflag.UnquoteUsage(flag)
+		return fmt.Errorf("--%s needs %s, and nothing stands behind it", flag.Name, value)
+	case isWrong:
 		return wrongValue(wrong)
-	}
-	if odd, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		return fmt.Errorf("%s is no option: a name is missing", odd.GetSpecifiedFlag())
+	case isNameless:
+		return fmt.Errorf("%s is no option: a name is missing", nameless.GetSpecifiedFlag())
 	}
 	return err
 }
@@ -128,22 +136,24 @@ func wrongValue(wrong *pflag.InvalidValueError) error {
 }
 
 // distance returns how many letters must be put in, left out or replaced to make one word of
-// another.
+// another (the distance of Levenshtein).
 func distance(from, to string) int {
-	row := make([]int, len(to)+1) // to the beginnings of to
+	row := make([]int, len(to)+1) // row[j] is the distance of from[:i] and to[:j], first for i = 0
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(from) {
-		diagonal := row[0]
+		diagonal := row[0] // the distance of from[:i] and to[:j]
 		row[0] = i + 1
 		for j := range len(to) {
 			replaced := diagonal
 			if from[i] != to[j] {
 				replaced++
 			}
+			inserted := row[j] + 1
+			leftOut := row[j+1] + 1
 			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+			row[j+1] = min(replaced, inserted, leftOut)
 		}
 	}
 	return row[len(to)]
