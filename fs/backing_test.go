@@ -23,7 +23,8 @@ var backings = map[string]func(t *testing.T, dir string) (shown, behind string){
 	},
 	"overlayfs": func(t *testing.T, dir string) (string, string) {
 		top := mountPoint(t, "mount", "-t", "tmpfs", "tmpfs") // an upper directory cannot be on every file system
-		upper, work := filepath.Join(top, "upper"), filepath.Join(top, "work")
+		upper := filepath.Join(top, "upper")
+		work := filepath.Join(top, "work")
 		require.NoError(t, os.Mkdir(upper, 0o755))
 		require.NoError(t, os.Mkdir(work, 0o755))
 		return mountPoint(t, "mount", "-t", "overlay", "overlay", "-o", "lowerdir="+dir+",upperdir="+upper+",workdir="+work), ""

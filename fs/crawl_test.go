@@ -75,7 +75,8 @@ func checkFind(t *testing.T, dir string, entries int) {
 
 // TestLongBranch: every name of a long path can be looked at, and the whole be copied.
 func TestLongBranch(t *testing.T) {
-	m, n := mountForTest(t, big(t)), bigSessions["chain"].entries()
+	m := mountForTest(t, big(t))
+	n := bigSessions["chain"].entries()
 	branch := m.session("chain", "branches/current/")
 	require.Equal(t, fmt.Sprintln(n), shell(t, `ls -l "$1/path/" | grep -c ' -> '`, branch))
 	require.Empty(t, run(t, "find", branch+"/path/", "-size", "+1"))

@@ -94,7 +94,9 @@ func TestDatabaseBlobs(t *testing.T) {
 	table.Write(t, rowsPrefix+"p/s.jsonl", header("s")+strings.Replace(entry(1, "e1", "", "IMAGE"), `"IMAGE"`, `[{"type":"image","data":"`+reference+`"}]`, 1))
 	place := t.TempDir()
 	inPlace := func(o *daemonOptions) { o.Blobs = place }
-	none, a, b := mountTable(t, table), mountTable(t, table, inPlace), mountTable(t, table, inPlace)
+	none := mountTable(t, table)
+	a := mountTable(t, table, inPlace)
+	b := mountTable(t, table, inPlace)
 	require.Equal(t, reference+"\n", run(t, "jq", "-r", ".messages[0].content[0].data", none.session("s", "context.json")))
 	require.NoDirExists(t, none.path("blobs"))
 	id := ask(t, none.session("s", "append"), bigImage(3000))
@@ -102,7 +104,10 @@ func TestDatabaseBlobs(t *testing.T) {
 
 	ask(t, a.session("s", "append"), bigImage(900_000))
 	var hashes []string
-	require.Eventually(t, func() bool { hashes = names(t, b.path("blobs")); return len(hashes) == 1 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		hashes = names(t, b.path("blobs"))
+		return len(hashes) == 1
+	}, patience, 10*time.Millisecond)
 	require.Eventually(t, func() bool { return len(names(t, b.session("s", "entries"))) == 3 }, patience, 10*time.Millisecond)
 	for _, d := range []database{a, b} {
 		require.True(t, strings.Repeat("ABC", 300_000) == string(read(t, d.path("blobs", hashes[0]))))
@@ -146,7 +151,10 @@ func TestDatabaseWrites(t *testing.T) {
 	d.table.Append(t, rowsPrefix+"p/s.jsonl", entry(9, "client", "e2", "by a client"))
 	id = ask(t, other.session("s", "append"), message("by another mount"))
 	for _, path := range []string{d.session("s", "entries/client.json"), other.session("s", "entries/client.json"), d.session("s", "entries", id+".json")} {
-		require.Eventually(t, func() bool { _, err := os.Stat(path); return err == nil }, patience, 10*time.Millisecond, path)
+		require.Eventually(t, func() bool {
+			_, err := os.Stat(path)
+			return err == nil
+		}, patience, 10*time.Millisecond, path)
 	}
 }
 
@@ -187,7 +195,10 @@ func TestDatabaseBreaks(t *testing.T) {
 	d := withRow(t, server, header("s")+entry(1, "e1", "", "one"))
 	long := header("t") + entry(1, "e1", "", strings.Repeat("x", 100_000))
 	d.table.Write(t, rowsPrefix+"p/t.jsonl", long)
-	require.Eventually(t, func() bool { _, err := os.Stat(d.session("t.jsonl")); return err == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(d.session("t.jsonl"))
+		return err == nil
+	}, patience, 10*time.Millisecond)
 	kept := run(t, "cat", d.session("s", "transcript.md"), d.session("s.jsonl"))
 	server.Kill()
 	require.Equal(t, kept, run(t, "cat", d.session("s", "transcript.md"), d.session("s.jsonl")))
@@ -198,7 +209,10 @@ func TestDatabaseBreaks(t *testing.T) {
 	require.Regexp(t, `Z database: the database cannot be reached: .*\n$`, run(t, "cat", d.path("last-error")))
 	require.Contains(t, d.logged(), "the database cannot be reached")
 	require.NoError(t, server.Start())
-	require.Eventually(t, func() bool { _, err := os.ReadFile(d.session("t.jsonl")); return err == nil }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		_, err := os.ReadFile(d.session("t.jsonl"))
+		return err == nil
+	}, patience, 10*time.Millisecond)
 	require.Equal(t, long, run(t, "cat", d.session("t.jsonl")))
 	require.Eventually(t, func() bool { return run(t, "cat", d.path("last-error")) == "" }, patience, 10*time.Millisecond)
 	ask(t, d.session("s", "append"), message("two"))

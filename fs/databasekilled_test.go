@@ -68,9 +68,11 @@ func appendedOnce(t *testing.T, text string, mounts map[string]*mount, entries i
 
 // databaseKilled is TestDatabaseKilled. If pooled, changes are noted by the trigger, and a mount is behind PgBouncer.
 func databaseKilled(t *testing.T, pooled bool) {
-	each, kills := 60, 2
+	each := 60
+	kills := 2
 	if os.Getenv("SESSIONFS_TEST_FULL") == "1" {
-		each, kills = 2000, 20
+		each = 2000
+		kills = 20
 	}
 	server := postgrestest.New(t)
 	a := withRow(t, server, header("s")+entry(1, "first", "", "one"))

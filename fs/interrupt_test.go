@@ -73,8 +73,12 @@ func TestKilledReaders(t *testing.T) {
 		true:  {"context.json", "transcript.md", "usage.json", "secrets.jsonl", "search/y/results.tsv", "branches/current/transcript.md"},
 	} {
 		m := mountForTest(t, newLoopback(t, a.dir, slow).dir)
-		commands := [][]string{{"cat", m.path("index.jsonl")}, {"ls", m.path("recent")}, {"cat", m.path("usage.jsonl")},
-			{"cat", m.path("search/x/results.tsv")}}
+		commands := [][]string{
+			{"cat", m.path("index.jsonl")},
+			{"ls", m.path("recent")},
+			{"cat", m.path("usage.jsonl")},
+			{"cat", m.path("search/x/results.tsv")},
+		}
 		for _, f := range files {
 			commands = append(commands, []string{"cat", m.session("x", f)})
 		}
@@ -113,9 +117,20 @@ func TestHostileReadersAreKilled(t *testing.T) {
 	for range 3 {
 		var waiting []*waiter
 		for name, tool := range map[string]string{
-			"title": "cat", "entries": "ls", "context.json": "stat", "transcript.md": "cat", "tree": "ls", "branches": "ls", "labels": "cat",
-			"problems.jsonl": "cat",
-			"usage.json":     "stat", "branches.tsv": "cat", "leaf": "readlink", "by-label": "ls", "branches/current": "readlink", "tree/x": "ls",
+			"title":            "cat",
+			"entries":          "ls",
+			"context.json":     "stat",
+			"transcript.md":    "cat",
+			"tree":             "ls",
+			"branches":         "ls",
+			"labels":           "cat",
+			"problems.jsonl":   "cat",
+			"usage.json":       "stat",
+			"branches.tsv":     "cat",
+			"leaf":             "readlink",
+			"by-label":         "ls",
+			"branches/current": "readlink",
+			"tree/x":           "ls",
 		} {
 			waiting = append(waiting, startWaiter(t, tool, m.session("bad", name)))
 		}

@@ -25,7 +25,9 @@ type longName struct {
 // longNames are sessions of each agent that is read from files.
 var longNames = []longName{
 	{
-		home: ".omp/agent", file: "sessions/p/2026-02-16T10-20-30-000Z_0123456789abcde%x.jsonl", names: "TOOL MODEL LABEL",
+		home:  ".omp/agent",
+		file:  "sessions/p/2026-02-16T10-20-30-000Z_0123456789abcde%x.jsonl",
+		names: "TOOL MODEL LABEL",
 		text: `{"type":"session","version":3,"id":"s","timestamp":"2026-02-16T10:20:30.000Z","cwd":"/w"}
 {"type":"message","id":"a","parentId":null,"timestamp":"2026-02-16T10:20:31.000Z","message":{"role":"user","content":"hello"}}
 {"type":"model_change","id":"b","parentId":"a","timestamp":"2026-02-16T10:20:32.000Z","model":"MODEL"}
@@ -35,13 +37,17 @@ var longNames = []longName{
 `,
 	},
 	{
-		home: ".claude", file: "projects/-w/s%x.jsonl", names: "MODEL",
+		home:  ".claude",
+		file:  "projects/-w/s%x.jsonl",
+		names: "MODEL",
 		text: `{"parentUuid":null,"cwd":"/w","sessionId":"s","uuid":"u1","timestamp":"2026-03-30T07:13:41.000Z","type":"user","message":{"role":"user","content":"hello"}}
 {"parentUuid":"u1","sessionId":"s","uuid":"u2","timestamp":"2026-03-30T07:13:42.000Z","type":"assistant","message":{"role":"assistant","id":"m","model":"MODEL","content":[{"type":"tool_use","id":"c","name":"TOOL","input":{"command":"ls"}}],"usage":{"output_tokens":2}}}
 `,
 	},
 	{
-		home: ".codex", file: "sessions/2026/03/30/rollout-2026-03-30T07-13-41-0195e5d0-7e0b-7aaa-8bbb-00000000000%x.jsonl", names: "TOOL MODEL",
+		home:  ".codex",
+		file:  "sessions/2026/03/30/rollout-2026-03-30T07-13-41-0195e5d0-7e0b-7aaa-8bbb-00000000000%x.jsonl",
+		names: "TOOL MODEL",
 		text: `{"timestamp":"2026-03-30T07:13:41.100Z","type":"session_meta","payload":{"id":"0195e5d0-7e0b-7aaa-8bbb-00000000000N","timestamp":"2026-03-30T07:13:41.000Z","cwd":"/w","originator":"codex_cli_rs","cli_version":"0.104.0","source":"cli","model_provider":"openai"}}
 {"timestamp":"2026-03-30T07:13:41.201Z","type":"turn_context","payload":{"turn_id":"t1","cwd":"/w","model":"MODEL"}}
 {"timestamp":"2026-03-30T07:13:41.202Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}}
@@ -51,7 +57,9 @@ var longNames = []longName{
 `,
 	},
 	{
-		home: ".gemini", file: "tmp/garden/chats/session-2026-10-06T09-00-d1d1d1d%x.jsonl", names: "TOOL MODEL",
+		home:  ".gemini",
+		file:  "tmp/garden/chats/session-2026-10-06T09-00-d1d1d1d%x.jsonl",
+		names: "TOOL MODEL",
 		text: `{"sessionId":"d1d1d1dN-bbbb-4000-8000-000000000001","projectHash":"5ad8","startTime":"2026-10-06T09:00:01.000Z","lastUpdated":"2026-10-06T09:00:02.000Z","kind":"main"}
 {"id":"u1","timestamp":"2026-10-06T09:00:05.000Z","type":"user","content":[{"text":"hello"}]}
 {"id":"a1","timestamp":"2026-10-06T09:00:07.000Z","type":"gemini","content":"I look.","tokens":{"input":900,"output":10,"cached":0,"thoughts":15,"tool":0,"total":925},"model":"MODEL","toolCalls":[{"id":"v1","name":"TOOL","args":{"file_path":"a"},"status":"success"}]}
@@ -59,7 +67,9 @@ var longNames = []longName{
 `,
 	},
 	{
-		home: ".copilot", file: "session-state/d1d1d1d1-0000-4000-8000-00000000000%x/events.jsonl", names: "TOOL MODEL",
+		home:  ".copilot",
+		file:  "session-state/d1d1d1d1-0000-4000-8000-00000000000%x/events.jsonl",
+		names: "TOOL MODEL",
 		text: `{"type":"session.start","data":{"sessionId":"d1d1d1d1-0000-4000-8000-00000000000N","version":1,"producer":"copilot-agent","copilotVersion":"1.0.102","startTime":"2026-10-08T09:00:01.000Z","selectedModel":"m1","context":{"cwd":"/w"}},"id":"e0","timestamp":"2026-10-08T09:00:02.000Z","parentId":null}
 {"type":"user.message","data":{"content":"hello","messageId":"m1"},"id":"e1","timestamp":"2026-10-08T09:00:03.000Z","parentId":"e0"}
 {"type":"assistant.message","data":{"messageId":"am4","model":"MODEL","content":"I check.","toolRequests":[{"toolCallId":"c1","name":"TOOL","arguments":{"path":"a"},"type":"function"}],"outputTokens":3},"id":"e2","timestamp":"2026-10-08T09:00:04.000Z","parentId":"e1"}
@@ -68,14 +78,18 @@ var longNames = []longName{
 `,
 	},
 	{
-		home: ".qwen", file: "projects/-w/chats/7a1c0d52-3b84-4e0f-9c2d-5f6e7a8b9c0%x.jsonl", names: "TOOL",
+		home:  ".qwen",
+		file:  "projects/-w/chats/7a1c0d52-3b84-4e0f-9c2d-5f6e7a8b9c0%x.jsonl",
+		names: "TOOL",
 		text: `{"uuid":"u1","parentUuid":null,"sessionId":"7a1c0d52-3b84-4e0f-9c2d-5f6e7a8b9c0N","timestamp":"2026-11-20T08:00:00.000Z","type":"user","cwd":"/w","version":"0.24.4","message":{"role":"user","parts":[{"text":"hello"}]},"provenance":"real_user"}
 {"uuid":"u2","parentUuid":"u1","sessionId":"7a1c0d52-3b84-4e0f-9c2d-5f6e7a8b9c0N","timestamp":"2026-11-20T08:00:03.000Z","type":"assistant","cwd":"/w","provenance":"assistant_output","model":"MODEL","message":{"role":"model","parts":[{"functionCall":{"id":"c1","name":"TOOL","args":{"file_path":"a"}}}]},"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":3,"totalTokenCount":12}}
 {"uuid":"u3","parentUuid":"u2","sessionId":"7a1c0d52-3b84-4e0f-9c2d-5f6e7a8b9c0N","timestamp":"2026-11-20T08:00:04.000Z","type":"tool_result","cwd":"/w","provenance":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"TOOL","response":{"output":"x"}}}]}}
 `,
 	},
 	{
-		home: ".kimi-code", file: "sessions/wd_pond_1/session_852450d6-a764-4e14-9191-92af0159147%x/agents/main/wire.jsonl", names: "TOOL MODEL",
+		home:  ".kimi-code",
+		file:  "sessions/wd_pond_1/session_852450d6-a764-4e14-9191-92af0159147%x/agents/main/wire.jsonl",
+		names: "TOOL MODEL",
 		text: `{"type":"metadata","protocol_version":"1.5","created_at":1795916112631}
 {"type":"context.append_message","agentId":"main","message":{"role":"user","content":[{"type":"text","text":"hello"}],"id":"m1","toolCalls":[],"origin":{"kind":"user"}},"time":1795916112989}
 {"type":"context.append_loop_event","agentId":"main","event":{"type":"step.begin","uuid":"e1","turnId":"0","step":1},"time":1795916113042}

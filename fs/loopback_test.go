@@ -69,7 +69,8 @@ func (c loopbackConfig) serve() (*fuse.Server, error) {
 	case remembers:
 		options.AttrTimeout = &hour
 	case recorded:
-		options.Options, options.NullPermissions = []string{"default_permissions"}, true
+		options.Options = []string{"default_permissions"}
+		options.NullPermissions = true
 	}
 	disk := fusefs.NewNodeFS(root, options)
 	switch c.How {

@@ -146,7 +146,8 @@ func parts(op diskOp) []diskOp {
 	if op.Kind != "write" || len(op.Data) < 2 || op.Off/sector == (op.Off+int64(len(op.Data))-1)/sector && op.Off == 0 {
 		return nil
 	}
-	zeros, half := op, op
+	zeros := op
+	half := op
 	zeros.Data = make([]byte, len(op.Data))
 	half.Data = op.Data[:len(op.Data)/2]
 	return []diskOp{zeros, half}

@@ -125,7 +125,10 @@ func TestManyForeignSessions(t *testing.T) {
 	m := mountForTest(t, dir, func(o *daemonOptions) { o.Memory = budget.Min })
 	for round := range 3 {
 		for name, lines := range map[string]int{
-			"usage.jsonl": 28, "lost.tsv": 1, "index.jsonl": sessions, "search/buffer/results.tsv": 1001,
+			"usage.jsonl":               28,
+			"lost.tsv":                  1,
+			"index.jsonl":               sessions,
+			"search/buffer/results.tsv": 1001,
 		} {
 			text := string(read(t, m.path(name)))
 			require.GreaterOrEqual(t, strings.Count(text, "\n"), lines, "%s, round %d", name, round)

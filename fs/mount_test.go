@@ -146,7 +146,8 @@ func mountForTest(t testing.TB, source string, opts ...mountOption) *mount {
 	cmd := exec.Command(self)
 	// The race detector lets a process wait a second before it ends.
 	cmd.Env = append(os.Environ(), daemonEnv+"="+string(options), "TZ=UTC", "GORACE=atexit_sleep_ms=0")
-	cmd.Dir, cmd.Stderr = "/", logFile
+	cmd.Dir = "/"
+	cmd.Stderr = logFile
 	var said string
 	if m.companion, said = begin(t, cmd); said != "ready\n" {
 		if strings.Contains(said, "operation not permitted") || strings.Contains(said, "fusermount") {
@@ -221,7 +222,8 @@ func (m *mount) checkDescriptors() {
 	}
 	var problems []string
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		open, sessions := map[string]int{}, 0
+		open := map[string]int{}
+		sessions := 0
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", m.cmd.Process.Pid)) // none where it is not ours to look at, or gone
 		for _, fd := range links {
 			if target, err := os.Readlink(fd); err == nil && strings.HasPrefix(target, source+"/") {
@@ -275,7 +277,8 @@ func tool(t testing.TB, name string, args ...string) (stdout, stderr string, err
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
 	cmd.Dir = "/"
 	var out, problems bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &problems
+	cmd.Stdout = &out
+	cmd.Stderr = &problems
 	err = cmd.Run()
 	return out.String(), problems.String(), err
 }

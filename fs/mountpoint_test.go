@@ -15,15 +15,27 @@ func TestResolveMountpoint(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a/b"), 0o700))
 	for link, target := range map[string]string{
-		"to-b": "a/b", "to-link": "to-b", "absolute": filepath.Join(dir, "a"), "up": "a/b/..", "dangling": "a/none", "loop": "loop",
+		"to-b":     "a/b",
+		"to-link":  "to-b",
+		"absolute": filepath.Join(dir, "a"),
+		"up":       "a/b/..",
+		"dangling": "a/none",
+		"loop":     "loop",
 	} {
 		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
 	for in, want := range map[string]string{
-		"a/b": "a/b", "to-b": "a/b", "to-link/": "a/b", "absolute": "a", "absolute/b/.": "a/b", "up": "a",
-		"to-b/..":   "a", // not what a textual clean-up would give
-		"to-b/../b": "a/b",
-		"a/..":      "", "a/b/././/": "a/b", "a/b/../.": "a",
+		"a/b":          "a/b",
+		"to-b":         "a/b",
+		"to-link/":     "a/b",
+		"absolute":     "a",
+		"absolute/b/.": "a/b",
+		"up":           "a",
+		"to-b/..":      "a", // not what a textual clean-up would give
+		"to-b/../b":    "a/b",
+		"a/..":         "",
+		"a/b/././/":    "a/b",
+		"a/b/../.":     "a",
 	} {
 		got, err := ResolveMountpoint(dir + "/" + in)
 		require.NoError(t, err, in)

@@ -113,7 +113,8 @@ func TestNames(t *testing.T) {
 	}
 	a.write("names", lines...)
 	m := mountForTest(t, a.dir)
-	entries, tree := names(t, m.session("names", "entries")), names(t, m.session("names", "tree"))
+	entries := names(t, m.session("names", "entries"))
+	tree := names(t, m.session("names", "tree"))
 	require.Equal(t, ".deep", tree[0])
 	for n, id := range ids {
 		require.Equal(t, nameOf(id)+".json", entries[n], "%.300q", id)

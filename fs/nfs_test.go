@@ -99,7 +99,8 @@ func TestNFSShowsTheMount(t *testing.T) {
 	onceIsEnough(t)
 	notUnderRace(t)
 	source := demo(t)
-	n, m := serveNFS(t, source, 0), mountForTest(t, source)
+	n := serveNFS(t, source, 0)
+	m := mountForTest(t, source)
 	seen := map[string]bool{"last-result": true}
 	check := func(name string, h []byte, a nfstest.Attr) {
 		seen[name] = true
@@ -149,7 +150,8 @@ func TestNFSWrites(t *testing.T) {
 	a.write("s", header("s"), strings.Join(writtenEntries, ""))
 	m := serveNFS(t, a.dir, 0)
 	const dir = "sessions/p/s"
-	session, appendTo := m.at(dir), m.at(dir+"/append")
+	session := m.at(dir)
+	appendTo := m.at(dir + "/append")
 	require.NoError(t, m.Append(appendTo, message("by NFS")+"\n"))
 	require.Contains(t, a.raw("s"), `"by NFS"`)
 	id := strings.TrimSpace(m.read("last-result"))
@@ -230,8 +232,13 @@ func TestNFSReadOnly(t *testing.T) {
 				require.Contains(t, m.read(lastError), reason, what...)
 				require.Contains(t, m.read(lastError), "read-only", what...)
 			}
-			for path, lastError := range map[string]string{dir: dir + "/last-error", dir + "/entries": dir + "/last-error",
-				"": "last-error", "search": "last-error", "sessions/p": "last-error"} {
+			for path, lastError := range map[string]string{
+				dir:              dir + "/last-error",
+				dir + "/entries": dir + "/last-error",
+				"":               "last-error",
+				"search":         "last-error",
+				"sessions/p":     "last-error",
+			} {
 				in := m.root
 				if path != "" {
 					in = m.at(path)
@@ -251,9 +258,15 @@ func TestNFSReadOnly(t *testing.T) {
 				refused(lastError, err, path)
 			}
 			require.Equal(t, leaf, m.leaf(session), "it was not hidden")
-			for path, lastError := range map[string]string{"new-session": "last-error", dir + "/append": dir + "/last-error",
-				dir + "/title": dir + "/last-error", dir + "/labels": dir + "/last-error", dir + "/fork": dir + "/last-error",
-				dir + "/header.json": dir + "/last-error", dir + "/leaf": dir + "/last-error"} {
+			for path, lastError := range map[string]string{
+				"new-session":        "last-error",
+				dir + "/append":      dir + "/last-error",
+				dir + "/title":       dir + "/last-error",
+				dir + "/labels":      dir + "/last-error",
+				dir + "/fork":        dir + "/last-error",
+				dir + "/header.json": dir + "/last-error",
+				dir + "/leaf":        dir + "/last-error",
+			} {
 				h := m.at(path)
 				for _, text := range []string{"", "x\n", "e1 x\n"} {
 					for _, off := range []uint64{0, 1000} {

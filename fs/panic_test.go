@@ -24,13 +24,16 @@ func mountPanicking(o mountopts.Options, log *slog.Logger) (*fs.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	bugs := &storagetest.Hooked{Storage: sessions, Before: func(c storagetest.Call) error {
-		headers := c.Op == "ReadAt" && c.Off < 200 && c.Size <= 5<<10
-		if strings.Contains(c.Name, "panic-"+c.Op) && !headers {
-			panic("a bug in " + c.Op + " of " + c.Name)
-		}
-		return nil
-	}}
+	bugs := &storagetest.Hooked{
+		Storage: sessions,
+		Before: func(c storagetest.Call) error {
+			headers := c.Op == "ReadAt" && c.Off < 200 && c.Size <= 5<<10
+			if strings.Contains(c.Name, "panic-"+c.Op) && !headers {
+				panic("a bug in " + c.Op + " of " + c.Name)
+			}
+			return nil
+		},
+	}
 	name := nodes.SourceName("sessions", bugs, sessioncore.NewStore(bugs))
 	root := nodes.NewRootDir(&nodes.View{Log: log}, sessions, func() []nodes.Name { return []nodes.Name{name} })
 	return fs.MountRoot(root, o, log)

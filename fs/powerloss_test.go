@@ -115,7 +115,8 @@ func custom(id string, size int) string {
 
 // appends appends entries of such ids.
 func (l *lossy) appends(session string, size int, ids ...string) {
-	text, lines := "", []string{}
+	text := ""
+	lines := []string{}
 	for _, id := range ids {
 		text += custom(id, size)
 		lines = append(lines, `"id":"`+id+`"`)

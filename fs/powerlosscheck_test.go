@@ -87,7 +87,8 @@ var blobRef = regexp.MustCompile(`blob:sha256:([0-9a-f]{64})`)
 
 // lostSession returns what is wrong with a session.
 func (l *lossy) lostSession(name, text string, image diskImage, marks []string) string {
-	known, must := slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines), slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines)
+	known := slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines)
+	must := slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines)
 	titles := map[string]bool{"": name != "p/slot", "before": name == "p/slot"}
 	for _, p := range l.promises {
 		if p.session != name {

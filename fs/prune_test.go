@@ -19,7 +19,8 @@ func TestNodesAreGivenBack(t *testing.T) {
 	t.Parallel()
 	onceIsEnough(t)
 	const sessions = 5
-	limit, entries := sized(1000, 375), sized(400, 150)
+	limit := sized(1000, 375)
+	entries := sized(400, 150)
 	a := newAgent(t)
 	for _, name := range strings.Split("abcde", "") {
 		lines := []string{header(name)}

@@ -36,9 +36,11 @@ func TestAppendCost(t *testing.T) {
 		}
 		add() // the first one has to read the session
 		add()
-		read, written = math.MaxInt, math.MaxInt
+		read = math.MaxInt
+		written = math.MaxInt
 		for range rounds {
-			r, was := w.m.procNumber("io", "rchar"), w.m.procNumber("io", "wchar")
+			r := w.m.procNumber("io", "rchar")
+			was := w.m.procNumber("io", "wchar")
 			for range appends {
 				add()
 			}

@@ -36,7 +36,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	refused := func(what, path, text string, want error) {
 		t.Helper()
-		before, list := w.raw("s"), listing(t, dir)
+		before := w.raw("s")
+		list := listing(t, dir)
 		require.ErrorIs(t, put(path, text), want, what)
 		require.Equal(t, before, w.raw("s"), what)
 		require.Equal(t, list, listing(t, dir), "%s leaves nothing", what)

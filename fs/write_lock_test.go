@@ -128,7 +128,8 @@ var everyWrite = map[string]string{
 // some tools do in two steps, take turns.
 func (w *writing) refusesEveryWrite(words string) {
 	w.t.Helper()
-	before, list := w.raw("s"), listing(w.t, w.dir)
+	before := w.raw("s")
+	list := listing(w.t, w.dir)
 	var all sync.WaitGroup
 	var leaf sync.Mutex
 	for name, script := range everyWrite {
@@ -291,7 +292,8 @@ func (w *writing) appendAtOnce(files map[string]string, lines func(who string) i
 	}
 	all.Wait()
 	require.False(w.t, w.t.Failed())
-	next, last := map[string]int{}, "e3"
+	next := map[string]int{}
+	last = "e3"
 	for _, r := range w.added(before) {
 		who, _, _ := strings.Cut(r.ID, "-")
 		require.Equal(w.t, fmt.Sprintf("%s-%d", who, next[who]), r.ID, "in order, once")
@@ -311,8 +313,12 @@ func TestTwoMountsAndAClient(t *testing.T) {
 	w := newWriting(t)
 	other := mountForTest(t, w.dir)
 	last := w.appendAtOnce(map[string]string{
-		"one": w.in("append"), "two": other.session("s", "append"), "client": w.path("s.jsonl"),
-		"three": w.in("append"), "four": w.in("append"), "five": w.in("append"),
+		"one":    w.in("append"),
+		"two":    other.session("s", "append"),
+		"client": w.path("s.jsonl"),
+		"three":  w.in("append"),
+		"four":   w.in("append"),
+		"five":   w.in("append"),
 	}, func(who string) int {
 		if strings.HasPrefix(who, "f") || who == "three" {
 			return sized(500, 25)

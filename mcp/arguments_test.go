@@ -10,11 +10,14 @@ import (
 )
 
 // sample is a tool with a parameter of each kind.
-var sample = Tool{Name: "find", Parameters: []Parameter{
-	{Name: "query", IsRequired: true, Most: 20},
-	{Name: "most", IsNumber: true, Most: 50},
-	{Name: "note", Most: 300},
-}}
+var sample = Tool{
+	Name: "find",
+	Parameters: []Parameter{
+		{Name: "query", IsRequired: true, Most: 20},
+		{Name: "most", IsNumber: true, Most: 50},
+		{Name: "note", Most: 300},
+	},
+}
 
 func TestArguments(t *testing.T) {
 	a, err := sample.parse(json.RawMessage(`{"query":"a \"phrase\"\n","most":7.0,"note":null}`))

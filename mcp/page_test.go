@@ -33,8 +33,13 @@ func texts() map[string]string {
 		fmt.Fprintf(&lines, "%d %s\n", i, strings.Repeat("x", i%37))
 	}
 	return map[string]string{
-		"lines": lines.String(), "equal": strings.Repeat("the same\n", 900), "one": strings.Repeat("y", 5000),
-		"wide": strings.Repeat("潮汐 ", 700) + "\n", "broken": strings.Repeat("\x80", 3000), "none": "", "torn": lines.String() + "end",
+		"lines":  lines.String(),
+		"equal":  strings.Repeat("the same\n", 900),
+		"one":    strings.Repeat("y", 5000),
+		"wide":   strings.Repeat("潮汐 ", 700) + "\n",
+		"broken": strings.Repeat("\x80", 3000),
+		"none":   "",
+		"torn":   lines.String() + "end",
 	}
 }
 

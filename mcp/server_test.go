@@ -53,21 +53,25 @@ func (s *served) ask(t *testing.T, tool string, arguments any) (texts []string, 
 
 // TestAnswers: an answer begins with the notice, has our notes before the text, and is bounded; an error, and a bug, are said.
 func TestAnswers(t *testing.T) {
-	s := serve(t, Tool{Name: "say", Parameters: []Parameter{{Name: "what", Most: 10}}, Run: func(_ context.Context, a CallArguments, out *AnswerText) error {
-		switch a.Text("what") {
-		case "little":
-			out.Note("a note")
-			_, err := io.WriteString(out, "found\n")
-			return err
-		case "much":
-			out.Note("%s", strings.Repeat("n", 2*maxNotes))
-			_, err := io.WriteString(out, strings.Repeat("潮\n", MaxAnswer))
-			return err
-		case "error":
-			return errors.New(strings.Repeat("e", 2*MaxAnswer))
-		}
-		panic("a bug")
-	}})
+	s := serve(t, Tool{
+		Name:       "say",
+		Parameters: []Parameter{{Name: "what", Most: 10}},
+		Run: func(_ context.Context, a CallArguments, out *AnswerText) error {
+			switch a.Text("what") {
+			case "little":
+				out.Note("a note")
+				_, err := io.WriteString(out, "found\n")
+				return err
+			case "much":
+				out.Note("%s", strings.Repeat("n", 2*maxNotes))
+				_, err := io.WriteString(out, strings.Repeat("潮\n", MaxAnswer))
+				return err
+			case "error":
+				return errors.New(strings.Repeat("e", 2*MaxAnswer))
+			}
+			panic("a bug")
+		},
+	})
 	texts, isError := s.ask(t, "say", map[string]any{"what": "little"})
 	require.Equal(t, []string{Notice + "\na note", "found\n"}, texts)
 	require.False(t, isError)
@@ -95,12 +99,15 @@ func TestAnswers(t *testing.T) {
 func waiting() (tool Tool, begun chan bool, over chan error) {
 	begun = make(chan bool, 10)
 	over = make(chan error, 10)
-	return Tool{Name: "wait", Run: func(ctx context.Context, _ CallArguments, _ *AnswerText) error {
-		begun <- true
-		<-ctx.Done()
-		over <- ctx.Err()
-		return ctx.Err()
-	}}, begun, over
+	return Tool{
+		Name: "wait",
+		Run: func(ctx context.Context, _ CallArguments, _ *AnswerText) error {
+			begun <- true
+			<-ctx.Done()
+			over <- ctx.Err()
+			return ctx.Err()
+		},
+	}, begun, over
 }
 
 // TestCancel: a call that the client cancels ends, also one that waits for others, and the server goes on.

@@ -11,8 +11,11 @@ func TestCheckSource(t *testing.T) {
 		{Source: "./postgres://me:secret@h/d"}, // a directory
 		{Source: "postgres://me@h/d?table=t&prefix=/p/", Blobs: "/blobs", ReadOnly: true},
 		{Source: "postgresql:///d?host=/run/postgresql"},
-		{Source: "POSTGRES://me@h/d"}, {Source: "PostgreSQL://me@h/d"},
-		{Source: "host"}, {Source: "/a/host=x"}, {Source: "c:x"},
+		{Source: "POSTGRES://me@h/d"},
+		{Source: "PostgreSQL://me@h/d"},
+		{Source: "host"},
+		{Source: "/a/host=x"},
+		{Source: "c:x"},
 	} {
 		require.NoError(t, o.CheckSource(), o.Source)
 	}

@@ -131,27 +131,44 @@ func TestCheckAgentDir(t *testing.T) {
 		{name: "settings alone", tree: []string{"a/f", "a/settings.json"}, source: "a", warn: "has no sessions/"},
 		{name: "a stranger", tree: []string{"a/lost+found/"}, source: "a", refuse: "mkdir AGENT; ln -s"},
 		{
-			name: "strangers, with a usual one", tree: []string{"a/f", usual + "/agent.db"}, source: "a",
-			refuse: "not an agent directory", meant: usual,
+			name:   "strangers, with a usual one",
+			tree:   []string{"a/f", usual + "/agent.db"},
+			source: "a",
+			refuse: "not an agent directory",
+			meant:  usual,
 		},
 		{name: "sessions is a file", tree: []string{"a/sessions", "a/agent.db"}, source: "a", refuse: "sessions is not a directory"},
 		{
-			name: "the directory above", tree: []string{".omp/agent/sessions/", ".omp/natives/"}, source: ".omp",
-			refuse: "not an agent directory", meant: ".omp/agent",
+			name:   "the directory above",
+			tree:   []string{".omp/agent/sessions/", ".omp/natives/"},
+			source: ".omp",
+			refuse: "not an agent directory",
+			meant:  ".omp/agent",
 		},
 		{
-			name: "above, with settings", tree: []string{".omp/agent/sessions/", ".omp/config.yml"}, source: ".omp",
-			warn: "has no sessions/", meant: ".omp/agent",
+			name:   "above, with settings",
+			tree:   []string{".omp/agent/sessions/", ".omp/config.yml"},
+			source: ".omp",
+			warn:   "has no sessions/",
+			meant:  ".omp/agent",
 		},
 		{name: "home", tree: []string{"me/.bashrc", "me/.omp/agent/agent.db"}, source: "me", refuse: "not an agent", meant: "me/.omp/agent"},
 		{name: "operator", tree: []string{"o/profiles/x", "o/profiles/y/sessions/"}, source: "o", refuse: "not an agent", meant: "o/profiles/y"},
 		{
-			name: "sessions itself", tree: []string{"a/sessions/--work--/" + session}, source: "a/sessions",
-			refuse: "not an agent", meant: "a",
+			name:   "sessions itself",
+			tree:   []string{"a/sessions/--work--/" + session},
+			source: "a/sessions",
+			refuse: "not an agent",
+			meant:  "a",
 		},
 		{name: "empty sessions", tree: []string{"a/sessions/", "a/agent.db"}, source: "a/sessions", warn: "has no sessions/", meant: "a"},
-		{name: "new, below a sessions of something else", tree: []string{"srv/sessions/me/"}, source: "srv/sessions/me",
-			warn: "has no sessions/", meant: "srv"},
+		{
+			name:   "new, below a sessions of something else",
+			tree:   []string{"srv/sessions/me/"},
+			source: "srv/sessions/me",
+			warn:   "has no sessions/",
+			meant:  "srv",
+		},
 		{name: "session files alone", tree: []string{"backup/--work--/" + session}, source: "backup", refuse: "mkdir AGENT; ln -s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -197,7 +214,8 @@ func TestCheckAgentDirPi(t *testing.T) {
 func TestCheckAgentDirSpecial(t *testing.T) {
 	getenv := func(string) string { return "" }
 	root := agentTree(t, "agent/config.yml", "disk/--work--/x.jsonl")
-	agent, disk := filepath.Join(root, "agent"), filepath.Join(root, "disk")
+	agent := filepath.Join(root, "agent")
+	disk := filepath.Join(root, "disk")
 	link := filepath.Join(agent, "sessions")
 
 	require.NoError(t, os.Symlink(disk, link))

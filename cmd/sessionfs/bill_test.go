@@ -71,7 +71,11 @@ func TestKnownBill(t *testing.T) {
 			require.NoError(t, json.Unmarshal(line, &sum))
 			name := sum.Day + sum.Model
 			got[name] = &claudetest.Tokens{
-				Answers: sum.AssistantMessages, Input: sum.Input, Output: sum.Output, Read: sum.CacheRead, Write: sum.CacheWrite,
+				Answers: sum.AssistantMessages,
+				Input:   sum.Input,
+				Output:  sum.Output,
+				Read:    sum.CacheRead,
+				Write:   sum.CacheWrite,
 			}
 			require.Contains(t, want, name)
 			got[name].Hour = want[name].Hour

@@ -25,11 +25,25 @@ func TestNamesOfCommands(t *testing.T) {
 		require.True(t, c.Name() == name || c.HasAlias(name), name)
 	}
 	for line, want := range map[string]bool{
-		"sessionfs": false, "sessionfs ls": true, "sessionfs ls mnt": true, "sessionfs cat x": true, "sessionfs help ls": true, "sessionfs help": true,
-		"sessionfs completion bash": true, "sessionfs __complete ls": true,
-		"sessionfs ./ls mnt": false, "sessionfs ls/ mnt": false, "sessionfs src ls": false, "sessionfs -- ls mnt": false, "sessionfs -f ls mnt": false,
-		"sessionfs -u ls": false, "sessionfs --demo ls": false, "sessionfs -- help mnt": false,
-		"sessionfs version": true, "mount.sessionfs ls /mnt": false, "/sbin/mount.fuse.sessionfs cat /mnt": false,
+		"sessionfs":                           false,
+		"sessionfs ls":                        true,
+		"sessionfs ls mnt":                    true,
+		"sessionfs cat x":                     true,
+		"sessionfs help ls":                   true,
+		"sessionfs help":                      true,
+		"sessionfs completion bash":           true,
+		"sessionfs __complete ls":             true,
+		"sessionfs ./ls mnt":                  false,
+		"sessionfs ls/ mnt":                   false,
+		"sessionfs src ls":                    false,
+		"sessionfs -- ls mnt":                 false,
+		"sessionfs -f ls mnt":                 false,
+		"sessionfs -u ls":                     false,
+		"sessionfs --demo ls":                 false,
+		"sessionfs -- help mnt":               false,
+		"sessionfs version":                   true,
+		"mount.sessionfs ls /mnt":             false,
+		"/sbin/mount.fuse.sessionfs cat /mnt": false,
 	} {
 		require.Equal(t, want, isCommand(strings.Fields(line)), line)
 	}
@@ -86,10 +100,25 @@ func TestMessagesControlNoTerminal(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "f\x1b[2J.jsonl"), []byte(text), 0o600))
 	const odd = "x\x1b[2J\u009b2J\u202e"
 	args := [][]string{
-		{odd}, {"sessions/" + odd}, {"by-id/" + odd, odd}, {"a*" + odd}, {odd + "#" + odd}, {"019d3d9#" + odd}, {"i"},
-		{"sessions/odd\x1b[2J", "recent"}, {"sessions/odd\x1b[2J/f\x1b[2J"}, {filepath.Join(dir, "f\x1b[2J.jsonl")},
-		{"--json", "i"}, {"--json", "kelp"}, {"--json", "i", "019d3d9"}, {"-p", "/kelp"}, {"--json", "--by", "session"},
-		{"-o", odd}, {"-o", "prices=" + odd}, {"--" + odd}, {"-" + odd},
+		{odd},
+		{"sessions/" + odd},
+		{"by-id/" + odd, odd},
+		{"a*" + odd},
+		{odd + "#" + odd},
+		{"019d3d9#" + odd},
+		{"i"},
+		{"sessions/odd\x1b[2J", "recent"},
+		{"sessions/odd\x1b[2J/f\x1b[2J"},
+		{filepath.Join(dir, "f\x1b[2J.jsonl")},
+		{"--json", "i"},
+		{"--json", "kelp"},
+		{"--json", "i", "019d3d9"},
+		{"-p", "/kelp"},
+		{"--json", "--by", "session"},
+		{"-o", odd},
+		{"-o", "prices=" + odd},
+		{"--" + odd},
+		{"-" + odd},
 	}
 	for _, c := range newRoot(streams{}, "").Commands() {
 		for _, args := range args {
@@ -130,21 +159,46 @@ func TestRowsStayRows(t *testing.T) {
 		{"type": "session", "version": 3, "id": "kelp" + odd, "timestamp": "2026-01-05T23:25:51.290Z", "cwd": dir, "title": "Kelp" + odd},
 		{"type": "message", "id": "a1", "parentId": nil, "message": map[string]any{"role": "user", "content": "Plant kelp" + odd}},
 		{"type": "model_change", "id": "a2" + odd, "parentId": "a1", "model": "m" + odd + "/n" + odd},
-		{"type": "message", "id": "a3" + odd, "parentId": "a2" + odd, "message": map[string]any{
-			"role": "assistant", "model": "n" + odd, "provider": "m" + odd, "usage": map[string]any{"input": 1, "output": 2},
-			"content": []any{
-				map[string]any{"type": "text", "text": "Kelp" + odd},
-				map[string]any{"type": "toolCall", "id": "c", "name": "write", "arguments": map[string]any{"path": file, "content": "kelp\n"}},
-				map[string]any{"type": "toolCall", "id": "e", "name": "write", "arguments": map[string]any{"path": other, "content": "kelp " + odd}},
-				map[string]any{"type": "toolCall", "id": "d", "name": "tool" + odd, "arguments": map[string]any{"path": file}},
+		{
+			"type":     "message",
+			"id":       "a3" + odd,
+			"parentId": "a2" + odd,
+			"message": map[string]any{
+				"role":     "assistant",
+				"model":    "n" + odd,
+				"provider": "m" + odd,
+				"usage":    map[string]any{"input": 1, "output": 2},
+				"content": []any{
+					map[string]any{"type": "text", "text": "Kelp" + odd},
+					map[string]any{"type": "toolCall", "id": "c", "name": "write", "arguments": map[string]any{"path": file, "content": "kelp\n"}},
+					map[string]any{"type": "toolCall", "id": "e", "name": "write", "arguments": map[string]any{"path": other, "content": "kelp " + odd}},
+					map[string]any{"type": "toolCall", "id": "d", "name": "tool" + odd, "arguments": map[string]any{"path": file}},
+				},
 			},
-		}},
-		{"type": "message", "id": "a4", "parentId": "a3" + odd, "message": map[string]any{
-			"role": "toolResult", "toolCallId": "c", "toolName": "write", "content": []any{map[string]any{"type": "text", "text": "kelp" + odd}},
-		}},
-		{"type": "message", "id": "a5", "parentId": "a4", "message": map[string]any{
-			"role": "toolResult", "toolCallId": "d", "toolName": "tool" + odd, "isError": true, "content": []any{map[string]any{"type": "text", "text": "kelp" + odd}},
-		}},
+		},
+		{
+			"type":     "message",
+			"id":       "a4",
+			"parentId": "a3" + odd,
+			"message": map[string]any{
+				"role":       "toolResult",
+				"toolCallId": "c",
+				"toolName":   "write",
+				"content":    []any{map[string]any{"type": "text", "text": "kelp" + odd}},
+			},
+		},
+		{
+			"type":     "message",
+			"id":       "a5",
+			"parentId": "a4",
+			"message": map[string]any{
+				"role":       "toolResult",
+				"toolCallId": "d",
+				"toolName":   "tool" + odd,
+				"isError":    true,
+				"content":    []any{map[string]any{"type": "text", "text": "kelp" + odd}},
+			},
+		},
 		{"type": "label", "id": "a6", "parentId": "a5", "targetId": "a1", "label": "label" + odd},
 		{"type": "odd" + odd, "id": "a7", "parentId": "a6"},
 		{"type": "message", "id": "a8", "parentId": "gone" + odd, "message": map[string]any{"role": "user" + odd, "content": "kelp"}},
@@ -160,11 +214,31 @@ func TestRowsStayRows(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(s.source, "sessions/odd/f.jsonl"), text, 0o600))
 	commands := [][]string{
-		{"search", "kelp"}, {"search", "-C", "1", "kelp"}, {"search", "--json", "kelp"}, {"touched", file}, {"touched", "-p", other},
-		{"touched", "-p", file}, {"touched", "--json", file}, {"blame", file}, {"blame", "--json", file}, {"log", "kelp"}, {"log", "--json", "kelp"},
-		{"pick", "kelp"}, {"show", "kelp"}, {"check"}, {"check", "--json"}, {"ls", "recent"}, {"ls", "-l", "recent"}, {"ls", "-R", "by-id"},
-		{"ls", "by-cwd"}, {"ls", "-R", "by-cwd"}, {"ls", "-l", "by-id/*/branches"}, {"ls", "-lR", "by-id/kelp*"},
-		{"stats", "--by", "session"}, {"diff", "kelp", "019d3d9"}, {"fork", "kelp#a1"},
+		{"search", "kelp"},
+		{"search", "-C", "1", "kelp"},
+		{"search", "--json", "kelp"},
+		{"touched", file},
+		{"touched", "-p", other},
+		{"touched", "-p", file},
+		{"touched", "--json", file},
+		{"blame", file},
+		{"blame", "--json", file},
+		{"log", "kelp"},
+		{"log", "--json", "kelp"},
+		{"pick", "kelp"},
+		{"show", "kelp"},
+		{"check"},
+		{"check", "--json"},
+		{"ls", "recent"},
+		{"ls", "-l", "recent"},
+		{"ls", "-R", "by-id"},
+		{"ls", "by-cwd"},
+		{"ls", "-R", "by-cwd"},
+		{"ls", "-l", "by-id/*/branches"},
+		{"ls", "-lR", "by-id/kelp*"},
+		{"stats", "--by", "session"},
+		{"diff", "kelp", "019d3d9"},
+		{"fork", "kelp#a1"},
 	}
 	for _, key := range []string{"session", "model", "tool", "cwd", "agent", "day", "model,cwd", "session,tool"} {
 		commands = append(commands, []string{"stats", "--by", key}, []string{"stats", "--json", "--by", key})

@@ -29,10 +29,23 @@ func TestDatabasePassword(t *testing.T) {
 	// Nor where it is no SOURCE, or beside what is wrong for another reason.
 	for _, source := range []string{"postgres://me:" + secret + "@h/d", "host=h password=" + secret} {
 		for _, args := range [][]string{
-			{source}, {s.source, source}, {"-o", "nope", source, s.mountpoint}, {source, s.mountpoint, "x"}, {"-u", source}, {"status", source},
-			{"import", "-s", s.source, source}, {"ls", "-s", s.source, source}, {"search", "-s", source, "x"}, {"sql-trigger", source}, {"lss", source},
-			{"cat", source}, {"ls", "-R", "-s", source}, {"touched", "-s", s.source, source}, {"bundle", "-s", s.source, source},
-			{"check", "-s", source}, {source, "/nowhere"},
+			{source},
+			{s.source, source},
+			{"-o", "nope", source, s.mountpoint},
+			{source, s.mountpoint, "x"},
+			{"-u", source},
+			{"status", source},
+			{"import", "-s", s.source, source},
+			{"ls", "-s", s.source, source},
+			{"search", "-s", source, "x"},
+			{"sql-trigger", source},
+			{"lss", source},
+			{"cat", source},
+			{"ls", "-R", "-s", source},
+			{"touched", "-s", s.source, source},
+			{"bundle", "-s", s.source, source},
+			{"check", "-s", source},
+			{source, "/nowhere"},
 		} {
 			r := s.run(args...)
 			require.NotZero(t, r.code, args)
@@ -93,8 +106,10 @@ func TestSQLTrigger(t *testing.T) {
 	table.Script(t, printed(table.Source("")).ok(t).stdout)
 	require.Contains(t, printed().stdout, `ON "omp_session_files"`)
 	for source, want := range map[string]string{
-		`postgres://h/d?table=x"%3B DROP TABLE y`: "table=", "postgres://h/d?table=a.b.c": "table=", "postgres://me:secret@h/d": "password",
-		"/agent": "URL of a database",
+		`postgres://h/d?table=x"%3B DROP TABLE y`: "table=",
+		"postgres://h/d?table=a.b.c":              "table=",
+		"postgres://me:secret@h/d":                "password",
+		"/agent":                                  "URL of a database",
 	} {
 		r := printed(source)
 		requireStatus(t, exitUsage, r, want)

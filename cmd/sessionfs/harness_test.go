@@ -321,7 +321,8 @@ func (s *store) exec(name string, args ...string) result {
 func (s *store) finish(cmd *exec.Cmd) result {
 	s.t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdout = &stdout
+	cmd.Stderr = &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -60,8 +60,9 @@ func TestDescribe(t *testing.T) {
 		{"v1.2.3", "", "v1.2.3 (go1.26.0, go-fuse v2.12.1)"},
 	} {
 		info := &debug.BuildInfo{
-			GoVersion: "go1.26.0", Main: debug.Module{Version: c.module},
-			Deps: []*debug.Module{{Path: "x", Version: "v1"}, {Path: "github.com/hanwen/go-fuse/v2", Version: "v2.12.1"}},
+			GoVersion: "go1.26.0",
+			Main:      debug.Module{Version: c.module},
+			Deps:      []*debug.Module{{Path: "x", Version: "v1"}, {Path: "github.com/hanwen/go-fuse/v2", Version: "v2.12.1"}},
 		}
 		require.Equal(t, c.want, describe(c.release, info), c)
 	}

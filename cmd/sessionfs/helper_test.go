@@ -91,7 +91,8 @@ func TestAutomount(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()
-	fd, pgrp := int(w.Fd()), unix.Getpgrp()
+	fd := int(w.Fd())
+	pgrp := unix.Getpgrp()
 	options := fmt.Sprintf("fd=%d,pgrp=%d,minproto=5,maxproto=5,direct", fd, pgrp)
 	if err := unix.Mount("automount", s.mountpoint, "autofs", 0, options); err != nil {
 		w.Close()

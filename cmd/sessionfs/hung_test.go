@@ -53,7 +53,10 @@ func TestHungSource(t *testing.T) {
 				s.requireEnds(cmd)
 				require.False(t, cmd.ProcessState.Success())
 			}
-			require.True(t, eventually(func() bool { _, ok := fs.MountAt(s.mountpoint); return !ok }))
+			require.True(t, eventually(func() bool {
+				_, ok := fs.MountAt(s.mountpoint)
+				return !ok
+			}))
 		})
 	}
 }

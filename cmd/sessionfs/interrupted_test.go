@@ -21,11 +21,14 @@ import (
 func TestInterruptIsTold(t *testing.T) {
 	for _, tells := range []bool{false, true} {
 		root := &cobra.Command{Use: "sessionfs", SilenceErrors: true, SilenceUsage: true}
-		cmd := &cobra.Command{Use: "wait", RunE: func(cmd *cobra.Command, _ []string) error {
-			require.NoError(t, unix.Kill(unix.Getpid(), unix.SIGINT))
-			<-cmd.Context().Done()
-			return &iofs.PathError{Op: "read", Path: "index.jsonl", Err: context.Cause(cmd.Context())}
-		}}
+		cmd := &cobra.Command{
+			Use: "wait",
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				require.NoError(t, unix.Kill(unix.Getpid(), unix.SIGINT))
+				<-cmd.Context().Done()
+				return &iofs.PathError{Op: "read", Path: "index.jsonl", Err: context.Cause(cmd.Context())}
+			},
+		}
 		if tells {
 			endsWithTwo(cmd)
 		}

@@ -60,7 +60,10 @@ func TestKilledAtStart(t *testing.T) {
 			server := s.command(program, "-f", s.source, s.mountpoint)
 			require.NoError(t, server.Start())
 			if round%4 != 0 { // else before the mount is there, mostly
-				require.True(t, soon(func() bool { _, ok := fs.MountAt(s.mountpoint); return ok }), "round %d: not mounted", round)
+				require.True(t, soon(func() bool {
+					_, ok := fs.MountAt(s.mountpoint)
+					return ok
+				}), "round %d: not mounted", round)
 			}
 			time.Sleep(time.Duration(random.Int64N(int64(8 * time.Millisecond))))
 			require.NoError(t, server.Process.Kill())

@@ -198,7 +198,13 @@ func TestAgentPaths(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "x"), []byte("x\n"), 0o600))
 	require.NoError(t, os.MkdirAll("in/deep", 0o700))
 	for link, target := range map[string]string{
-		"out": outside, "file": outside + "/x", "nowhere": outside + "/gone", "up": "..", "loop": "loop", "good": "in/deep", "far": project + "/in",
+		"out":     outside,
+		"file":    outside + "/x",
+		"nowhere": outside + "/gone",
+		"up":      "..",
+		"loop":    "loop",
+		"good":    "in/deep",
+		"far":     project + "/in",
 	} {
 		require.NoError(t, os.Symlink(target, link))
 	}
@@ -215,8 +221,15 @@ func TestAgentPaths(t *testing.T) {
 			require.Regexp(t, "is not below|it cannot be told where it leads", err.Error(), path)
 		}
 		for path, want := range map[string]string{
-			"in/deep/x": "/in/deep/x", "good/x": "/in/deep/x", "far/deep/x": "/in/deep/x", "./in//deep/../deep/x": "/in/deep/x", ".": "",
-			project + "/good/x": "/in/deep/x", "in/gone/for/long": "/in/gone/for/long", "in/deep/x/y": "/in/deep/x/y", "good/gone": "/in/deep/gone",
+			"in/deep/x":            "/in/deep/x",
+			"good/x":               "/in/deep/x",
+			"far/deep/x":           "/in/deep/x",
+			"./in//deep/../deep/x": "/in/deep/x",
+			".":                    "",
+			project + "/good/x":    "/in/deep/x",
+			"in/gone/for/long":     "/in/gone/for/long",
+			"in/deep/x/y":          "/in/deep/x/y",
+			"good/gone":            "/in/deep/gone",
 		} {
 			_, resolved, err := door.pathBelow(path)
 			require.NoError(t, err, path)
@@ -330,7 +343,9 @@ func TestAgentGoesOn(t *testing.T) {
 	ask := asker(t, false, false)
 	added := 0
 	for tool, arguments := range map[string]string{
-		"search": `"query":"kelp","most":1000`, "show": `"id":"90e50000"`, "log": `"id":"90e50000"`,
+		"search": `"query":"kelp","most":1000`,
+		"show":   `"id":"90e50000"`,
+		"log":    `"id":"90e50000"`,
 	} {
 		got := ""
 		cursor := ""

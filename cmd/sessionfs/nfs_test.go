@@ -63,7 +63,9 @@ func (n *nfsServer) readCommand() {
 	m := mountLine.FindStringSubmatch(n.lines.Text())
 	require.NotNil(n, m, n.lines.Text())
 	require.Equal(n, m[2], m[3])
-	n.options, n.port, n.path = m[1], m[2], m[4]
+	n.options = m[1]
+	n.port = m[2]
+	n.path = m[4]
 }
 
 // next has the server print another command.

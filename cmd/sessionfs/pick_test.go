@@ -16,8 +16,18 @@ import (
 func TestAge(t *testing.T) {
 	const day = 24 * time.Hour
 	for d, want := range map[time.Duration]string{
-		-time.Hour: "0m", 59 * time.Minute: "59m", 23 * time.Hour: "23h", 99 * day: "99d", 100 * day: "3mo", 182 * day: "5mo",
-		364 * day: "11mo", 365 * day: "12mo", 729 * day: "23mo", 730 * day: "2y", 1000 * day: "2y", 1095 * day: "3y",
+		-time.Hour:       "0m",
+		59 * time.Minute: "59m",
+		23 * time.Hour:   "23h",
+		99 * day:         "99d",
+		100 * day:        "3mo",
+		182 * day:        "5mo",
+		364 * day:        "11mo",
+		365 * day:        "12mo",
+		729 * day:        "23mo",
+		730 * day:        "2y",
+		1000 * day:       "2y",
+		1095 * day:       "3y",
 	} {
 		require.Equal(t, want, age(d), d)
 	}
@@ -27,8 +37,12 @@ func TestAge(t *testing.T) {
 func TestResumeCommand(t *testing.T) {
 	const id = "0198a000-0000-7000-8000-000000000001"
 	for agent, want := range map[string]string{
-		"omp": "omp --resume=" + id, "xcsh": "xcsh --resume=" + id, "pi": "pi --session " + id,
-		"claude": "claude --resume=" + id, "codex": "codex resume -- " + id, "another": "",
+		"omp":     "omp --resume=" + id,
+		"xcsh":    "xcsh --resume=" + id,
+		"pi":      "pi --session " + id,
+		"claude":  "claude --resume=" + id,
+		"codex":   "codex resume -- " + id,
+		"another": "",
 	} {
 		command, ok := resumeCommand(agent, id)
 		require.Equal(t, want, strings.Join(command, " "))

@@ -49,8 +49,12 @@ func TestManual(t *testing.T) { typeDocument(t, "docs/sessionfs.1.md", 5, allShe
 
 // allShells returns how shells are run, as a terminal runs them: zsh takes no comments there. fish has no such difference.
 func allShells() [][]string {
-	shells := [][]string{{"bash", "--norc", "--noediting", "-i"}, {"zsh", "-f", "-i", "+o", "prompt_sp", "+o", "prompt_cr"}, {"dash", "-i"},
-		{"fish", "--no-config"}}
+	shells := [][]string{
+		{"bash", "--norc", "--noediting", "-i"},
+		{"zsh", "-f", "-i", "+o", "prompt_sp", "+o", "prompt_cr"},
+		{"dash", "-i"},
+		{"fish", "--no-config"},
+	}
 	if testing.Short() {
 		shells = shells[:1] // the others differ in what they read, not in what they may do
 	}
@@ -182,7 +186,8 @@ func (s *store) typeInto(shell []string, steps []step) []result {
 		"TMPDIR=" + testRoot, "LC_ALL=C.UTF-8", "TZ=UTC", "TERM=dumb", "GORACE=" + os.Getenv("GORACE"),
 	}
 	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Stdout = &output
+	cmd.Stderr = &output
 	err := cmd.Run()
 	parts := strings.Split(output.String(), "\n"+statusMark)
 	require.Len(t, parts, len(steps)+2, "%s ended early: %v\n%s", shell[0], err, output.String())
@@ -284,7 +289,8 @@ func outputMatches(s step, got, known string) bool {
 		names := func(text string) []string {
 			return slices.DeleteFunc(columns.Split(text, -1), func(name string) bool { return name == "" })
 		}
-		want, have := names(s.output), names(got)
+		want := names(s.output)
+		have := names(got)
 		slices.Sort(want)
 		slices.Sort(have)
 		return slices.Equal(want, have)
@@ -312,7 +318,8 @@ func outputMatches(s step, got, known string) bool {
 func withOutputs(text string, steps []step, results []result) string {
 	lines := strings.Split(text, "\n")
 	for i := len(steps) - 1; i >= 0; i-- { // from the end, as lines move
-		s, got := steps[i], strings.TrimRight(results[i].stdout, "\n")
+		s := steps[i]
+		got := strings.TrimRight(results[i].stdout, "\n")
 		if !s.shown || outputMatches(s, got, sampleText()) {
 			continue
 		}

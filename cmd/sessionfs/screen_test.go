@@ -22,7 +22,12 @@ import (
 
 func TestPagerWords(t *testing.T) {
 	for env, want := range map[string]string{
-		"": "/usr/bin/less -FRX", "PAGER=cat": "", "PAGER=": "", "TERM=dumb": "", "TERM=": "", "PAGER=most -w": "sh -c most -w",
+		"":              "/usr/bin/less -FRX",
+		"PAGER=cat":     "",
+		"PAGER=":        "",
+		"TERM=dumb":     "",
+		"TERM=":         "",
+		"PAGER=most -w": "sh -c most -w",
 	} {
 		lookup := func(name string) (string, bool) {
 			if value, ok := strings.CutPrefix(env, name+"="); ok || name != "TERM" {
@@ -112,8 +117,10 @@ func TestPaged(t *testing.T) {
 	defer terminal.Close()
 	t.Setenv("TERM", "xterm")
 	for pager, want := range map[string]string{
-		"cat > " + dir + "/read": "", "head -c 1 > " + dir + "/read": "", "nosuch-pager 2> " + dir + "/read": "status 127",
-		"less ( 2> " + dir + "/read": "ended with status",
+		"cat > " + dir + "/read":           "",
+		"head -c 1 > " + dir + "/read":     "",
+		"nosuch-pager 2> " + dir + "/read": "status 127",
+		"less ( 2> " + dir + "/read":       "ended with status",
 	} {
 		t.Setenv("PAGER", pager)
 		c := &console{streams: streams{out: terminal, err: io.Discard}, name: "show"}

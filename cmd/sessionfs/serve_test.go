@@ -72,7 +72,10 @@ func TestNotify(t *testing.T) {
 		cmd := s.command(program, "-f", s.source, s.mountpoint)
 		cmd.Env = append(cmd.Env, notifyEnv+"=/nowhere/notify")
 		require.NoError(t, cmd.Start())
-		require.True(t, eventually(func() bool { _, ok := fs.MountAt(s.mountpoint); return ok }))
+		require.True(t, eventually(func() bool {
+			_, ok := fs.MountAt(s.mountpoint)
+			return ok
+		}))
 		require.Zero(t, s.run("-u", s.mountpoint).code)
 		require.NoError(t, cmd.Wait())
 	})

@@ -32,8 +32,13 @@ func TestStatusFull(t *testing.T) {
 // TestStatusWidths: on a narrow terminal the columns of a mount stand below its path, and no path is cut.
 func TestStatusWidths(t *testing.T) {
 	mounts := []fs.Status{
-		{Mountpoint: "/home/somebody/a/very/long/path/of/agent-sessions", Source: "/home/somebody/.omp/agent", State: fs.StateOK, PID: 7,
-			Counters: &fs.Counters{Memory: 90 << 20, Files: 12, Temporary: 5 << 20}},
+		{
+			Mountpoint: "/home/somebody/a/very/long/path/of/agent-sessions",
+			Source:     "/home/somebody/.omp/agent",
+			State:      fs.StateOK,
+			PID:        7,
+			Counters:   &fs.Counters{Memory: 90 << 20, Files: 12, Temporary: 5 << 20},
+		},
 		{Mountpoint: "/m", Source: "/s", State: fs.StateDead},
 	}
 	shown := func(width int) string {

@@ -66,7 +66,8 @@ func wantedOf(t *testing.T, folder, said string) map[string]string {
 		if err != nil || item.IsDir() || !inSessions || item.Name()[0] == '.' || strings.Contains(said, "refused: "+file+": ") {
 			return err
 		}
-		isSession, beside := strings.HasSuffix(file, ".jsonl"), strings.Count(place, "/") > 1
+		isSession := strings.HasSuffix(file, ".jsonl")
+		beside := strings.Count(place, "/") > 1
 		if !isSession && !beside {
 			return nil // notes, backups
 		}
@@ -108,7 +109,8 @@ func lessBlobs(t *testing.T, files map[string]string) map[string]string {
 // TestImportConformance: all cases are imported into an empty directory, byte for byte but for what is said, and a bundle of
 // that brings all of it elsewhere.
 func TestImportConformance(t *testing.T) {
-	folder, s := conformance(t), newStore(t, user{"self", os.Geteuid()})
+	folder := conformance(t)
+	s := newStore(t, user{"self", os.Geteuid()})
 	s.source = s.mkdir("empty/agent")
 	r := s.here("import", folder)
 	require.Equal(t, exitFailure, r.code, r.stderr)
@@ -139,7 +141,8 @@ func TestImportConformance(t *testing.T) {
 
 // TestImportIntoDatabase: all cases are imported into a table, with their times; what a row cannot hold is refused.
 func TestImportIntoDatabase(t *testing.T) {
-	folder, s := conformance(t), newStore(t, user{"self", os.Geteuid()})
+	folder := conformance(t)
+	s := newStore(t, user{"self", os.Geteuid()})
 	table := postgrestest.Shared(t).NewTable(t)
 	const prefix = "/home/me/sessions/"
 	s.source = table.Source("&prefix=" + prefix)
@@ -177,7 +180,8 @@ func TestImportKilled(t *testing.T) {
 	if fullSize {
 		kills = 50
 	}
-	folder, s := filepath.Join(conformance(t), "generated"), newStore(t, user{"self", os.Geteuid()})
+	folder := filepath.Join(conformance(t), "generated")
+	s := newStore(t, user{"self", os.Geteuid()})
 	reference := s.mkdir("reference/agent")
 	start := time.Now()
 	r := s.run("import", "-s", reference, folder)
@@ -186,7 +190,8 @@ func TestImportKilled(t *testing.T) {
 	want := filesBelow(t, reference)
 	killed := 0
 	for n := range kills {
-		source, before := s.mkdir(fmt.Sprintf("%d/agent", n)), map[string]string{}
+		source := s.mkdir(fmt.Sprintf("%d/agent", n))
+		before := map[string]string{}
 		if n%2 == 1 { // sessions that are to grow
 			for name, text := range want {
 				if at := strings.LastIndexByte(text[:len(text)/2], '\n') + 1; strings.HasSuffix(name, ".jsonl") && at > 0 {

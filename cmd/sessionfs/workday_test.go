@@ -53,8 +53,11 @@ func TestBlameOfWorkday(t *testing.T) {
 	for seed := range uint64(alone + 1) {
 		s := newStore(t, user{"user", os.Geteuid()})
 		w := &workday{
-			Rand: rand.New(rand.NewPCG(seed, 3)), home: s.dir, now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC),
-			journals: map[string][]*journal{}, written: map[string]bool{},
+			Rand:     rand.New(rand.NewPCG(seed, 3)),
+			home:     s.dir,
+			now:      time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC),
+			journals: map[string][]*journal{},
+			written:  map[string]bool{},
 		}
 		for w.edits < 300 {
 			w.agent(w.IntN(len(w.files)))
@@ -142,7 +145,8 @@ func (w *workday) person(n int) {
 	if len(lines) < 5 {
 		return
 	}
-	at, remark := w.IntN(len(lines)-3), pen{fmt.Sprintf("\t// remark %d", w.IntN(1e6)), ""}
+	at := w.IntN(len(lines) - 3)
+	remark := pen{fmt.Sprintf("\t// remark %d", w.IntN(1e6)), ""}
 	switch w.IntN(3) {
 	case 0:
 		w.files[n] = slices.Insert(lines, at, remark)
@@ -242,15 +246,18 @@ func (w *workday) call(who, verb, text string, n, from, to int, list []pen, fail
 		all = append(all, &journal{})
 		w.journals[who] = all
 	}
-	j, lines := all[len(all)-1], w.files[n]
+	j := all[len(all)-1]
+	lines := w.files[n]
 	// The replaced lines with those around them that make the place clear.
-	before, after := from, to
+	before := from
+	after := to
 	if verb == "edit" {
 		for before == after || strings.Count(prefixed("", w.files[n]), prefixed("", lines[before:after])) != 1 {
 			before, after = max(before-1, 0), min(after+1, len(lines))
 		}
 	}
-	old, became := prefixed("", lines[before:after]), prefixed("", lines[before:from])+text+prefixed("", lines[to:after])
+	old := prefixed("", lines[before:after])
+	became := prefixed("", lines[before:from]) + text + prefixed("", lines[to:after])
 	switch who {
 	case "claude":
 		return w.claude(j, verb, old, became, text, n, fails)
@@ -262,7 +269,8 @@ func (w *workday) call(who, verb, text string, n, from, to int, list []pen, fail
 		}
 		return w.codex(j, "*** Begin Patch\n"+patch+"*** End Patch\n", fails)
 	}
-	arguments, diff := map[string]any{"path": filepath.Base(w.path(n)), "content": text}, ""
+	arguments := map[string]any{"path": filepath.Base(w.path(n)), "content": text}
+	diff := ""
 	if verb == "edit" {
 		arguments = map[string]any{"path": filepath.Base(w.path(n)), "edits": []any{map[string]any{"old_text": old, "new_text": became}}}
 		if w.IntN(2) == 0 {
@@ -301,29 +309,46 @@ func (w *workday) claude(j *journal, verb, old, became, text string, n int, fail
 	first := len(j.lines) + 1
 	record := func(i int, typ string, message map[string]any) {
 		r := map[string]any{
-			"parentUuid": nil, "isSidechain": false, "cwd": filepath.Join(w.home, "work"), "version": "2.1.330", "type": typ, "uuid": id(first + i),
-			"sessionId": strings.TrimSuffix(filepath.Base(j.name), ".jsonl"), "timestamp": w.stamp(i), "message": message,
+			"parentUuid":  nil,
+			"isSidechain": false,
+			"cwd":         filepath.Join(w.home, "work"),
+			"version":     "2.1.330",
+			"type":        typ,
+			"uuid":        id(first + i),
+			"sessionId":   strings.TrimSuffix(filepath.Base(j.name), ".jsonl"),
+			"timestamp":   w.stamp(i),
+			"message":     message,
 		}
 		if first+i > 1 {
 			r["parentUuid"] = id(first + i - 1)
 		}
 		j.add(r)
 	}
-	tool, input := "Write", map[string]any{"file_path": w.path(n), "content": text}
+	tool := "Write"
+	input := map[string]any{"file_path": w.path(n), "content": text}
 	if verb == "edit" {
-		tool, input = "Edit", map[string]any{"file_path": w.path(n), "old_string": old, "new_string": became}
+		tool = "Edit"
+		input = map[string]any{"file_path": w.path(n), "old_string": old, "new_string": became}
 		if w.IntN(3) == 0 {
-			tool, input = "MultiEdit", map[string]any{"file_path": w.path(n), "edits": []any{map[string]any{"old_string": old, "new_string": became}}}
+			tool = "MultiEdit"
+			input = map[string]any{"file_path": w.path(n), "edits": []any{map[string]any{"old_string": old, "new_string": became}}}
 		}
 	}
 	use := fmt.Sprint("tu", first)
 	record(0, "user", map[string]any{"role": "user", "content": w.prompt()})
 	record(1, "assistant", map[string]any{
-		"id": use, "type": "message", "role": "assistant", "model": "claude-sonnet-5", "stop_reason": "tool_use",
-		"content": []any{map[string]any{"type": "tool_use", "id": use, "name": tool, "input": input}},
+		"id":          use,
+		"type":        "message",
+		"role":        "assistant",
+		"model":       "claude-sonnet-5",
+		"stop_reason": "tool_use",
+		"content":     []any{map[string]any{"type": "tool_use", "id": use, "name": tool, "input": input}},
 	})
-	record(2, "user", map[string]any{"role": "user", "content": []any{
-		map[string]any{"type": "tool_result", "tool_use_id": use, "content": "done", "is_error": fails}}})
+	record(2, "user", map[string]any{
+		"role": "user",
+		"content": []any{
+			map[string]any{"type": "tool_result", "tool_use_id": use, "content": "done", "is_error": fails}},
+	})
 	return id(first + 1)
 }
 
@@ -336,9 +361,16 @@ func (w *workday) codex(j *journal, patch string, fails bool) string {
 		id := fmt.Sprintf("0198a000-0000-7000-8000-%012d", w.edits)
 		j.name = fmt.Sprintf(".codex/sessions/2026/03/02/rollout-%s-%s.jsonl", w.now.Format("2006-01-02T15-04-05"), id)
 		line(0, "session_meta", map[string]any{
-			"id": id, "timestamp": w.stamp(0), "cwd": filepath.Join(w.home, "work"), "originator": "codex-tui", "cli_version": "0.146.0", "source": "cli"})
+			"id":          id,
+			"timestamp":   w.stamp(0),
+			"cwd":         filepath.Join(w.home, "work"),
+			"originator":  "codex-tui",
+			"cli_version": "0.146.0",
+			"source":      "cli",
+		})
 	}
-	call, output := fmt.Sprint("call", len(j.lines)), "Success"
+	call := fmt.Sprint("call", len(j.lines))
+	output := "Success"
 	line(1, "response_item", map[string]any{"type": "message", "role": "user", "content": []any{map[string]any{"type": "input_text", "text": w.prompt()}}})
 	line(1, "event_msg", map[string]any{"type": "user_message", "message": w.prompt()})
 	if fails {
@@ -362,7 +394,8 @@ func (w *workday) codex(j *journal, patch string, fails bool) string {
 
 // diff returns the diff that omp has in the result of an edit.
 func (w *workday) diff(n, from, to int, list []pen) string {
-	lines, out := w.files[n], []string{" 1|..."}
+	lines := w.files[n]
+	out := []string{" 1|..."}
 	added := strings.Split(strings.TrimSuffix(prefixed(fmt.Sprintf("+%d|", to+1), list), "\n"), "\n")
 	for i := max(from-4, 0); i < min(to+4, len(lines)); i++ {
 		if i == to {
@@ -398,7 +431,13 @@ func (w *workday) omp(j *journal, verb string, arguments map[string]any, diff st
 	call := fmt.Sprint("call", len(j.lines))
 	entry(0, map[string]any{"role": "user", "content": w.prompt()})
 	id := entry(1, map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "toolCall", "id": call, "name": verb, "arguments": arguments}}})
-	entry(2, map[string]any{"role": "toolResult", "toolCallId": call, "toolName": verb, "isError": fails, "details": map[string]any{"diff": diff},
-		"content": []any{map[string]any{"type": "text", "text": "ok"}}})
+	entry(2, map[string]any{
+		"role":       "toolResult",
+		"toolCallId": call,
+		"toolName":   verb,
+		"isError":    fails,
+		"details":    map[string]any{"diff": diff},
+		"content":    []any{map[string]any{"type": "text", "text": "ok"}},
+	})
 	return id
 }

@@ -82,7 +82,10 @@ func run() error {
 	defer stop()
 	b.ctx = ctx
 	if isTeam {
-		_, err := b.runRow(row{"team", func(b *bench) []result { measureTeam(b, flag.Args()[1:]); return nil }})
+		_, err := b.runRow(row{"team", func(b *bench) []result {
+			measureTeam(b, flag.Args()[1:])
+			return nil
+		}})
 		return err
 	}
 	about := b.aboutMachine()
@@ -135,7 +138,9 @@ func (b *bench) runRow(r row) (results []result, err error) {
 func (b *bench) repeat(res []result, once func()) []result {
 	once()
 	for i := range res {
-		res[i].ours, res[i].peers, res[i].peak = nil, nil, 0
+		res[i].ours = nil
+		res[i].peers = nil
+		res[i].peak = 0
 	}
 	for range b.runs {
 		once()

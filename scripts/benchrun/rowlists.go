@@ -12,12 +12,22 @@ var listed = []struct {
 	line string
 	goal float64
 }{
-	{"ls recent", 0.35}, {"show ID", 0.35}, {"log ID", 0.35}, {"cat by-id/ID/title", 0.35},
-	{"pick rarewordoftitle", 0.6}, {"ls by-cwd", 0.6}, {"ls by-date", 0.6},
+	{"ls recent", 0.35},
+	{"show ID", 0.35},
+	{"log ID", 0.35},
+	{"cat by-id/ID/title", 0.35},
+	{"pick rarewordoftitle", 0.6},
+	{"ls by-cwd", 0.6},
+	{"ls by-date", 0.6},
 	{"ls by-cwd/home/dev/project-7", 0.6},
-	{"ls continue", 0.15}, {"ls running", 0.15}, {"ls", 0.15},
-	{"touched /no/such/file.go", 1.4}, {"blame FILE", 1.6}, {"touched SHARED", 3},
-	{"search -c session", 8}, {"stats --since 7d", 0.35},
+	{"ls continue", 0.15},
+	{"ls running", 0.15},
+	{"ls", 0.15},
+	{"touched /no/such/file.go", 1.4},
+	{"blame FILE", 1.6},
+	{"touched SHARED", 3},
+	{"search -c session", 8},
+	{"stats --since 7d", 0.35},
 }
 
 // sharers is the number of sessions with a call that wrote one file.

@@ -10,13 +10,26 @@ import (
 
 // allRows is the table of BENCHMARKS.md. A letter that is missing was a row once.
 var allRows = []row{
-	{"a", rowFirstListing}, {"b", rowCatEntries}, {"c", rowLongListing},
-	{"d", rowGrep}, {"e", rowContext}, {"f", rowAppend},
-	{"g", rowMount}, {"h", rowIndex}, {"i", rowForeignAppend},
-	{"j", rowMemory}, {"m", rowCosts}, {"n", rowSearch},
-	{"o", rowArchive}, {"q", rowDatabase}, {"s", rowClaude},
-	{"t", rowSearchClaude}, {"u", rowUsage}, {"v", rowManyClaude},
-	{"w", rowCommands}, {"x", rowLists},
+	{"a", rowFirstListing},
+	{"b", rowCatEntries},
+	{"c", rowLongListing},
+	{"d", rowGrep},
+	{"e", rowContext},
+	{"f", rowAppend},
+	{"g", rowMount},
+	{"h", rowIndex},
+	{"i", rowForeignAppend},
+	{"j", rowMemory},
+	{"m", rowCosts},
+	{"n", rowSearch},
+	{"o", rowArchive},
+	{"q", rowDatabase},
+	{"s", rowClaude},
+	{"t", rowSearchClaude},
+	{"u", rowUsage},
+	{"v", rowManyClaude},
+	{"w", rowCommands},
+	{"x", rowLists},
 }
 
 // warmDaemon has the daemon index a session while the kernel learns nothing of what is in entries/:
@@ -42,8 +55,9 @@ func (b *bench) onBoth(s *session, res []result, line string, once func(ours, lo
 func rowFirstListing(b *bench) []result {
 	s := b.session(longSession)
 	res := []result{{
-		what: fmt.Sprintf("first `ls -U entries \\| wc -l` after a mount, %s", s.describe()),
-		peer: "client: SessionManager.open", ratio: 0.3,
+		what:  fmt.Sprintf("first `ls -U entries \\| wc -l` after a mount, %s", s.describe()),
+		peer:  "client: SessionManager.open",
+		ratio: 0.3,
 	}}
 	b.withOurs(s.agent, &res[0], func(mt *mount) { b.expect(mt.Path(s.dir), `grep -c '"skipped"' problems.jsonl`, s.bad) })
 	return b.measured(s.agent, res, func(mt *mount) {
@@ -61,7 +75,8 @@ func rowCatEntries(b *bench) []result {
 		{what: what + ", again at once", peer: "loopback", ratio: 0.5},
 	}
 	return b.onBoth(s, res, "cat entries/*.json | sha256sum", func(ours, loopback string) {
-		first, again := b.time(ours, line), b.time(ours, line)
+		first := b.time(ours, line)
+		again := b.time(ours, line)
 		res[0].add(first, b.time(loopback, line))
 		res[1].add(again, b.time(loopback, line))
 	})
@@ -103,8 +118,9 @@ func rowGrep(b *bench) []result {
 func rowContext(b *bench) []result {
 	s := b.session(middleSession)
 	res := []result{{
-		what: "first `cat context.json` after a mount, " + s.describe(),
-		peer: "client: open, buildSessionContext, JSON.stringify", ratio: 0.5,
+		what:  "first `cat context.json` after a mount, " + s.describe(),
+		peer:  "client: open, buildSessionContext, JSON.stringify",
+		ratio: 0.5,
 	}}
 	return b.measured(s.agent, res, func(mt *mount) {
 		res[0].add(b.time(mt.Path(s.dir), "cat context.json >/dev/null"), b.clientOpens("context", s))
@@ -119,8 +135,9 @@ const appends = 20
 func rowForeignAppend(b *bench) []result {
 	s := b.session(hugeSession)
 	res := []result{{
-		what: "after a foreign append, next `readlink leaf`, " + s.describe(),
-		peer: "the same, nothing appended", limit: 0.005,
+		what:  "after a foreign append, next `readlink leaf`, " + s.describe(),
+		peer:  "the same, nothing appended",
+		limit: 0.005,
 	}}
 	b.withOurs(s.agent, &res[0], func(mt *mount) {
 		b.warmDaemon(mt, s)

@@ -81,8 +81,9 @@ func (d *database) firstListing() []result {
 	s := d.session(middleSession)
 	d.table(table, s.agent)
 	res := []result{{
-		what: "PostgreSQL: first `ls -U entries \\| wc -l` after a mount, a row of " + s.describe(),
-		peer: "`psql -c 'SELECT content …'`", ratio: 2,
+		what:  "PostgreSQL: first `ls -U entries \\| wc -l` after a mount, a row of " + s.describe(),
+		peer:  "`psql -c 'SELECT content …'`",
+		ratio: 2,
 	}}
 	return d.measured(d.source(table), res, func(mt *mount) {
 		res[0].add(d.expect(mt.Path(s.dir), line, s.entries), d.psql(`SELECT content FROM `+table))
@@ -93,8 +94,9 @@ func (d *database) firstListing() []result {
 func (d *database) appends() []result {
 	lines := appendLines(d.shrink(databaseAppends))
 	res := []result{{
-		what: fmt.Sprintf("PostgreSQL: %d appends on one open `append`, a line each, session of %d entries", len(lines), fewEntries),
-		peer: "as many `UPDATE … SET content = content \\|\\| $1`", ratio: 3,
+		what:  fmt.Sprintf("PostgreSQL: %d appends on one open `append`, a line each, session of %d entries", len(lines), fewEntries),
+		peer:  "as many `UPDATE … SET content = content \\|\\| $1`",
+		ratio: 3,
 	}}
 	s := d.session(spec{name: "few-rows", entries: fewEntries, bytes: fewEntries * 400})
 	return d.repeat(res, func() {
@@ -122,8 +124,9 @@ func (d *database) index() []result {
 	const table, line = "many", "cat index.jsonl | wc -l"
 	n := d.shrink(rowsInTable)
 	res := []result{{
-		what: fmt.Sprintf("PostgreSQL: `cat index.jsonl`, %d rows, cold daemon", n),
-		peer: "`psql -c 'SELECT …'` of the columns and the first 4 KiB", ratio: 2,
+		what:  fmt.Sprintf("PostgreSQL: `cat index.jsonl`, %d rows, cold daemon", n),
+		peer:  "`psql -c 'SELECT …'` of the columns and the first 4 KiB",
+		ratio: 2,
 	}}
 	d.table(table, d.manySessions(n, 4, n*4000))
 	const list = `SELECT path, mtime_ms, octet_length(content), title, title_source, title_updated_at,

@@ -8,12 +8,15 @@ import (
 // rowMount: mounting must not read the store, so it costs the same for one session and for thousands.
 func rowMount(b *bench) []result {
 	n := b.shrink(10_000)
-	many, one := b.manySessions(n, 4, n*4000), b.manySessions(1, 4, 4000)
+	many := b.manySessions(n, 4, n*4000)
+	one := b.manySessions(1, 4, 4000)
 	res := []result{
 		{what: fmt.Sprintf("mount until ready, %d sessions: equal within noise", n), peer: "the same, 1 session"},
 		{
-			what: fmt.Sprintf("resident memory after that and `ls sessions`, %d sessions", n), peer: "the same, 1 session",
-			unit: megabytes, limit: 20 * megabyte,
+			what:  fmt.Sprintf("resident memory after that and `ls sessions`, %d sessions", n),
+			peer:  "the same, 1 session",
+			unit:  megabytes,
+			limit: 20 * megabyte,
 		},
 	}
 	return b.repeat(res, func() {
@@ -40,7 +43,8 @@ func rowIndex(b *bench) []result {
 	}
 	return b.measured(agent, res, func(mt *mount) {
 		const line = "cat index.jsonl | wc -l"
-		first, again := b.expect(mt.At, line, len(files)), b.expect(mt.At, line, len(files))
+		first := b.expect(mt.At, line, len(files))
+		again := b.expect(mt.At, line, len(files))
 		client := b.clientTime(len(files), agent, "list")
 		res[0].add(first, client)
 		res[1].add(again, client)

@@ -29,7 +29,10 @@ func Start(cmd *exec.Cmd, at string, within time.Duration) (*FS, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { _ = cmd.Wait(); close(f.ended) }()
+	go func() {
+		_ = cmd.Wait()
+		close(f.ended)
+	}()
 	defer time.AfterFunc(within, func() { _ = cmd.Process.Kill() }).Stop()
 	for !isFUSE(at) {
 		if f.Ends(readyPoll) {

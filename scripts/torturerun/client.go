@@ -40,7 +40,10 @@ func newClient(p *program) *client {
 	c := &client{program: p}
 	for _, name := range []string{"first", "slot"} {
 		s := &own{
-			path: ownSession(p.number, name), ids: []string{rootID, answerID}, at: new(answerID), slot: name == "slot",
+			path: ownSession(p.number, name),
+			ids:  []string{rootID, answerID},
+			at:   new(answerID),
+			slot: name == "slot",
 		}
 		c.own = append(c.own, s)
 		c.expect(s.path, func(*expected) {})
@@ -203,7 +206,10 @@ var crawls = []string{
 // crawl runs such a program until it ends, or, often, is killed in the middle: then it must be gone soon. While sessions
 // change, it may complain.
 func (c *client) crawl(d draw) {
-	mount, at, script, until := d.mountOf(), c.any(d), pick(crawls, d.size), callLimit/2
+	mount := d.mountOf()
+	at := c.any(d)
+	script := pick(crawls, d.size)
+	until := callLimit / 2
 	if d.kind>>16%3 == 0 {
 		until = time.Duration(d.size>>8%50) * time.Millisecond
 	}

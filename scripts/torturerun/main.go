@@ -107,14 +107,30 @@ func torture(o *options) error {
 			do()
 		}
 	}
-	start("c", o.clients, func(p *program) { c := newClient(p); until(c.next) })
-	start("o", manyOthers, func(p *program) { x := &other{p}; until(x.next) })
-	start("s", 2, func(p *program) { c := &client{program: p}; until(c.lookForSecret) })
+	start("c", o.clients, func(p *program) {
+		c := newClient(p)
+		until(c.next)
+	})
+	start("o", manyOthers, func(p *program) {
+		x := &other{p}
+		until(x.next)
+	})
+	start("s", 2, func(p *program) {
+		c := &client{program: p}
+		until(c.lookForSecret)
+	})
 	if o.bun != "" {
-		start("r", 1, func(p *program) { r := &realUser{program: p}; until(r.next); r.kill() })
+		start("r", 1, func(p *program) {
+			r := &realUser{program: p}
+			until(r.next)
+			r.kill()
+		})
 	}
 	ended := make(chan struct{})
-	go func() { running.Wait(); close(ended) }()
+	go func() {
+		running.Wait()
+		close(ended)
+	}()
 	if r.disturb(end, ended) {
 		r.check()
 	}

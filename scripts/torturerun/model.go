@@ -90,7 +90,8 @@ func (r *run) left(name string) *session {
 
 // settled returns how many lines of an interrupted write are there.
 func (r *run) settled(who, name string, acked int, summaries []string) int {
-	there, file := map[string]int{}, r.left(name)
+	there := map[string]int{}
+	file := r.left(name)
 	for i := range file.lines {
 		_, summary, _ := file.lines[i].summary(name)
 		there[summary]++

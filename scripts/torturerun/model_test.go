@@ -54,7 +54,8 @@ func TestModel(t *testing.T) {
 			require.Equal(t, 1, r.wants("c1", name, outcome{acked: 1}, "leaf x"))
 			require.Zero(t, r.wants("c1", name, outcome{}, "leaf none"))
 			require.Zero(t, r.wants("c1", name, outcome{maybe: true}, "leaf x"))
-			want, under := []string{"leaf x"}, answerID
+			want := []string{"leaf x"}
+			under := answerID
 			entries := []entry{{"c1-1", "user", 40}, {"c1-2", "custom", 40}}
 			for _, e := range entries[:there] {
 				require.NoError(t, added(r.file(name), e.line(under, true)))

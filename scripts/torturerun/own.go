@@ -55,7 +55,10 @@ func onOwn(do func(c *client, s *own, mount string, d draw) error) func(*client,
 
 // look reads where the leaf of a session is.
 func (c *client) look(s *own, mount string) (at *string, err error) {
-	err = c.attempt("check", mount, s.path, mayEnd, func() (err error) { at, err = c.leafOf(mount, s.path); return err })
+	err = c.attempt("check", mount, s.path, mayEnd, func() (err error) {
+		at, err = c.leafOf(mount, s.path)
+		return err
+	})
 	return at, err
 }
 

@@ -91,7 +91,10 @@ func (r *realUser) next() {
 		time.AfterFunc(time.Duration(d.size%50)*time.Millisecond, func() { _ = process.Kill() })
 	}
 	var a realAnswer
-	err := r.during("a turn of the real client", func() (err error) { a, err = r.client.ask("turn", r.file(session), text); return err })
+	err := r.during("a turn of the real client", func() (err error) {
+		a, err = r.client.ask("turn", r.file(session), text)
+		return err
+	})
 	out := outcome{acked: 2}
 	if err != nil || a.Error != "" {
 		out = outcome{maybe: true}
