@@ -11,16 +11,25 @@ import (
 	"time"
 )
 
-// restingGoroutines is how many a daemon may have at rest: most are readers of the kernel's requests. restingMemory is how many
-// MiB: what it takes while it works grows with the sessions up to -o memory, and must not stay. What is of no use any more goes
-// with the next collection, which is two minutes later where nothing else is done.
-const restingGoroutines, restingMemory, restSeconds = 80, 120, 150
+const (
+	// restingGoroutines bounds the goroutines of a daemon at rest: most are readers of the kernel's requests.
+	restingGoroutines = 80
+	// restingMemory bounds the memory of a daemon at rest, in MiB. The memory of a working one grows with the
+	// sessions up to -o memory, and must not stay.
+	restingMemory = 120
+	// restSeconds is how long a daemon has to come to rest: garbage goes with the next collection, which is two
+	// minutes later where nothing else is done.
+	restSeconds = 150
+)
 
-// check is all that is looked at when the programs have ended.
+// check looks at the sessions, the mounts and the daemons when the programs have ended, and prints the counts of the
+// run. Each step notes its problems in the model.
 func (r *run) check() {
-	for _, step := range []func(*run){(*run).checkFiles, (*run).checkMounts, (*run).checkRealClient, (*run).checkCrawls, (*run).checkLeft} {
-		step(r)
-	}
+	r.checkFiles()
+	r.checkMounts()
+	r.checkRealClient()
+	r.checkCrawls()
+	r.checkLeft() // which ends the daemons
 	for _, what := range slices.Sorted(maps.Keys(r.counts)) {
 		fmt.Printf("%9d  %s\n", r.counts[what], what)
 	}
@@ -29,10 +38,10 @@ func (r *run) check() {
 	}
 }
 
-// names are those of the sessions.
+// names returns the names of the sessions, sorted.
 func (m *model) names() []string { return slices.Sorted(maps.Keys(m.sessions)) }
 
-// checkFiles compares all session files with the model.
+// checkFiles compares all session files with the model. A session without a readable file is left out of later checks.
 func (r *run) checkFiles() {
 	for _, name := range r.names() {
 		file, err := readSession(r.file(name))
@@ -47,7 +56,7 @@ func (r *run) checkFiles() {
 
 // checkFile compares one session file with what it must contain.
 func (r *run) checkFile(name string, s *expected, file *session) {
-	owner := ""
+	owner := "" // the program of an own session, which alone moves its leaf and sets its title
 	for who := range s.lines {
 		owner = who
 	}
@@ -58,7 +67,8 @@ func (r *run) checkFile(name string, s *expected, file *session) {
 			r.problem("%s: the id %s is there twice", name, l.ID)
 		}
 		ids[l.ID] = true
-		if i < 2 && (l.ID == rootID || l.ID == answerID) {
+		isFirst := i < 2 && (l.ID == rootID || l.ID == answerID) // which makeSession has written
+		if isFirst {
 			continue
 		}
 		who, summary, problem := l.summary(name)
@@ -72,10 +82,11 @@ func (r *run) checkFile(name string, s *expected, file *session) {
 		r.count("lines checked")
 	}
 	for who := range seen {
-		s.lines[who] = append([]string{}, s.lines[who]...) // also of whom nothing is known
+		s.lines[who] = append([]string{}, s.lines[who]...) // also of a program that should have written nothing
 	}
 	for who, wants := range s.lines {
-		if problem := match(wants, seen[who]); problem != "" {
+		problem := match(wants, seen[who])
+		if problem != "" {
 			r.problem("%s, what %s wrote: %s", name, who, problem)
 		}
 	}
@@ -93,9 +104,11 @@ func (r *run) checkFile(name string, s *expected, file *session) {
 func (r *run) checkMounts() {
 	for n, name := range r.names() {
 		mount := mounts[n%len(mounts)]
-		last := entry{fmt.Sprintf("last-%d", n), "user", 30}.line("", false)
-		if out, _, err := r.control(r.mounted(mount, name, "append"), last); out.acked != 1 {
-			r.problem("the last append to %s in %s: %v: %s", name, mount, err, readText(r.mounted(mount, name, "last-error")))
+		last := entry{id: fmt.Sprintf("last-%d", n), what: "user", size: 30}
+		out, _, err := r.control(r.mounted(mount, name, "append"), last.line("", false))
+		if out.acked != 1 {
+			reason := readText(r.mounted(mount, name, "last-error"))
+			r.problem("the last append to %s in %s: %v: %s", name, mount, err, reason)
 		}
 		file, err := readSession(r.file(name))
 		if err != nil {
@@ -111,21 +124,23 @@ func (r *run) checkMounts() {
 
 // compareMount compares what a mount shows of a session with its file.
 func (r *run) compareMount(mount, name string, file *session) {
-	in := func(view string) string { return readText(r.mounted(mount, name, view)) }
-	at, err := r.leafOf(mount, name)
-	if want := file.leaf(); err != nil || textOf(at) != textOf(want) {
-		r.problem("%s in %s: the leaf is %s, %v, not %s", name, mount, textOf(at), err, textOf(want))
+	leaf, err := r.leafOf(mount, name)
+	wantedLeaf := textOf(file.leaf())
+	if err != nil || textOf(leaf) != wantedLeaf {
+		r.problem("%s in %s: the leaf is %s, %v, not %s", name, mount, textOf(leaf), err, wantedLeaf)
 	}
-	if title := strings.TrimSuffix(in("title"), "\n"); title != file.title {
+	title := strings.TrimSuffix(readText(r.mounted(mount, name, "title")), "\n")
+	if title != file.title {
 		r.problem("%s in %s: the title is %q, not %q", name, mount, title, file.title)
 	}
 	labels := map[string]string{}
-	for text := range strings.Lines(in("labels")) {
+	for text := range strings.Lines(readText(r.mounted(mount, name, "labels"))) {
 		id, label, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "\t")
 		labels[id] = label
 	}
-	if want := file.labels(); !maps.Equal(labels, want) {
-		r.problem("%s in %s: the labels are %v, not %v", name, mount, labels, want)
+	wantedLabels := file.labels()
+	if !maps.Equal(labels, wantedLabels) {
+		r.problem("%s in %s: the labels are %v, not %v", name, mount, labels, wantedLabels)
 	}
 	entries, err := os.ReadDir(r.mounted(mount, name, "entries"))
 	if err != nil || len(entries) != len(file.lines) {
@@ -133,6 +148,7 @@ func (r *run) compareMount(mount, name string, file *session) {
 	}
 }
 
+// readText returns the text of a file, or of the error of reading it.
 func readText(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -141,7 +157,7 @@ func readText(file string) string {
 	return string(data)
 }
 
-// checkRealClient compares how the real client loads each session with its file.
+// checkRealClient compares how the real client, if there is one, loads each session with its file.
 func (r *run) checkRealClient() {
 	if r.bun == "" {
 		return
@@ -169,7 +185,8 @@ func (r *run) checkRealClient() {
 		for _, l := range file.lines {
 			ids = append(ids, l.ID)
 		}
-		if !slices.Equal(a.Entries, ids) || !maps.Equal(a.Labels, file.labels()) || a.Title != file.title {
+		isSame := slices.Equal(a.Entries, ids) && maps.Equal(a.Labels, file.labels()) && a.Title == file.title
+		if !isSame {
 			r.problem("the real client has %d entries, %v and %q of %s, not %d, %v and %q",
 				len(a.Entries), a.Labels, a.Title, name, len(ids), file.labels(), file.title)
 		}
@@ -180,17 +197,21 @@ func (r *run) checkRealClient() {
 // checkCrawls: at rest, programs that walk everything end without a complaint.
 func (r *run) checkCrawls() {
 	for n, script := range []string{`find "$1" -ls | wc -c`, `grep -ra first-question "$1" | wc -c`, `tar -cPf - "$1" | wc -c`} {
-		if text, err := runScript(script, filepath.Join(r.dir, mounts[n%len(mounts)]), 3*callLimit); err != nil || text != "" {
-			r.problem("%s on all: %v: %.500s", script, err, text)
+		mount := r.mounted(mounts[n%len(mounts)])
+		complaints, err := runScript(script, mount, 3*callLimit)
+		if err != nil || complaints != "" {
+			r.problem("%s on all: %v: %.500s", script, err, complaints)
 		}
 	}
 }
 
-// checkLeft: nothing is left behind, in the daemons or on disk.
+// checkLeft: nothing is left behind, in the daemons or on disk. It ends the daemons, and starts each once more, which
+// removes its dead mount, to unmount it.
 func (r *run) checkLeft() {
 	for _, d := range r.daemons {
 		r.checkRest(d)
-		if err := errors.Join(d.start(), d.unmount()); err != nil {
+		err := errors.Join(d.start(), d.unmount())
+		if err != nil {
 			r.problem("%v", err)
 		}
 	}
@@ -208,7 +229,8 @@ func (r *run) checkLeft() {
 	}
 }
 
-// checkRest ends a daemon: how much memory it had, and which goroutines it has when nothing is to be done.
+// checkRest waits until a daemon is at rest, checks how much memory it has had and how many goroutines it has, and
+// ends it.
 func (r *run) checkRest(d *daemon) {
 	rss := d.mebibytes("VmRSS")
 	for n := 0; n < restSeconds && rss > restingMemory; n++ {
@@ -222,7 +244,8 @@ func (r *run) checkRest(d *daemon) {
 	if goroutines > restingGoroutines {
 		r.problem("daemon %s has %d goroutines at rest", d.name, goroutines)
 	}
-	if limit := float64(d.memory)*1.3 + 40; peak > limit && !r.race {
+	limit := float64(d.memory)*1.3 + 40 // -o memory is not exact, and the program itself takes some
+	if peak > limit && !r.race {
 		r.problem("daemon %s had %.0f MiB of memory, and %.0f is the most", d.name, peak, limit)
 	}
 	if rss > restingMemory && !r.race {
@@ -233,12 +256,15 @@ func (r *run) checkRest(d *daemon) {
 // checkLog: an error that a daemon logs is one, and a panic too. Dumps of goroutines are not meant.
 func (r *run) checkLog(d *daemon) {
 	log := readText(d.log)
-	if _, race, found := strings.Cut(log, "WARNING: DATA RACE"); found {
+	_, race, hasRace := strings.Cut(log, "WARNING: DATA RACE")
+	if hasRace {
 		r.problem("a race in daemon %s: %.3000s", d.name, race)
 	}
 	said := map[string]int{}
 	for text := range strings.Lines(log) {
-		if strings.Contains(text, "level=ERROR") || strings.Contains(text, "panic") && strings.Contains(text, "level=") {
+		isLogged := strings.Contains(text, "level=") // the other lines are of dumps
+		isError := strings.Contains(text, "level=ERROR") || strings.Contains(text, "panic")
+		if isLogged && isError {
 			_, text, _ = strings.Cut(text, "msg=")
 			said[strings.TrimSpace(text)]++
 		}

@@ -36,6 +36,7 @@ var clientCommands = slices.Concat(
 	times(22, (*client).read), times(3, (*client).crawl),
 )
 
+// newClient returns the client of a program, which begins with two own sessions.
 func newClient(p *program) *client {
 	c := &client{program: p}
 	for _, name := range []string{"first", "slot"} {
@@ -51,14 +52,16 @@ func newClient(p *program) *client {
 	return c
 }
 
+// next draws a command and runs it.
 func (c *client) next() {
 	d := c.draw()
-	pick(clientCommands, d.kind)(c, d)
+	command := pick(clientCommands, d.kind)
+	command(c, d)
 	c.did++
 }
 
-// control writes text to a control file in one write(2), and returns what became of its lines, and what can be read back.
-// The kernel may divide a long write.
+// control writes text to a control file in one write(2), and returns the outcome of its lines, and the answer that can be
+// read back, "" for none. The kernel may divide a long write.
 func (o *options) control(file, text string) (out outcome, answer string, err error) {
 	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
@@ -66,13 +69,17 @@ func (o *options) control(file, text string) (out outcome, answer string, err er
 	}
 	defer f.Close()
 	n, err := f.WriteString(text)
-	out = outcome{strings.Count(text[:n], "\n"), isUnclear(err) || n > 0 && errors.Is(err, syscall.ENOTCONN)}
+	isCutOff := n > 0 && errors.Is(err, syscall.ENOTCONN) // the daemon died between two parts of the write
+	out = outcome{
+		acked: strings.Count(text[:n], "\n"),
+		maybe: isUnclear(err) || isCutOff,
+	}
 	if out.acked == 0 {
 		return out, "", err
 	}
-	buf := make([]byte, 4096)
-	got, _ := f.Read(buf) // io.EOF for files that answer nothing
-	return out, strings.TrimSuffix(string(buf[:got]), "\n"), err
+	buffer := make([]byte, 4096)
+	size, _ := f.Read(buffer) // io.EOF for files that answer nothing
+	return out, strings.TrimSuffix(string(buffer[:size]), "\n"), err
 }
 
 // written writes to a control file of a session.
@@ -84,18 +91,20 @@ func (c *client) written(what, mount, session, file, text string, allowed []sysc
 	return out, answer, err
 }
 
-// append appends entries to a session, looks at what is read back, and returns how many of them are there.
+// append appends entries to a session, under an entry where that is known, checks the answer, which has their ids, and
+// returns how many of them are there. An error beside the allowed ones is a problem.
 func (c *client) append(mount, session string, entries []entry, under *string, allowed []syscall.Errno) (there int, err error) {
 	var ids []string
 	text := ""
 	from := time.Now()
 	for _, e := range entries {
 		ids = append(ids, e.id)
-		text = text + e.line("", false)
+		text += e.line("", false)
 	}
 	out, answer, err := c.written("append", mount, session, "append", text, allowed)
 	there = c.appended(c.name, session, entries, under, out)
-	if want := strings.Join(ids[:out.acked], "\n"); err == nil && answer != want {
+	want := strings.Join(ids[:out.acked], "\n")
+	if err == nil && answer != want {
 		c.problemOf(mount, from, "append to %s gave back %.200q, not %q", session, answer, want)
 	}
 	return there, err
@@ -110,18 +119,20 @@ func (o *options) leafOf(mount, session string) (*string, error) {
 	return new(strings.TrimSuffix(filepath.Base(target), ".json")), nil
 }
 
+// sharedNow returns one of the shared sessions that are in use now: the clients go from set to set.
 func (c *client) sharedNow(d draw) string {
-	return sharedSession(min(c.did/sharedFor, sharedSets-1)*sharedAtOnce + d.session%sharedAtOnce)
+	set := min(c.did/sharedFor, sharedSets-1)
+	return sharedSession(set*sharedAtOnce + d.session%sharedAtOnce)
 }
 
 // appendOthers appends to a session to which others write too.
 func (c *client) appendOthers(d draw) {
 	session := c.sharedNow(d)
-	n := d.kind >> 16 % 25
+	share := d.kind >> 16 % 25 // the lower bits have chosen the command
 	switch {
-	case n < 5:
+	case share < 5:
 		session = rewrittenSession(d.session)
-	case n < 9:
+	case share < 9:
 		session = turnsSession(d.session)
 	}
 	_, _ = c.append(d.mountOf(), session, []entry{c.entry(d)}, nil, mayEnd)
@@ -160,12 +171,16 @@ func (c *client) link(mount, session, target string) error {
 	return os.Rename(temporary, filepath.Join(dir, "leaf"))
 }
 
-// any returns any session.
+// any returns the name of any session: in a quarter of the draws one that a client began with.
 func (c *client) any(d draw) string {
 	if d.session%8 < 2 {
-		return ownSession(int(d.target%uint64(c.clients)), pick([]string{"first", "slot"}, d.target>>16))
+		owner := int(d.target % uint64(c.clients))
+		name := pick([]string{"first", "slot"}, d.target>>16)
+		return ownSession(owner, name)
 	}
-	return pick([]func(uint64) string{damagedSession, rewrittenSession, turnsSession, sharedSession, sharedSession}, d.session)(d.target)
+	kinds := []func(uint64) string{damagedSession, rewrittenSession, turnsSession, sharedSession, sharedSession}
+	session := pick(kinds, d.session)
+	return session(d.target)
 }
 
 // views are the generated files of a session, and places are ways to find sessions.
@@ -177,6 +192,7 @@ var (
 	places = []string{"index.jsonl", "recent", "by-id", "by-cwd/torture", "continue", "last-error", "sessions/--torture-shared--", "search/first-answer/sessions", "."}
 )
 
+// read reads a generated file of any session, or, in a quarter of the draws, a place to find sessions.
 func (c *client) read(d draw) {
 	name := path.Join(c.any(d), pick(views, d.size))
 	if d.kind>>16%4 == 0 {
@@ -243,8 +259,8 @@ func (c *client) lookForSecret() {
 	c.count("looked for a secret")
 }
 
-// runScript runs a script on a path, until it ends or is killed after a while, and returns what it complains of. It is killed
-// also where this program has ended: some go on asking a mount that is gone.
+// runScript runs a script on a path, its $1, until it ends or is killed after the time until, and returns its stderr. It is
+// killed also where this program has ended: some go on asking a mount that is gone.
 func runScript(script, at string, until time.Duration) (complaints string, err error) {
 	after := fmt.Sprint((until + time.Millisecond).Seconds()) // 0 would be never
 	cmd := exec.Command("timeout", "-s", "KILL", after, "sh", "-c", script, "sh", at)

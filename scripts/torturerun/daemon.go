@@ -52,7 +52,8 @@ func (d *daemon) start() error {
 	}
 }
 
-// killAndStart kills the daemon without warning and starts it again after a pause.
+// killAndStart kills the daemon without warning and starts it again after a pause. Meanwhile, and shortly after, calls on
+// its mount may fail. The error is of a daemon that had ended, cannot be killed, or does not start.
 func (d *daemon) killAndStart(pause time.Duration) error {
 	d.back.Store(math.MaxInt64)
 	defer func() { d.back.Store(time.Now().Add(noticed).UnixNano()) }()
@@ -73,7 +74,7 @@ const noticed = 2 * time.Second
 // wasDownSince reports whether the daemon was not there at some moment since then.
 func (d *daemon) wasDownSince(then time.Time) bool { return then.UnixNano() < d.back.Load() }
 
-// signal reports whether the daemon still ran.
+// signal sends a signal to the daemon, and reports whether it still ran.
 func (d *daemon) signal(s syscall.Signal) bool {
 	return !d.Ends(time.Millisecond) && d.Process.Signal(s) == nil
 }

@@ -34,36 +34,50 @@ func readSession(file string) (*session, error) {
 	data, err := os.ReadFile(file)
 	s := &session{}
 	for text := range bytes.Lines(data) {
-		l := line{text: bytes.TrimSuffix(text, []byte("\n"))}
-		switch err := json.Unmarshal(l.text, &l); {
-		case len(l.text) == 0, string(l.text) == "# the line above is cut off":
-		case err != nil:
-			s.torn = append(s.torn, string(l.text))
-		case l.Type == "session", l.Type == "title":
-			if !s.titled {
-				s.titled = true
-				s.title = l.Title
-			}
-		default:
-			s.lines = append(s.lines, l)
-		}
+		s.add(bytes.TrimSuffix(text, []byte("\n")))
 	}
 	return s, err
 }
 
-// leaf is where the session stands: at its last entry, or where a recorded move leads.
+// cutOffMark is the line that other programs write after one that a killed daemon has cut off.
+const cutOffMark = "# the line above is cut off"
+
+// add adds a line of the file.
+func (s *session) add(text []byte) {
+	if len(text) == 0 || string(text) == cutOffMark {
+		return
+	}
+	l := line{text: text}
+	err := json.Unmarshal(text, &l)
+	switch {
+	case err != nil:
+		s.torn = append(s.torn, string(text))
+	case l.Type == "session", l.Type == "title":
+		if !s.titled { // the slot comes before the header
+			s.titled = true
+			s.title = l.Title
+		}
+	default:
+		s.lines = append(s.lines, l)
+	}
+}
+
+// leaf returns the id of the entry where the session stands: its last one, or the target of a recorded move. It is nil
+// before the first entry.
 func (s *session) leaf() *string {
 	if len(s.lines) == 0 {
 		return nil
 	}
 	last := s.lines[len(s.lines)-1]
-	if target, ok := last.move(); ok {
+	target, isMove := last.move()
+	if isMove {
 		return target
 	}
 	return new(last.ID)
 }
 
-// move is the target of a recorded move of the leaf.
+// move returns the target of a recorded move of the leaf, nil for a move before the first entry. ok is false for other
+// lines.
 func (l *line) move() (target *string, ok bool) {
 	if l.CustomType != "sessionfs/leaf" {
 		return nil, false
@@ -73,20 +87,24 @@ func (l *line) move() (target *string, ok bool) {
 	return data.TargetID, err == nil
 }
 
-// labels are those in effect.
+// labels returns the labels in effect, by the ids of their entries.
 func (s *session) labels() map[string]string {
 	labels := map[string]string{}
 	for _, l := range s.lines {
-		if l.Type == "label" && l.Label != nil && *l.Label != "" {
+		if l.Type != "label" {
+			continue
+		}
+		isSet := l.Label != nil && *l.Label != ""
+		if isSet {
 			labels[l.TargetID] = *l.Label
-		} else if l.Type == "label" {
+		} else {
 			delete(labels, l.TargetID)
 		}
 	}
 	return labels
 }
 
-// words are the text of an entry.
+// words returns the text of an entry, "" for none.
 func (l *line) words() string {
 	if l.Message != nil && len(l.Message.Content) > 0 {
 		return l.Message.Content[0].Text
@@ -96,10 +114,12 @@ func (l *line) words() string {
 	return text
 }
 
-// summary says who wrote a line, and what it is, in the words of the model. The problem is that of a line that is not
-// whole.
+// summary returns the program that wrote a line of the session name, and the line in the words of the model. who is ""
+// for lines that do not tell it, which own sessions alone have. problem says in which way a line is not whole, "" for
+// none.
 func (l *line) summary(name string) (who, summary, problem string) {
-	if target, ok := l.move(); ok {
+	target, isMove := l.move()
+	if isMove {
 		if textOf(target) != textOf(l.ParentID) {
 			problem = fmt.Sprintf("a move to %s is under %s", textOf(target), textOf(l.ParentID))
 		}

@@ -17,7 +17,8 @@ const (
 	lockPoll  = 2 * time.Millisecond
 )
 
-// lockFile takes the lock of a session file. One whose process is gone the clients of the mounts remove.
+// lockFile takes the lock of a session file, and waits for it as the client does; then the error is EBUSY. It does not
+// break the lock of a dead process: the daemons of the mounts do.
 func lockFile(file string) (*lock, error) {
 	l := &lock{path: filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".lock")}
 	for range lockTries {
@@ -37,23 +38,27 @@ func lockFile(file string) (*lock, error) {
 // release gives the lock back and reports whether it was ours until then.
 func (l *lock) release() bool { return readText(l.path) == l.text && os.Remove(l.path) == nil }
 
-// onItsOwn ends the last line of a session, which a daemon that was killed may have cut off.
-func onItsOwn(old []byte) string {
+// cutOffEnd returns the text to write before a line that is appended to old: the end of its last line and a mark, if a
+// daemon that was killed has cut that line off, else "".
+func cutOffEnd(old []byte) string {
 	if len(old) > 0 && old[len(old)-1] != '\n' {
-		return "\n# the line above is cut off\n"
+		return "\n" + cutOffMark + "\n"
 	}
 	return ""
 }
 
+// renamedOver replaces a file by a new one with a text.
 func renamedOver(file string, text []byte) error {
 	temporary := fmt.Sprintf("%s.%d.tmp", file, time.Now().UnixNano())
 	return errors.Join(os.WriteFile(temporary, text, 0o600), os.Rename(temporary, file))
 }
 
+// added appends a text to a file in one write. It does not wait for the reader of a pipe.
 func added(file, text string) error {
 	return written(file, text, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK)
 }
 
+// written opens a file with flags of open(2) and writes a text in one write.
 func written(file, text string, flags int) error {
 	f, err := os.OpenFile(file, flags, 0o600)
 	if err != nil {

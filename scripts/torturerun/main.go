@@ -68,7 +68,7 @@ func (o *options) mounted(mount string, name ...string) string {
 // away is where files are moved.
 func (o *options) away() string { return filepath.Join(o.dir, "away") }
 
-// run is one run: two daemons, many programs, and what is known of the sessions.
+// run is one run: its daemons, its programs, and the model of the sessions.
 type run struct {
 	*options
 	*model
@@ -76,65 +76,103 @@ type run struct {
 	hung    chan string // calls that do not end
 }
 
+// torture runs the programs as long as the options say, checks the outcome, and prints it. The error is of a run that
+// could not start, or had problems.
 func torture(o *options) error {
 	fmt.Printf("seed %d, %d clients, %v minutes, real client: %v\n", o.seed, o.clients, o.minutes, o.bun != "")
-	r := &run{options: o, model: newModel(), daemons: map[string]*daemon{}, hung: make(chan string)}
-	for _, dir := range []string{r.source(), r.away(), r.mounted("a"), r.mounted("b"), r.mounted(redacted)} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	if err := r.makeStore(); err != nil {
-		return err
+	r := &run{
+		options: o,
+		model:   newModel(),
+		daemons: map[string]*daemon{},
+		hung:    make(chan string),
 	}
 	defer r.endDaemons()
-	for _, d := range []*daemon{{name: "a", memory: 100}, {name: "b", memory: 150}, {name: redacted, memory: 150, mode: ",redact"}} {
-		d.options, d.log, r.daemons[d.name] = o, filepath.Join(o.dir, "log-"+d.name), d
-		if err := d.start(); err != nil {
-			return err
-		}
-	}
-	var running sync.WaitGroup
-	start := func(role string, many int, loop func(p *program)) {
-		for n := range many {
-			name := fmt.Sprintf("%s%d", role, n)
-			running.Go(func() { loop(&program{run: r, name: name, number: n, drawer: newDrawer(o.seed, name)}) })
-		}
+	err := r.startDaemons()
+	if err != nil {
+		return err
 	}
 	end := time.Now().Add(time.Duration(o.minutes * float64(time.Minute)))
-	until := func(do func()) {
-		for time.Now().Before(end) {
-			do()
-		}
-	}
-	start("c", o.clients, func(p *program) {
-		c := newClient(p)
-		until(c.next)
-	})
-	start("o", manyOthers, func(p *program) {
-		x := &other{p}
-		until(x.next)
-	})
-	start("s", 2, func(p *program) {
-		c := &client{program: p}
-		until(c.lookForSecret)
-	})
-	if o.bun != "" {
-		start("r", 1, func(p *program) {
-			r := &realUser{program: p}
-			until(r.next)
-			r.kill()
-		})
-	}
-	ended := make(chan struct{})
-	go func() {
-		running.Wait()
-		close(ended)
-	}()
+	ended := r.startPrograms(end)
 	if r.disturb(end, ended) {
 		r.check()
 	}
 	return r.report()
+}
+
+// startDaemons makes the sessions, and starts a daemon for each mount.
+func (r *run) startDaemons() error {
+	for _, dir := range []string{r.source(), r.away(), r.mounted("a"), r.mounted("b"), r.mounted(redacted)} {
+		err := os.MkdirAll(dir, 0o700)
+		if err != nil {
+			return err
+		}
+	}
+	err := r.makeStore()
+	if err != nil {
+		return err
+	}
+	for _, d := range []*daemon{
+		{name: "a", memory: 100},
+		{name: "b", memory: 150},
+		{name: redacted, memory: 150, mode: ",redact"},
+	} {
+		d.options = r.options
+		d.log = filepath.Join(r.dir, "log-"+d.name)
+		r.daemons[d.name] = d
+		err := d.start()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startPrograms starts the programs, which run their commands until end. It returns a channel that is closed when all
+// have ended. The name of a program is a letter for its role, and its number.
+func (r *run) startPrograms(end time.Time) (ended <-chan struct{}) {
+	var running sync.WaitGroup
+	start := func(role string, many int, loop func(p *program)) {
+		for n := range many {
+			name := fmt.Sprintf("%s%d", role, n)
+			p := &program{
+				run:    r,
+				name:   name,
+				number: n,
+				drawer: newDrawer(r.seed, name),
+			}
+			running.Go(func() { loop(p) })
+		}
+	}
+	untilEnd := func(do func()) {
+		for time.Now().Before(end) {
+			do()
+		}
+	}
+	start("c", r.clients, func(p *program) {
+		c := newClient(p)
+		untilEnd(c.next)
+	})
+	start("o", manyOthers, func(p *program) {
+		x := &other{p}
+		untilEnd(x.next)
+	})
+	start("s", 2, func(p *program) {
+		c := &client{program: p}
+		untilEnd(c.lookForSecret)
+	})
+	if r.bun != "" {
+		start("r", 1, func(p *program) {
+			u := &realUser{program: p}
+			untilEnd(u.next)
+			u.kill()
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(done)
+	}()
+	return done
 }
 
 // disturb kills and suspends daemons until the end, and waits until all programs end. It returns false if a call hangs.
@@ -155,18 +193,21 @@ func (r *run) disturb(end time.Time, ended <-chan struct{}) bool {
 		if time.Now().Before(next) || time.Now().After(end) {
 			continue
 		}
-		kind := rnd.IntN(10)
+		tenth := rnd.IntN(10)
 		pause := time.Duration(rnd.IntN(500)) * time.Millisecond
 		next = time.Now().Add(time.Duration(1000+rnd.IntN(7000)) * time.Millisecond)
 		d := r.daemons["b"]
-		if kind < 3 && time.Now().Before(half) {
+		if tenth < 3 && time.Now().Before(half) {
 			d = r.daemons["a"]
 		}
-		if kind == 9 {
+		if tenth == 9 {
 			d.signal(syscall.SIGSTOP)
 			time.Sleep(pause)
 			d.signal(syscall.SIGCONT)
-		} else if err := d.killAndStart(pause); err != nil {
+			continue
+		}
+		err := d.killAndStart(pause)
+		if err != nil {
 			r.hang(err.Error())
 			return false
 		}
@@ -183,6 +224,7 @@ func (r *run) hang(what string) {
 	}
 }
 
+// endDaemons kills the daemons that are left, and removes their mounts.
 func (r *run) endDaemons() {
 	for _, d := range r.daemons {
 		if d.FS != nil {
@@ -192,7 +234,7 @@ func (r *run) endDaemons() {
 	}
 }
 
-// report prints what was found.
+// report prints the problems, if there are any, and then returns an error.
 func (r *run) report() error {
 	if len(r.problems) == 0 {
 		return nil

@@ -32,23 +32,26 @@ type outcome struct {
 	maybe bool
 }
 
+// newModel returns a model in which nothing is known.
 func newModel() *model {
 	return &model{sessions: map[string]*expected{}, counts: map[string]int{}}
 }
 
+// problem notes a problem, which fails the run at its end.
 func (m *model) problem(format string, args ...any) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	m.problems = append(m.problems, fmt.Sprintf(format, args...))
 }
 
+// count counts an event, for the figures of the run.
 func (m *model) count(what string) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	m.counts[what]++
 }
 
-// expect has change note something of a session. Of damaged ones nothing is expected.
+// expect calls change with what a session must contain, under the guard. Of damaged ones nothing is expected.
 func (m *model) expect(name string, change func(s *expected)) {
 	if isDamaged(name) {
 		return
@@ -61,7 +64,8 @@ func (m *model) expect(name string, change func(s *expected)) {
 	change(m.sessions[name])
 }
 
-// wants notes lines that a program wrote to a session, and returns how many of them are there.
+// wants notes the lines that a program wrote to a session, by their summaries, and returns how many of them are there:
+// the acknowledged ones, and after an interrupted write those that its file has.
 func (r *run) wants(who, name string, out outcome, summaries ...string) int {
 	if out.maybe && !isDamaged(name) {
 		out.acked = r.settled(who, name, out.acked, summaries)
@@ -81,14 +85,19 @@ const movedFor = 3 * time.Second
 // left reads the file of a session in which a write was interrupted: its daemon is dead. Where the file cannot be read, the check
 // at the end says which lines must be there.
 func (r *run) left(name string) *session {
-	file, err := readSession(r.file(name))
-	for began := time.Now(); errors.Is(err, fs.ErrNotExist) && time.Since(began) < movedFor; file, err = readSession(r.file(name)) {
+	began := time.Now()
+	for {
+		file, err := readSession(r.file(name))
+		isAway := errors.Is(err, fs.ErrNotExist)
+		if !isAway || time.Since(began) > movedFor {
+			return file
+		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	return file
 }
 
-// settled returns how many lines of an interrupted write are there.
+// settled returns how many lines of an interrupted write are there, of which acked are known to be. A line counts if the
+// file has it more often than the program wrote it before.
 func (r *run) settled(who, name string, acked int, summaries []string) int {
 	there := map[string]int{}
 	file := r.left(name)
@@ -108,7 +117,8 @@ func (r *run) settled(who, name string, acked int, summaries []string) int {
 	return acked
 }
 
-// appended notes entries that a program appended. The first one's parent is known of own sessions.
+// appended notes entries that a program appended, each under the one before, and returns how many are there. The first
+// one's parent is known of own sessions.
 func (r *run) appended(who, name string, entries []entry, parent *string, out outcome) int {
 	var summaries []string
 	for _, e := range entries {
@@ -127,9 +137,13 @@ func (m *model) moved(from, to string) {
 	m.sessions[to] = s
 }
 
-// titled notes a title that was set.
+// titled notes a title that was set, or after an interrupted write the one that the file has.
 func (r *run) titled(name, title string, out outcome) {
-	if out.acked > 0 || out.maybe && r.left(name).title == title {
+	isSet := out.acked > 0
+	if !isSet && out.maybe {
+		isSet = r.left(name).title == title
+	}
+	if isSet {
 		r.expect(name, func(s *expected) { s.title = title })
 	}
 }
@@ -137,9 +151,10 @@ func (r *run) titled(name, title string, out outcome) {
 // isOwn reports whether one program alone writes to a session.
 func isOwn(name string) bool { return strings.Contains(path.Dir(name), "torture-own-") }
 
+// isDamaged reports whether others may do as they like with the file of a session.
 func isDamaged(name string) bool { return strings.HasPrefix(name, "sessions/--torture-damaged--/") }
 
-// under is the parent in a summary: known only of sessions to which one program writes.
+// under returns the end of a summary with the parent, "" where it is not known: only one program writes to own sessions.
 func under(session string, parent *string) string {
 	if !isOwn(session) {
 		return ""
@@ -147,19 +162,25 @@ func under(session string, parent *string) string {
 	return " under " + textOf(parent)
 }
 
-// match compares what a program wrote with what is there: all of it, in its order, once.
+// match compares the lines that a program wrote with the lines that are there, which must be the same, in their order. It
+// returns the first difference for people, "" for none.
 func match(wants, seen []string) string {
 	for n, line := range seen {
-		if n == len(wants) || wants[n] != line {
-			what := "unexpected"
-			if slices.Contains(seen[:n], line) && !strings.HasPrefix(line, "leaf ") {
-				what = "doubled"
-			}
-			return fmt.Sprintf("%s: %q, after %q, where %q was expected", what, line, seen[max(n-1, 0):n], wants[n:min(n+1, len(wants))])
+		if n < len(wants) && wants[n] == line {
+			continue
 		}
+		what := "unexpected"
+		mayRepeat := strings.HasPrefix(line, "leaf ") // a leaf may go to and fro
+		if slices.Contains(seen[:n], line) && !mayRepeat {
+			what = "doubled"
+		}
+		before := seen[max(n-1, 0):n]
+		expected := wants[n:min(n+1, len(wants))]
+		return fmt.Sprintf("%s: %q, after %q, where %q was expected", what, line, before, expected)
 	}
-	if rest := wants[len(seen):]; len(rest) > 0 {
-		return fmt.Sprintf("%q was acknowledged and is not there, nor are %d after it", rest[0], len(rest)-1)
+	missing := wants[len(seen):]
+	if len(missing) > 0 {
+		return fmt.Sprintf("%q was acknowledged and is not there, nor are %d after it", missing[0], len(missing)-1)
 	}
 	return ""
 }

@@ -25,25 +25,31 @@ var otherCommands = slices.Concat(
 // otherPause is between two commands of such a program: several act while a client does one.
 const otherPause = 5 * time.Millisecond
 
+// next draws a command, runs it, and pauses.
 func (x *other) next() {
 	d := x.draw()
-	pick(otherCommands, d.kind)(x, d)
+	command := pick(otherCommands, d.kind)
+	command(x, d)
 	time.Sleep(otherPause)
 }
 
-// put appends or replaces. Nobody kills these programs: what fails is not done.
+// put has change put a new line into a session, and notes it in the model. Nobody kills these programs: a change that
+// fails is not done. what names the change for messages.
 func (x *other) put(what, session string, d draw, change func(line string) error) {
 	e := x.entry(d)
+	err := x.during(what+" to "+session, func() error {
+		return change(e.line(rootID, true))
+	})
 	out := outcome{}
-	if x.during(what+" to "+session, func() error { return change(e.line(rootID, true)) }) == nil {
+	if err == nil {
 		out.acked = 1
 		x.count(what)
 	}
 	x.appended(x.name, session, []entry{e}, nil, out)
 }
 
-// underLock has change add a line to a session under its lock: the file must have what it has and the line. A lock that
-// another breaks meanwhile must not be: its holder lives.
+// underLock has change add a line to a session under its lock: change gets the file, its content, and the line, and must
+// leave a file with both. A lock that somebody else breaks meanwhile is a problem: its holder lives.
 func (x *other) underLock(what, session string, d draw, change func(file string, has []byte, line string) error) {
 	x.put(what, session, d, func(line string) error {
 		l, err := lockFile(x.file(session))
@@ -52,7 +58,7 @@ func (x *other) underLock(what, session string, d draw, change func(file string,
 		}
 		has, err := os.ReadFile(x.file(session))
 		if err == nil {
-			err = change(x.file(session), has, onItsOwn(has)+line)
+			err = change(x.file(session), has, cutOffEnd(has)+line)
 		}
 		if !l.release() {
 			x.problem("the lock of %s was broken while we held it", session)
@@ -61,15 +67,21 @@ func (x *other) underLock(what, session string, d draw, change func(file string,
 	})
 }
 
-// lockedSession chooses one of those to which others append under the lock.
+// lockedSession chooses one of the sessions to which others append under the lock.
 func lockedSession(d draw) string {
-	return pick([]func(uint64) string{turnsSession, rewrittenSession, rewrittenSession, sharedSession}, d.session)(d.session >> 8)
+	kinds := []func(uint64) string{turnsSession, rewrittenSession, rewrittenSession, sharedSession}
+	session := pick(kinds, d.session)
+	return session(d.session >> 8)
 }
 
+// appendLocked appends a line under the lock.
 func (x *other) appendLocked(d draw) {
-	x.underLock("append under the lock", lockedSession(d), d, func(file string, _ []byte, line string) error { return added(file, line) })
+	x.underLock("append under the lock", lockedSession(d), d, func(file string, _ []byte, line string) error {
+		return added(file, line)
+	})
 }
 
+// replaceLocked replaces a file under the lock by one with a line more, as the client does when it rewrites a session.
 func (x *other) replaceLocked(d draw) {
 	x.underLock("replace under the lock", rewrittenSession(d.session), d, func(file string, has []byte, line string) error {
 		return renamedOver(file, append(has, line...))
@@ -79,33 +91,42 @@ func (x *other) replaceLocked(d draw) {
 // appendUnlocked appends as pi and older clients do.
 func (x *other) appendUnlocked(d draw) {
 	session := sharedSession(d.session)
-	x.put("append without the lock", session, d, func(line string) error { return added(x.file(session), line) })
+	x.put("append without the lock", session, d, func(line string) error {
+		return added(x.file(session), line)
+	})
 }
 
 // leaveLock leaves the lock of a process that died; not where the real client may meet it, which breaks such locks in
 // a way that can hit the next one.
 func (x *other) leaveLock(d draw) {
-	d.session |= 2
-	if l, err := lockFile(x.file(lockedSession(d))); err == nil {
-		_ = os.WriteFile(l.path, fmt.Appendf(nil, "%d:%d\n", math.MaxInt32, time.Now().UnixMilli()), 0o600)
-		x.count("lock left behind")
+	d.session |= 2 // lockedSession then has no session of turns with the real client
+	l, err := lockFile(x.file(lockedSession(d)))
+	if err != nil {
+		return
 	}
+	const noProcess = math.MaxInt32 // no process has the number
+	text := fmt.Appendf(nil, "%d:%d\n", noProcess, time.Now().UnixMilli())
+	_ = os.WriteFile(l.path, text, 0o600)
+	x.count("lock left behind")
 }
 
 // moveFile moves an own session of a client away and soon back. Each program moves those of other clients.
 func (x *other) moveFile(d draw) {
-	share := max(x.clients/manyOthers, 1)
-	client := (int(d.session%uint64(share))*manyOthers + x.number) % x.clients
-	at := x.file(ownSession(client, "slot")) // the other one moves
+	share := max(x.clients/manyOthers, 1) // every manyOthers-th client is this program's
+	turn := int(d.session % uint64(share))
+	client := (turn*manyOthers + x.number) % x.clients
+	at := x.file(ownSession(client, "slot")) // the other one moves by its cwd
 	aside := filepath.Join(x.away(), fmt.Sprintf("%d-%s", x.number, filepath.Base(at)))
 	if os.Rename(at, aside) != nil {
 		return
 	}
 	time.Sleep(time.Duration(d.size%30) * time.Millisecond)
-	if err := os.Link(aside, at); err != nil { // not over what was made there meanwhile
+	err := os.Link(aside, at) // which does not replace a file that was made there meanwhile
+	if err != nil {
 		x.problem("%s was made while it was away: %v", at, err)
 	}
-	if err := os.Remove(aside); err != nil {
+	err = os.Remove(aside)
+	if err != nil {
 		x.problem("%v", err)
 	}
 	x.count("file moved away and back")
@@ -128,13 +149,20 @@ var damages = []func(session, at string, rnd *rand.Rand) error{
 	func(_, at string, _ *rand.Rand) error { return errors.Join(os.Remove(at), syscall.Mkfifo(at, 0o600)) },
 }
 
+// damage damages the file of a damaged session. One that another damage has made a pipe, or too long, is removed before.
 func (x *other) damage(d draw) {
 	session := damagedSession(d.session)
 	at := x.file(session)
-	if info, err := os.Lstat(at); err == nil && (!info.Mode().IsRegular() || info.Size() > 20<<20) {
-		_ = os.RemoveAll(at) // what another damage left
+	info, err := os.Lstat(at)
+	const maxSize = 20 << 20
+	isBad := err == nil && (!info.Mode().IsRegular() || info.Size() > maxSize)
+	if isBad {
+		_ = os.RemoveAll(at)
 	}
-	if pick(damages, d.target)(session, at, rand.New(rand.NewPCG(d.size, d.mount))) == nil {
+	rnd := rand.New(rand.NewPCG(d.size, d.mount))
+	change := pick(damages, d.target)
+	err = change(session, at, rnd)
+	if err == nil {
 		x.count("damage")
 	}
 }

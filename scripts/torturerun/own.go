@@ -44,10 +44,11 @@ func (c *client) use(d draw) (*own, string) {
 	return s, mount
 }
 
-// onOwn is a command on an own session.
+// onOwn returns the command that runs do on an own session, if there is one to use.
 func onOwn(do func(c *client, s *own, mount string, d draw) error) func(*client, draw) {
 	return func(c *client, d draw) {
-		if s, mount := c.use(d); s != nil {
+		s, mount := c.use(d)
+		if s != nil {
 			_ = do(c, s, mount, d) // an error that may not be is a problem already
 		}
 	}
@@ -62,7 +63,7 @@ func (c *client) look(s *own, mount string) (at *string, err error) {
 	return at, err
 }
 
-// appendOwn appends entries in one write.
+// appendOwn returns the command that appends so many entries in one write, and goes on at the last one that is there.
 func appendOwn(many int) func(*client, *own, string, draw) error {
 	return func(c *client, s *own, mount string, d draw) error {
 		var entries []entry
@@ -79,13 +80,13 @@ func appendOwn(many int) func(*client, *own, string, draw) error {
 	}
 }
 
-// moveOwn makes another entry the leaf, or none.
+// moveOwn makes another entry the leaf, or none in an eighth of the draws.
 func (c *client) moveOwn(s *own, mount string, d draw) error {
 	if len(s.ids) == 0 {
 		return nil
 	}
-	target := "tree"
-	id := (*string)(nil)
+	target := "tree" // before the first entry
+	var id *string
 	if d.target%8 > 0 {
 		id = new(pick(s.ids, d.target>>3))
 		target = "entries/" + *id + ".json"
@@ -93,7 +94,9 @@ func (c *client) moveOwn(s *own, mount string, d draw) error {
 	if textOf(s.at) == textOf(id) {
 		return nil // would write nothing
 	}
-	err := c.attempt("leaf", mount, s.path, mayEnd, func() error { return c.link(mount, s.path, target) })
+	err := c.attempt("leaf", mount, s.path, mayEnd, func() error {
+		return c.link(mount, s.path, target)
+	})
 	out := outcome{maybe: isUnclear(err)}
 	if err == nil {
 		out.acked = 1
@@ -104,37 +107,43 @@ func (c *client) moveOwn(s *own, mount string, d draw) error {
 	return err
 }
 
+// labelOwn labels an entry, which adds an entry of the mount.
 func (c *client) labelOwn(s *own, mount string, d draw) error {
 	if len(s.ids) == 0 {
 		return nil
 	}
-	id, label := pick(s.ids, d.target), c.id()
+	id := pick(s.ids, d.target)
+	label := c.id()
 	out, _, err := c.written("label", mount, s.path, "labels", id+" "+label+"\n", mayEnd)
-	if c.wants(c.name, s.path, out, fmt.Sprintf("label %s of %s under %s", label, id, textOf(s.at))) > 0 {
+	summary := fmt.Sprintf("label %s of %s under %s", label, id, textOf(s.at))
+	if c.wants(c.name, s.path, out, summary) > 0 {
 		s.at = made
 	}
 	return err
 }
 
+// titleOwn sets the title. In a session with a title slot that also adds an entry of the mount.
 func (c *client) titleOwn(s *own, mount string, _ draw) error {
 	title := "title " + c.id()
 	out, _, err := c.written("title", mount, s.path, "title", title+"\n", mayEnd)
 	c.titled(s.path, title, out)
-	if s.slot && c.wants(c.name, s.path, out, "title "+title) > 0 { // then a line says so, too
+	if s.slot && c.wants(c.name, s.path, out, "title "+title) > 0 {
 		s.at = made
 	}
 	return err
 }
 
-// newOwn makes a session and goes on with it.
+// newOwn makes a session, which becomes an own one.
 func (c *client) newOwn(d draw) {
 	mount := d.mountOf()
 	line := fmt.Sprintf(`{"cwd":"/torture/own-%d","title":"new","create":true}`+"\n", c.number)
-	if _, place, err := c.written("new", mount, "", "new-session", line, mayEnd); err == nil && place != "" {
-		// Where the newest one beside it has a slot, so has this one.
-		c.own = append(c.own, &own{path: place, slot: strings.HasPrefix(readText(c.file(place)), `{"type":"title"`)})
-		c.expect(place, func(s *expected) { s.title = "new" })
+	_, place, err := c.written("new", mount, "", "new-session", line, mayEnd)
+	if err != nil || place == "" {
+		return
 	}
+	hasSlot := strings.HasPrefix(readText(c.file(place)), `{"type":"title"`) // as the newest one beside it has
+	c.own = append(c.own, &own{path: place, slot: hasSlot})
+	c.expect(place, func(s *expected) { s.title = "new" })
 }
 
 // syncOwn makes a session durable.
@@ -160,14 +169,33 @@ func (c *client) cwdOwn(s *own, mount string, d draw) error {
 	_ = os.Mkdir(cwd, 0o700)
 	out, _, err := c.written("cwd", mount, s.path, "cwd", cwd+"\n", mayEnd)
 	places, _ := filepath.Glob(filepath.Join(c.source(), "sessions", "*"+name+"*", path.Base(s.path)+".jsonl"))
-	if len(places) != 1 || out == (outcome{}) && places[0] != c.file(s.path) ||
-		out.acked > 0 && !strings.Contains(readText(places[0]), fmt.Sprintf(`"cwd":%q`, cwd)) {
+	if !c.mayBeAt(places, s, cwd, out) {
 		c.problem("%s was moved to %s, %v: it is in %q", s.path, cwd, err, places)
-	} else if to, _ := filepath.Rel(c.source(), strings.TrimSuffix(places[0], ".jsonl")); to != s.path {
+		return err
+	}
+	to, _ := filepath.Rel(c.source(), strings.TrimSuffix(places[0], ".jsonl"))
+	if to != s.path {
 		c.moved(s.path, to)
 		s.path = to
 	}
 	return err
+}
+
+// mayBeAt reports whether the files that have the name of an own session after a move to the working directory cwd agree
+// with the outcome of the move: there must be one. After a refusal it must be at its old place, and after an acknowledged
+// move it must have the new working directory.
+func (c *client) mayBeAt(places []string, s *own, cwd string, out outcome) bool {
+	if len(places) != 1 {
+		return false
+	}
+	isRefused := out == outcome{}
+	if isRefused {
+		return places[0] == c.file(s.path)
+	}
+	if out.acked == 0 { // the daemon died meanwhile
+		return true
+	}
+	return strings.Contains(readText(places[0]), fmt.Sprintf(`"cwd":%q`, cwd))
 }
 
 // checkOwn looks at an own session through either mount: it must show what was acknowledged.
@@ -178,11 +206,14 @@ func (c *client) checkOwn(s *own, mount string, _ draw) error {
 	}
 	if err == nil && s.at != nil {
 		name := path.Join(s.path, "entries", *s.at+".json")
-		err = c.attempt("check", mount, name, mayEnd, func() error { return c.readFile(mount, name) })
+		err = c.attempt("check", mount, name, mayEnd, func() error {
+			return c.readFile(mount, name)
+		})
 	}
 	return err
 }
 
+// textOf returns the id of an entry, or none for nil.
 func textOf(id *string) string {
 	if id == nil {
 		return "none"

@@ -32,6 +32,7 @@ const (
 	ownEntries = 1200
 )
 
+// ownSession returns the name of a session with which a client begins: first or slot.
 func ownSession(client int, name string) string {
 	return fmt.Sprintf("sessions/--torture-own-%d--/%s", client, name)
 }
@@ -41,11 +42,12 @@ func rewrittenSession(n uint64) string { return sessionOf("rewritten", n%rewritt
 func turnsSession(n uint64) string     { return sessionOf("turns", n%turnsMany) }
 func damagedSession(n uint64) string   { return sessionOf("damaged", n%damagedMany) }
 
+// sessionOf returns the name of the n-th session of a kind.
 func sessionOf(kind string, n uint64) string {
 	return fmt.Sprintf("sessions/--torture-%s--/%s-%d", kind, kind, n)
 }
 
-// makeStore makes the sessions of the agent directory.
+// makeStore makes the sessions of the agent directory, some of them several times over.
 func (o *options) makeStore() error {
 	var err error
 	for c := range o.clients {
@@ -61,23 +63,33 @@ func (o *options) makeStore() error {
 
 // makeSession makes a session with two entries.
 func (o *options) makeSession(name string) error {
-	return errors.Join(os.MkdirAll(filepath.Dir(o.file(name)), 0o700), os.WriteFile(o.file(name), []byte(firstText(name)), 0o600))
+	file := o.file(name)
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(firstText(name)), 0o600)
 }
 
 // rootID and answerID are the entries that sessions begin with.
 const rootID, answerID = "first-question", "first-answer"
 
+// firstText returns the text of a new session: a header, behind a title slot if its name is slot, and two entries. The
+// question of a session that nobody damages has the secret.
 func firstText(name string) string {
 	project := path.Base(path.Dir(name))
 	cwd := "/torture/" + strings.TrimSuffix(strings.TrimPrefix(project, "--torture-"), "--")
 	header := fmt.Sprintf(`{"type":"session","version":3,"id":%q,"timestamp":"2026-02-16T10:20:30.000Z","cwd":%q}`,
 		path.Base(project)+"-"+path.Base(name), cwd) + "\n"
 	if path.Base(name) == "slot" {
-		line := `{"type":"title","v":1,"title":"","updatedAt":"2026-02-16T10:20:30.000Z","pad":"`
-		header = line + strings.Repeat(" ", 256-len(line)-3) + "\"}\n" + header
+		const slotSize = 256 // bytes, which the client keeps for a title
+		begin := `{"type":"title","v":1,"title":"","updatedAt":"2026-02-16T10:20:30.000Z","pad":"`
+		const end = "\"}\n"
+		blanks := slotSize - len(begin) - len(end)
+		header = begin + strings.Repeat(" ", blanks) + end + header
 	}
-	question := entry{rootID, "user", 20}.line("", true)
-	answer := entry{answerID, "assistant", 20}.line(rootID, true)
+	question := entry{id: rootID, what: "user", size: 20}.line("", true)
+	answer := entry{id: answerID, what: "assistant", size: 20}.line(rootID, true)
 	if !isDamaged(name) {
 		question = strings.Replace(question, "first-question first", "first-question "+secret, 1)
 	}
@@ -91,9 +103,11 @@ type entry struct {
 	size int
 }
 
-// payload is the text of an entry.
+// payload returns the text of an entry: its id again and again, size bytes.
 func payload(id string, size int) string {
-	return strings.Repeat(id+" ", size/(len(id)+1)+1)[:size]
+	word := id + " "
+	text := strings.Repeat(word, size/len(word)+1)
+	return text[:size]
 }
 
 // lines are entries in JSON: of an id, a beginning that the mount fills in where it is missing, and a text.
@@ -105,13 +119,14 @@ var lines = map[string]string{
 		`"cacheWrite":0,"totalTokens":2,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}}}`,
 }
 
-// line is the entry in JSON. Where the mount is to fill in the rest, whole is false.
-func (e entry) line(under string, whole bool) string {
+// line returns the entry in JSON, with its parent, "" for none, and its time. Where the mount is to fill these in, whole
+// is false.
+func (e entry) line(parent string, whole bool) string {
 	begin := ""
-	if whole && under == "" {
+	if whole && parent == "" {
 		begin = `"timestamp":"2026-02-16T10:20:31.000Z","parentId":null,`
 	} else if whole {
-		begin = fmt.Sprintf(`"timestamp":"2026-02-16T10:20:31.000Z","parentId":%q,`, under)
+		begin = fmt.Sprintf(`"timestamp":"2026-02-16T10:20:31.000Z","parentId":%q,`, parent)
 	}
 	return fmt.Sprintf(lines[e.what], e.id, begin, payload(e.id, e.size)) + "\n"
 }
@@ -127,9 +142,15 @@ func newDrawer(seed uint64, name string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
+// draw draws the numbers of the next command.
 func (p *program) draw() draw {
-	d := p.drawer
-	return draw{kind: d.Uint64(), session: d.Uint64(), target: d.Uint64(), size: d.Uint64(), mount: d.Uint64()}
+	return draw{
+		kind:    p.drawer.Uint64(),
+		session: p.drawer.Uint64(),
+		target:  p.drawer.Uint64(),
+		size:    p.drawer.Uint64(),
+		mount:   p.drawer.Uint64(),
+	}
 }
 
 // sizes are those of texts: mostly small, and one in 256 large.
@@ -137,7 +158,8 @@ var sizes = slices.Concat(times(80, 10), times(100, 300), times(55, 5000), times
 
 func (d draw) mountOf() string { return mounts[d.mount%uint64(len(mounts))] }
 
+// pick returns an element of a list by a number that was drawn.
 func pick[T any](list []T, n uint64) T { return list[n%uint64(len(list))] }
 
-// times is a command as often as it is drawn.
+// times returns a command n times, for a list in which it is to be drawn as often.
 func times[T any](n int, do T) []T { return slices.Repeat([]T{do}, n) }

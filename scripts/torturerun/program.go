@@ -27,18 +27,27 @@ func (p *program) id() string {
 	return fmt.Sprintf("%s-%d", p.name, p.n)
 }
 
+// entry makes a new entry of a kind and a size that are drawn.
 func (p *program) entry(d draw) entry {
-	return entry{p.id(), pick([]string{"custom", "user", "assistant"}, d.target), pick(sizes, d.size)}
+	return entry{
+		id:   p.id(),
+		what: pick([]string{"custom", "user", "assistant"}, d.target),
+		size: pick(sizes, d.size),
+	}
 }
 
-// during runs f as a call that must come to an end, which one that hangs may not even with SIGKILL.
+// during runs f as a call that must end within callLimit, and returns its error. A call that hangs ends the run: it may
+// not end even with SIGKILL.
 func (p *program) during(what string, f func() error) error {
-	defer time.AfterFunc(callLimit, func() { p.hung <- fmt.Sprintf("%s hangs: %s for more than %v", p.name, what, callLimit) }).Stop()
+	alarm := time.AfterFunc(callLimit, func() {
+		p.hung <- fmt.Sprintf("%s hangs: %s for more than %v", p.name, what, callLimit)
+	})
+	defer alarm.Stop()
 	return f()
 }
 
-// attempt runs f on a mount and counts how it ended. An error that is not among the allowed ones is a problem, unless
-// the mount's daemon was killed meanwhile.
+// attempt runs f on a session in a mount, counts how it ended, and returns its error. An error that is not among the
+// allowed ones is a problem, unless the mount's daemon was killed meanwhile. what names the call.
 func (p *program) attempt(what, mount, session string, allowed []syscall.Errno, f func() error) error {
 	from := time.Now()
 	err := p.during(fmt.Sprintf("%s of %s in %s", what, session, mount), f)
@@ -58,7 +67,7 @@ func (p *program) attempt(what, mount, session string, allowed []syscall.Errno, 
 	return err
 }
 
-// problemOf is a problem that is none if the mount's daemon was not there meanwhile.
+// problemOf notes a problem of a mount, unless its daemon was not there at some moment since from.
 func (p *program) problemOf(mount string, from time.Time, format string, args ...any) {
 	if p.daemons[mount].wasDownSince(from) {
 		p.count("errors that the death of a daemon explains")
@@ -70,6 +79,7 @@ func (p *program) problemOf(mount string, from time.Time, format string, args ..
 // isUnclear reports whether a write that ended with this error may have taken effect: the daemon died after it was sent.
 // Of a link that is renamed to leaf, that is the second call.
 func isUnclear(err error) bool {
-	var link *os.LinkError
-	return errors.Is(err, syscall.ECONNABORTED) && (!errors.As(err, &link) || link.Op == "rename")
+	link, isLink := errors.AsType[*os.LinkError](err)
+	isFirstCall := isLink && link.Op != "rename"
+	return errors.Is(err, syscall.ECONNABORTED) && !isFirstCall
 }

@@ -49,18 +49,35 @@ func (o *options) startReal() (*realClient, error) {
 	c.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "TZ=UTC", "LANG=C.UTF-8", "PI_CODING_AGENT_DIR=" + o.source(),
 	}
-	in, err1 := c.StdinPipe()
-	out, err2 := c.StdoutPipe()
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
 	c.in = in
 	c.answers = json.NewDecoder(out)
-	return c, errors.Join(err1, err2, c.Start())
+	return c, c.Start()
 }
 
+// ask has the client do something with a session file, and returns its answer. The error is of a client that has died.
 func (c *realClient) ask(do, file, text string) (a realAnswer, err error) {
-	err = errors.Join(json.NewEncoder(c.in).Encode(map[string]string{"do": do, "file": file, "text": text}), c.answers.Decode(&a))
+	request := map[string]string{
+		"do":   do,
+		"file": file,
+		"text": text,
+	}
+	err = json.NewEncoder(c.in).Encode(request)
+	if err != nil {
+		return a, err
+	}
+	err = c.answers.Decode(&a)
 	return a, err
 }
 
+// kill ends the client, if there is one.
 func (r *realUser) kill() {
 	if r.client != nil {
 		_ = r.client.Process.Kill()
@@ -72,7 +89,8 @@ func (r *realUser) kill() {
 // realPause is between two turns of the client: while it has a session open, the mounts refuse to write.
 const realPause = 300 * time.Millisecond
 
-// next is one of the client's turns.
+// next has the client take a turn in a session, and notes it in the model. In a twentieth of the turns the client is
+// killed meanwhile.
 func (r *realUser) next() {
 	time.Sleep(realPause)
 	if r.client == nil {
@@ -86,21 +104,24 @@ func (r *realUser) next() {
 	d := r.draw()
 	text := "turn-" + r.id()
 	session := turnsSession(d.session)
-	if d.kind%20 == 0 {
+	isKilled := d.kind%20 == 0
+	if isKilled {
 		process := r.client.Process
-		time.AfterFunc(time.Duration(d.size%50)*time.Millisecond, func() { _ = process.Kill() })
+		moment := time.Duration(d.size%50) * time.Millisecond
+		time.AfterFunc(moment, func() { _ = process.Kill() })
 	}
 	var a realAnswer
 	err := r.during("a turn of the real client", func() (err error) {
 		a, err = r.client.ask("turn", r.file(session), text)
 		return err
 	})
-	out := outcome{acked: 2}
-	if err != nil || a.Error != "" {
+	isRefused := a.Error != ""
+	out := outcome{acked: 2} // a prompt and an answer
+	if err != nil || isRefused {
 		out = outcome{maybe: true}
 	}
-	r.count(fmt.Sprintf("turn, of the real client: %v, refused: %v", err == nil, a.Error != ""))
-	if err != nil || d.kind%20 == 0 {
+	r.count(fmt.Sprintf("turn, of the real client: %v, refused: %v", err == nil, isRefused))
+	if err != nil || isKilled {
 		r.kill()
 	}
 	r.wants("r0", session, out, "turn user "+text, "turn assistant "+text)
