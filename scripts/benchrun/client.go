@@ -27,7 +27,9 @@ func (b *bench) clientTime(want int, agent, what string, file ...string) float64
 	home := filepath.Join(b.dir, "home")
 	script := filepath.Join(home, "client.ts")
 	b.must(write(script, clientScript, 0o600))
-	cmd := exec.CommandContext(b.ctx, c.bun, append([]string{script, filepath.Join(c.installed, "node_modules"), agent, what}, file...)...)
+	modules := filepath.Join(c.installed, "node_modules")
+	args := append([]string{script, modules, agent, what}, file...)
+	cmd := exec.CommandContext(b.ctx, c.bun, args...)
 	cmd.Dir = home
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "TZ=UTC", "LANG=C.UTF-8"}
 	out, err := cmd.Output()
@@ -46,14 +48,15 @@ func (b *bench) clientTime(want int, agent, what string, file ...string) float64
 	return a.Milliseconds / 1000
 }
 
-// clientOpens runs the client over its copy of a session, where it may write.
+// clientOpens is clientTime on the client's own copy of a session, to which it may write. The first call makes the copy.
 func (b *bench) clientOpens(what string, s *session) float64 {
 	if b.client.installed == "" {
 		return 0
 	}
 	agent := filepath.Join(b.dir, "client-"+s.name)
 	file := filepath.Join(agent, s.raw)
-	if _, err := os.Stat(file); err != nil {
+	_, err := os.Stat(file)
+	if err != nil {
 		b.time(b.dir, fmt.Sprintf("mkdir -p '%s' && cp '%s' '%s' && sync", filepath.Dir(file), s.file, file))
 	}
 	return b.clientTime(s.entries, agent, what, file)

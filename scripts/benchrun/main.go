@@ -29,6 +29,7 @@ type bench struct {
 	rare     bool // the store of many sessions has a rare word
 }
 
+// log tells on stderr how the run goes on.
 func (b *bench) log(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
@@ -36,6 +37,7 @@ func (b *bench) log(format string, args ...any) {
 // failure ends a row: it is what must and fail panic with, and runRow recovers.
 type failure struct{ error }
 
+// must ends the row that runs with an error, if that is not nil, or if the run is interrupted.
 func (b *bench) must(err error) {
 	if err == nil {
 		err = b.ctx.Err()
@@ -45,6 +47,7 @@ func (b *bench) must(err error) {
 	}
 }
 
+// fail ends the row that runs.
 func (b *bench) fail(format string, args ...any) { b.must(fmt.Errorf(format, args...)) }
 
 func main() {
@@ -57,6 +60,8 @@ func main() {
 	}
 }
 
+// run parses the command line, measures the rows and prints the table, or measures a team. The error is of a wrong
+// command line, an interrupt, or rows that failed.
 func run() error {
 	b := &bench{sessions: map[string]*session{}}
 	flag.StringVar(&b.dir, "dir", "", "directory for stores and mounts")
@@ -89,23 +94,9 @@ func run() error {
 		return err
 	}
 	about := b.aboutMachine()
-	var results []result
-	var failed error
-	for _, r := range rows {
-		b.log("row %s", r.name)
-		got, err := b.runRow(r)
-		if ctx.Err() != nil {
-			return errors.New("interrupted")
-		}
-		if err != nil { // also because what was read is not what it should be: a row without figures
-			b.log("row %s failed: %v", r.name, err)
-			got = []result{{what: "row " + r.name + " (**failed**)"}}
-			failed = errors.New("some rows failed")
-		}
-		for i := range got {
-			got[i].row = r.name
-		}
-		results = append(results, got...)
+	results, failed := b.runRows(rows)
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
 	}
 	text := b.render(about, results, time.Now())
 	fmt.Print(text)
@@ -115,12 +106,35 @@ func run() error {
 	return os.WriteFile(*report, []byte(text), 0o644)
 }
 
+// runRows runs rows in turn, until an interrupt. A row that fails has one result without figures; the error then says that
+// some failed.
+func (b *bench) runRows(rows []row) (results []result, failed error) {
+	for _, r := range rows {
+		b.log("row %s", r.name)
+		measured, err := b.runRow(r)
+		if b.ctx.Err() != nil {
+			return results, nil
+		}
+		if err != nil {
+			b.log("row %s failed: %v", r.name, err)
+			measured = []result{{what: "row " + r.name + " (**failed**)"}}
+			failed = errors.New("some rows failed")
+		}
+		for i := range measured {
+			measured[i].row = r.name
+		}
+		results = append(results, measured...)
+	}
+	return results, failed
+}
+
 // row is a row of the table; it can have several lines.
 type row struct {
 	name string
 	run  func(b *bench) []result
 }
 
+// runRow runs a row. The error is the one with which must or fail has ended it.
 func (b *bench) runRow(r row) (results []result, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -134,7 +148,8 @@ func (b *bench) runRow(r row) (results []result, err error) {
 	return r.run(b), nil
 }
 
-// repeat calls once for the warm-up, whose figures go, and then for each run that counts.
+// repeat calls once for the warm-up, whose figures go, and then for each run that counts. once adds the figures of a run
+// to res, which repeat returns.
 func (b *bench) repeat(res []result, once func()) []result {
 	once()
 	for i := range res {

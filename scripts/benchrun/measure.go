@@ -28,12 +28,13 @@ func (b *bench) output(dir, line string) (printed string, took float64) {
 	return out.String(), took
 }
 
+// time is output for the time alone.
 func (b *bench) time(dir, line string) float64 {
 	_, took := b.output(dir, line)
 	return took
 }
 
-// expect runs a command line that prints a number or a word and compares it: a fast wrong answer is no result.
+// expect runs a command line that must print a number or a word, and returns its time: a fast wrong answer is no result.
 func (b *bench) expect(dir, line string, want any) float64 {
 	out, took := b.output(dir, line)
 	if strings.TrimSpace(out) != fmt.Sprint(want) {
@@ -42,20 +43,23 @@ func (b *bench) expect(dir, line string, want any) float64 {
 	return took
 }
 
-// same runs a command line in both directories: what is compared must be the same work.
+// same runs a command line in both directories, and fails if it does not print the same: what is compared must be the
+// same work.
 func (b *bench) same(one, other, line string) {
 	text, _ := b.output(one, line)
 	b.expect(other, line, strings.TrimSpace(text))
 }
 
-func seconds(v float64) string {
-	if v < 0.1 {
-		return fmt.Sprintf("%.2f ms", v*1000)
+// seconds returns a time for people.
+func seconds(time float64) string {
+	if time < 0.1 {
+		return fmt.Sprintf("%.2f ms", time*1000)
 	}
-	return fmt.Sprintf("%.3f s", v)
+	return fmt.Sprintf("%.3f s", time)
 }
 
-func megabytes(v float64) string { return fmt.Sprintf("%.1f MB", v/megabyte) }
+// megabytes returns a number of bytes for people.
+func megabytes(bytes float64) string { return fmt.Sprintf("%.1f MB", bytes/megabyte) }
 
 // result is a line of the table: ours and the peer's figures in turn, one a run.
 type result struct {
@@ -74,7 +78,7 @@ func (r *result) add(ours, peer float64) {
 	}
 }
 
-// ratios are those of each run of ours to the peer's run next to it.
+// ratios returns the ratio of each run of ours to the peer's run next to it, nil without a peer.
 func (r *result) ratios() []float64 {
 	if len(r.peers) != len(r.ours) {
 		return nil
@@ -86,7 +90,10 @@ func (r *result) ratios() []float64 {
 	return ratios
 }
 
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+// median returns the median of figures, of which there is at least one.
+func median(figures []float64) float64 {
+	sorted := slices.Sorted(slices.Values(figures))
+	lower := sorted[(len(sorted)-1)/2]
+	upper := sorted[len(sorted)/2] // the same, if their number is odd
+	return (lower + upper) / 2
 }

@@ -15,7 +15,8 @@ type mount = served.FS
 
 // withOurs calls f with a fresh mount of an agent directory, and notes the daemon's peak memory after.
 func (b *bench) withOurs(source string, res *result, f func(*mount)) {
-	b.withMount(func(at string) []string { return append(slices.Clone(b.daemon), source, at) }, func(mt *mount) {
+	line := func(at string) []string { return append(slices.Clone(b.daemon), source, at) }
+	b.withMount(line, func(mt *mount) {
 		f(mt)
 		res.peak = max(res.peak, mt.Memory("VmHWM"))
 	})
@@ -28,17 +29,18 @@ func (b *bench) measured(source string, res []result, once func(*mount)) []resul
 
 // withLoopback calls f with a directory that go-fuse's loopback example serves, with its default options.
 func (b *bench) withLoopback(source string, f func(at string)) {
-	b.withMount(func(at string) []string { return []string{b.loopback, "-q", at, source} }, func(mt *mount) { f(mt.At) })
+	line := func(at string) []string { return []string{b.loopback, "-q", at, source} }
+	b.withMount(line, func(mt *mount) { f(mt.At) })
 }
 
-// withMount calls f with a mount, and unmounts.
+// withMount calls f with a mount, and unmounts. args returns the command line of the daemon for a mount point.
 func (b *bench) withMount(args func(at string) []string, f func(*mount)) {
 	m := b.mount(args)
 	defer unmount(m)
 	f(m)
 }
 
-// mount starts a daemon as a user would.
+// mount starts a daemon as a user would, at a new mount point, and waits until the mount answers.
 func (b *bench) mount(args func(at string) []string) *mount {
 	at, err := os.MkdirTemp(b.dir, "mnt-")
 	b.must(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 )
 
+// describe returns the size of a session for the table.
 func (s *session) describe() string {
 	return fmt.Sprintf("%d MB / %d entries", s.bytes/megabyte, s.entries)
 }
@@ -40,17 +41,18 @@ func (b *bench) render(about string, results []result, now time.Time) string {
 //go:embed profiles.md
 var profiles string
 
-// line renders a result. Ratio: the median, the smallest and the largest of those of one run of ours to
-// the peer's next to it; ours and the peer's: medians.
+// line renders a result as a row of the table, with the columns that render has named. Ratio: the median, the smallest
+// and the largest of those of one run of ours to the peer's next to it; ours and the peer's: medians. The goal is one of
+// the ratio where there is one, else of our own figure.
 func (r *result) line() string {
 	cells := [11]string{r.row, r.what, r.peer}
 	unit := r.unit
-	figures := r.ours
-	limit := r.limit
-	ratios := r.ratios()
 	if unit == nil {
 		unit = seconds
 	}
+	figures := r.ours // which must not be above limit
+	limit := r.limit
+	ratios := r.ratios()
 	if r.limit > 0 {
 		cells[6] = "≤ " + unit(r.limit)
 	}
@@ -84,7 +86,7 @@ func (r *result) line() string {
 	return "| " + strings.Join(cells[:], " | ") + " |\n"
 }
 
-// aboutMachine is what the figures were taken on: no names, no paths.
+// aboutMachine returns lines about the machine of the figures: no names, no paths.
 func (b *bench) aboutMachine() string {
 	about, _ := b.output(b.dir, `
 		echo "- Machine: $(grep -m1 "model name" /proc/cpuinfo | cut -d: -f2 | xargs), $(nproc) cores, $(awk "/^MemTotal/ { printf \"%.0f\", \$2 / 1e6 }" /proc/meminfo) GB memory; load average $(cut -d" " -f1 /proc/loadavg) at the start"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 )
@@ -37,18 +36,18 @@ const sharers = 13
 // that none has. What a command printed is not compared: tests do that.
 func rowLists(b *bench) []result {
 	home, files, _, what := b.claudeStore("lists", 5000, 2500*megabyte)
-	wrote := func(session, file string) {
+	addWrite := func(session, file string) { // a call that writes the file
 		id := strings.TrimSuffix(filepath.Base(session), ".jsonl")
-		line, _ := claudeRecord("assistant", id, "", fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"tool_use","id":"t",`+
-			`"name":"Write","input":{"file_path":%q,"content":"package rare\n"}}]}`, file))
+		line, _ := claudeRecord("assistant", id, "", writeCall(file))
 		b.append(session, line)
 	}
 	file := filepath.Join(b.dir, "one.go")
 	shared := filepath.Join(b.dir, "shared.go")
 	b.must(write(file, []byte("package rare\n"), 0o600))
-	wrote(files[0], file)
+	addWrite(files[0], file)
 	for i := range sharers {
-		wrote(files[i*len(files)/sharers], shared)
+		sharer := files[i*len(files)/sharers]
+		addWrite(sharer, shared)
 	}
 	b.time(home, "find projects -type f -newermt '8 days ago' -exec touch -d '9 days ago' {} +") // stats --since finds nothing
 	settle()
@@ -56,9 +55,13 @@ func rowLists(b *bench) []result {
 	names := strings.NewReplacer("ID", id, "FILE", file, "SHARED", shared)
 	var res []result
 	for _, c := range listed {
-		res = append(res, result{what: "`sessionfs " + c.line + "`, " + what + ", processor time", peer: "`rg -F -l` of a word in none", ratio: c.goal})
+		res = append(res, result{
+			what:  "`sessionfs " + c.line + "`, " + what + ", processor time",
+			peer:  "`rg -F -l` of a word in none",
+			ratio: c.goal,
+		})
 	}
-	line := func(i int) string {
+	line := func(i int) string { // with the options of SOURCE behind the name of the command
 		name, args, _ := strings.Cut(names.Replace(listed[i].line), " ")
 		return b.daemon[0] + " " + name + " -s " + home + " " + args
 	}

@@ -41,14 +41,14 @@ func (b *bench) warmDaemon(mt *mount, s *session) { b.time(mt.Path(s.dir), "read
 // onBoth calls once repeatedly with a fresh warm mount of a session and one of its plain files through loopback, in both of which
 // a command line prints the same.
 func (b *bench) onBoth(s *session, res []result, line string, once func(ours, loopback string)) []result {
-	mounted := func(f func(ours, loopback string)) {
+	withBoth := func(f func(ours, loopback string)) {
 		b.withOurs(s.agent, &res[0], func(mt *mount) {
 			b.warmDaemon(mt, s)
-			b.withLoopback(s.plainDir(), func(at string) { f(mt.Path(s.dir), at) })
+			b.withLoopback(s.plainDir(), func(loopback string) { f(mt.Path(s.dir), loopback) })
 		})
 	}
-	mounted(func(ours, loopback string) { b.same(ours, loopback, line) })
-	return b.repeat(res, func() { mounted(once) })
+	withBoth(func(ours, loopback string) { b.same(ours, loopback, line) })
+	return b.repeat(res, func() { withBoth(once) })
 }
 
 // rowFirstListing: the daemon reads and checks the whole file, and finds the lines that are no JSON.
@@ -145,7 +145,8 @@ func rowForeignAppend(b *bench) []result {
 			id := fmt.Sprintf("zz%06d", i)
 			b.append(s.file, foreignLine(id, s.lastID, i))
 			ours := b.expect(mt.Path(s.dir), "readlink leaf", "entries/"+id+".json")
-			if peer := b.time(mt.Path(s.dir), "readlink leaf"); i > 0 {
+			peer := b.time(mt.Path(s.dir), "readlink leaf")
+			if i > 0 { // the first one warms up
 				res[0].add(ours, peer)
 			}
 			s.lastID = id
@@ -155,6 +156,7 @@ func rowForeignAppend(b *bench) []result {
 	return res
 }
 
+// foreignLine returns a prompt of omp that another program adds, the i-th one.
 func foreignLine(id, parent string, i int) string {
 	return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%q,"timestamp":%q,"message":{"role":"user","content":"line %d","timestamp":%d}}`+"\n",
 		id, parent, stamp(time.Now()), i, time.Now().UnixMilli())

@@ -23,15 +23,22 @@ func (b *bench) claudeStore(name string, n, size int) (home string, files []stri
 	return home, files, truth, fmt.Sprintf("%d sessions of Claude Code, %d MB", n, size/megabyte)
 }
 
-// claudeRecord makes a record of a session of Claude Code that follows another one, and returns its id too.
-func claudeRecord(typ, session, parent, more string) (line, id string) {
+// claudeRecord makes a record of a type, with further members, that follows the record parent of a session of Claude
+// Code, or "" for the first one. It returns its line and its id.
+func claudeRecord(typ, session, parent, members string) (line, id string) {
 	up := "null"
 	if parent != "" {
 		up = `"` + parent + `"`
 	}
 	id = fmt.Sprintf("%08x-7a11-4000-8000-%012x", rand.Uint32(), rand.Uint64()>>16)
 	return fmt.Sprintf(`{"parentUuid":%s,"isSidechain":false,"userType":"external","cwd":%q,"sessionId":%q,"version":"2.1.330","gitBranch":"main",`+
-		`"type":%q,%s,"uuid":%q,"timestamp":%q}`+"\n", up, cwdOf(0), session, typ, more, id, stamp(time.Now())), id
+		`"type":%q,%s,"uuid":%q,"timestamp":%q}`+"\n", up, cwdOf(0), session, typ, members, id, stamp(time.Now())), id
+}
+
+// writeCall returns the members of a record of Claude Code with a call that writes a file.
+func writeCall(file string) string {
+	return fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"tool_use","id":"t",`+
+		`"name":"Write","input":{"file_path":%q,"content":"package rare\n"}}]}`, file)
 }
 
 // say has the agent append a prompt to a session, behind a record or "", and returns the prompt's id.
@@ -72,7 +79,8 @@ func rowClaude(b *bench) []result {
 func rowSearchClaude(b *bench) []result {
 	agent, files, _, what := b.claudeStore("claudes", storeSessions, storeBytes)
 	for i := range rareCopies {
-		b.say(files[i*len(files)/rareCopies], "", rareWord)
+		file := files[i*len(files)/rareCopies]
+		b.say(file, "", rareWord)
 	}
 	settle()
 	res := []result{{what: "`ls search/WORD/sessions`, a word of five of " + what + ", cold daemon", peer: "`rg -F -i -l` over their files", ratio: 1.2}}

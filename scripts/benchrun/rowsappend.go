@@ -34,7 +34,7 @@ func rowAppend(b *bench) []result {
 	for some := range slices.Chunk(lines, appendBatch) {
 		batches = append(batches, strings.Join(some, ""))
 	}
-	few := func() *session {
+	few := func() *session { // a new one for each run
 		run++
 		return b.session(spec{name: fmt.Sprintf("few-%d", run), entries: fewEntries, bytes: fewEntries * 400})
 	}
@@ -53,6 +53,7 @@ func rowAppend(b *bench) []result {
 	})
 }
 
+// appendLines returns n lines for append, of different lengths.
 func appendLines(n int) []string {
 	lines := make([]string, n)
 	for i := range lines {
@@ -61,7 +62,8 @@ func appendLines(n int) []string {
 	return lines
 }
 
-// timeAppends mounts, writes to a session's append, and checks that as many entries were added.
+// timeAppends mounts, writes texts to a session's append, checks that as many lines were added, and returns the time of
+// the writes.
 func (b *bench) timeAppends(s *session, writes []string, lines int) (took float64) {
 	b.withOurs(s.agent, &result{}, func(mt *mount) {
 		b.warmDaemon(mt, s)

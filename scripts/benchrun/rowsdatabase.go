@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,10 +28,11 @@ type database struct {
 	server *postgrestest.Server
 }
 
+// connect connects to a server. Callers must close the database.
 func (b *bench) connect(server *postgrestest.Server) *database {
 	pool, err := pgxpool.New(b.ctx, server.URL("postgres"))
 	b.must(err)
-	return &database{b, pool, server}
+	return &database{bench: b, Pool: pool, server: server}
 }
 
 // rowDatabase: sessions as rows of PostgreSQL, beside what its own client takes for the same rows.
@@ -43,14 +45,19 @@ func rowDatabase(b *bench) []result {
 	defer server.Close()
 	d := b.connect(server)
 	defer d.Close()
-	return append(append(d.firstListing(), d.appends()...), d.index()...)
+	listing := d.firstListing()
+	appends := d.appends()
+	index := d.index()
+	return slices.Concat(listing, appends, index)
 }
 
+// exec runs a statement.
 func (d *database) exec(sql string, args ...any) {
 	_, err := d.Exec(d.ctx, sql, args...)
 	d.must(err)
 }
 
+// query stores the one value of a query at to.
 func (d *database) query(to any, sql string) { d.must(d.QueryRow(d.ctx, sql).Scan(to)) }
 
 // table makes a table of the sessions of an agent directory.
@@ -67,6 +74,7 @@ func (d *database) table(name, agent string) {
 	d.exec(`CHECKPOINT`)
 }
 
+// source returns the SOURCE of a table.
 func (d *database) source(table string) string {
 	return d.server.URL("postgres") + "&table=" + table + "&prefix=" + rowsPrefix + "sessions/"
 }
@@ -76,6 +84,7 @@ func (d *database) psql(sql string) float64 {
 	return d.time(d.dir, fmt.Sprintf(`%s -XAtq -c "%s" '%s' >/dev/null`, d.server.Program("psql"), sql, d.server.URL("postgres")))
 }
 
+// firstListing: the whole row is read, and indexed.
 func (d *database) firstListing() []result {
 	const table, line = "one", "ls -U entries | wc -l"
 	s := d.session(middleSession)
@@ -120,6 +129,7 @@ func (d *database) appends() []result {
 	})
 }
 
+// index: the list of all rows.
 func (d *database) index() []result {
 	const table, line = "many", "cat index.jsonl | wc -l"
 	n := d.shrink(rowsInTable)

@@ -49,10 +49,9 @@ func rowCommands(b *bench) []result {
 	home, _, _, what := b.claudeStore("bill", 620, 500*megabyte)
 	file := filepath.Join(b.dir, "blamed.go")
 	ours := "CLAUDE_CONFIG_DIR=" + home + " " + b.daemon[0]
-	call := fmt.Sprintf(`"message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Write","input":{"file_path":%q,"content":"package rare\n"}}]}`, file)
 	id := idOf(0)
 	prompt, parent := claudeRecord("user", id, "", `"message":{"role":"user","content":"write"}`)
-	answer, _ := claudeRecord("assistant", id, parent, call)
+	answer, _ := claudeRecord("assistant", id, parent, writeCall(file))
 	b.must(write(filepath.Join(home, "projects/-rare", id+".jsonl"), []byte(prompt+answer), 0o600))
 	b.must(write(file, []byte("package rare\n"), 0o600))
 	settle()
@@ -62,10 +61,13 @@ func rowCommands(b *bench) []result {
 		{what: "`sessionfs export --all DIR`, a page for each", peer: "`jq -c .` over their files"},
 	}
 	return b.repeat(res, func() {
-		res[0].add(b.expect(b.dir, ours+" blame -s "+home+" "+file+" | cut -f 4", "claude"), b.expect(home, "rg -F -l "+file+" projects | wc -l", 1))
-		res[1].add(b.time(b.dir, ours+" keep --to kept"), b.time(b.dir, "cp -r bill/projects copied"))
-		res[2].add(b.time(b.dir, ours+" export -s "+home+" --all pages"), b.time(home, "jq -c . projects/*/*.jsonl >/dev/null"))
-		b.time(b.dir, "rm -r kept copied pages && sync")
+		blamed := b.expect(b.dir, ours+" blame -s "+home+" "+file+" | cut -f 4", "claude")
+		res[0].add(blamed, b.expect(home, "rg -F -l "+file+" projects | wc -l", 1))
+		kept := b.time(b.dir, ours+" keep --to kept")
+		res[1].add(kept, b.time(b.dir, "cp -r bill/projects copied"))
+		exported := b.time(b.dir, ours+" export -s "+home+" --all pages")
+		res[2].add(exported, b.time(home, "jq -c . projects/*/*.jsonl >/dev/null"))
+		b.time(b.dir, "rm -r kept copied pages && sync") // the next run makes them anew
 	})
 }
 
@@ -91,10 +93,18 @@ func (b *bench) byModel(lines string) map[string]sums {
 // checkTokens fails where a model's answers or tokens are not those that the store was made with.
 func (b *bench) checkTokens(truth claudetest.Truth, lines string) {
 	found := b.byModel(lines)
-	for model, t := range truth.ByModel() {
+	for model, want := range truth.ByModel() {
 		s := found[model]
-		if got := (claudetest.Tokens{Answers: s.Answers, Input: s.Input, Output: s.Output, Read: s.CacheRead, Write: s.CacheWrite, Hour: t.Hour}); got != *t {
-			b.fail("stats has %+v of %s instead of %+v", got, model, *t)
+		counted := claudetest.Tokens{
+			Answers: s.Answers,
+			Input:   s.Input,
+			Output:  s.Output,
+			Read:    s.CacheRead,
+			Write:   s.CacheWrite,
+			Hour:    want.Hour, // which stats does not print
+		}
+		if counted != *want {
+			b.fail("stats has %+v of %s instead of %+v", counted, model, *want)
 		}
 	}
 }
@@ -104,7 +114,9 @@ func (b *bench) checkDollars(home, lines string) {
 	for model, s := range b.byModel(lines) {
 		theirs := 0.0
 		text, _ := b.output(home, `jq '[.daily[].modelBreakdowns[] | select(.modelName == "`+model+`").cost] | add // 0' bill.json`)
-		if _, err := fmt.Sscan(text, &theirs); err != nil || math.Abs(s.Cost.Total-theirs) >= 0.01 {
+		_, err := fmt.Sscan(text, &theirs)
+		const cent = 0.01
+		if err != nil || math.Abs(s.Cost.Total-theirs) >= cent {
 			b.fail("%s cost %.4f, by ccusage %.4f", model, s.Cost.Total, theirs)
 		}
 	}

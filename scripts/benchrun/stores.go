@@ -16,10 +16,13 @@ const megabyte = 1_000_000
 
 // session returns the session of a specification, made once.
 func (b *bench) session(sp spec) *session {
-	if s := b.sessions[sp.name]; s != nil {
-		return s
+	known := b.sessions[sp.name]
+	if known != nil {
+		return known
 	}
-	sp.entries, sp.bytes, sp.bad = b.shrink(sp.entries), b.shrink(sp.bytes), sp.bad/b.divisor
+	sp.entries = b.shrink(sp.entries)
+	sp.bytes = b.shrink(sp.bytes)
+	sp.bad /= b.divisor
 	b.log("making %s: %d entries, %d MB", sp.name, sp.entries, sp.bytes/megabyte)
 	s, err := newGenerator(sp.entries).session(filepath.Join(b.dir, sp.name), idOf(0), cwdOf(0), sp)
 	b.must(err)
@@ -42,7 +45,8 @@ var (
 // shrink divides a size of the full run in a small one.
 func (b *bench) shrink(n int) int { return max(1, n/b.divisor) }
 
-// manySessions makes an agent directory of n sessions of a few entries each.
+// manySessions makes an agent directory of n sessions, of so many entries each on average and so many bytes in all. It
+// makes each one once.
 func (b *bench) manySessions(n, entries, bytes int) (agent string) {
 	name := fmt.Sprintf("many-%d-%d", n, bytes/1000)
 	agent = filepath.Join(b.dir, name)
@@ -53,7 +57,8 @@ func (b *bench) manySessions(n, entries, bytes int) (agent string) {
 	g := newGenerator(n)
 	for i, size := range sizes(g.rng, n, bytes) {
 		share := float64(size) / float64(bytes) // of all entries
-		_, err := g.session(agent, idOf(i), cwdOf(i), spec{entries: max(2, int(share*float64(n*entries))), bytes: size})
+		count := int(share * float64(n*entries))
+		_, err := g.session(agent, idOf(i), cwdOf(i), spec{entries: max(2, count), bytes: size})
 		b.must(err)
 	}
 	settle()
@@ -74,8 +79,8 @@ const (
 	rareCopies = 5
 )
 
-// store is the store of many sessions, in some of which a rare word is said and a rare file edited, its files, and what it is
-// called.
+// store returns the agent directory of many sessions, in some of which a rare word is said and a rare file edited, its
+// session files, and its description. The first call makes it.
 func (b *bench) store() (agent string, files []string, what string) {
 	n := b.shrink(storeSessions)
 	bytes := b.shrink(storeBytes)

@@ -33,7 +33,7 @@ type team struct {
 	shown   map[int64][]time.Time // when the line was in the mounts of other members
 }
 
-// measureTeam is scripts/team.
+// measureTeam starts a server and a team as the options say, and prints the figures. It is scripts/team.
 func measureTeam(b *bench, args []string) {
 	t := &team{written: map[int64]time.Time{}, shown: map[int64][]time.Time{}}
 	f := flag.NewFlagSet("team", flag.ExitOnError)
@@ -67,7 +67,7 @@ func measureTeam(b *bench, args []string) {
 	t.measure(ctx)
 }
 
-// fill makes the table.
+// fill makes the table, of sessions with the same entries, with the trigger if that is asked for.
 func (t *team) fill() {
 	const table = "omp_session_files"
 	t.exec(`CREATE TABLE ` + table + postgrestest.Columns + `; ALTER TABLE ` + table + ` ALTER content SET COMPRESSION lz4`)
@@ -144,7 +144,7 @@ func (t *team) measure(ctx context.Context) {
 		took("cat index.jsonl"), took("cat index.jsonl"), took("ls recent"), megabytes(t.mounts[0].Memory("VmRSS")))
 }
 
-// tell prints what appends took since it did so last, and after what time their lines showed.
+// tell prints the times of the appends since it did so last, and the times after which their lines showed.
 func (t *team) tell(which string) {
 	time.Sleep(2 * time.Second)
 	t.mu.Lock()
@@ -176,7 +176,8 @@ func (t *team) follow(ctx context.Context, mount int) {
 	go func() {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
-			if made := madeAt(lines.Text()); made != 0 && every != "1" {
+			made := madeAt(lines.Text())
+			if made != 0 && every != "1" { // one that looks once a second tells nothing
 				t.mu.Lock()
 				t.shown[made] = append(t.shown[made], time.Now())
 				t.mu.Unlock()

@@ -22,18 +22,21 @@ type FS struct {
 // readyPoll is how often a starting mount is looked at: the error of its time.
 const readyPoll = 50 * time.Microsecond
 
-// Start starts a daemon and waits until its mount answers. A daemon that does not get there within a time is killed.
+// Start starts a daemon and waits until its mount answers at a mount point. A daemon that does not get there within a time
+// is killed. If the daemon ends before, there is an error beside the FS, which has its ProcessState.
 func Start(cmd *exec.Cmd, at string, within time.Duration) (*FS, error) {
 	f := &FS{Cmd: cmd, At: at, ended: make(chan struct{})}
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
+	err := cmd.Start()
+	if err != nil {
 		return nil, err
 	}
 	go func() {
 		_ = cmd.Wait()
 		close(f.ended)
 	}()
-	defer time.AfterFunc(within, func() { _ = cmd.Process.Kill() }).Stop()
+	alarm := time.AfterFunc(within, func() { _ = cmd.Process.Kill() })
+	defer alarm.Stop()
 	for !isFUSE(at) {
 		if f.Ends(readyPoll) {
 			return f, fmt.Errorf("%s ended before its mount was ready: %v", filepath.Base(cmd.Path), cmd.ProcessState)
@@ -43,13 +46,13 @@ func Start(cmd *exec.Cmd, at string, within time.Duration) (*FS, error) {
 	return f, nil
 }
 
-// isFUSE asks the file system at a path for its kind: where it is the mount, the daemon has answered.
+// isFUSE reports whether a path is in a FUSE mount whose daemon has answered.
 func isFUSE(path string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(path, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC
 }
 
-// Path is a path in the file system.
+// Path returns the path of a name in the file system.
 func (f *FS) Path(elem ...string) string { return filepath.Join(append([]string{f.At}, elem...)...) }
 
 // Ends reports whether the daemon ends within a time.
@@ -62,11 +65,11 @@ func (f *FS) Ends(within time.Duration) bool {
 	}
 }
 
-// Memory is what the daemon takes, in bytes: its VmRSS, or its peak, VmHWM. 0 where it has ended.
-func (f *FS) Memory(what string) float64 {
+// Memory returns how many bytes of memory the daemon has, for VmRSS, or has had at most, for VmHWM; 0 if it has ended.
+func (f *FS) Memory(field string) float64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", f.Process.Pid))
-	_, rest, _ := strings.Cut(string(status), what+":")
-	var kib float64
-	_, _ = fmt.Sscan(rest, &kib)
-	return kib * 1024
+	_, rest, _ := strings.Cut(string(status), field+":")
+	var kibibytes float64
+	_, _ = fmt.Sscan(rest, &kibibytes) // nothing changes it if there is no such field
+	return kibibytes * 1024
 }

@@ -90,7 +90,7 @@ func isLeftOut(path, name string) bool {
 	return name[0] == '.' || strings.HasSuffix(name, "test") || name == "testdata" || name == "scripts"
 }
 
-// count adds the places of a file.
+// count adds the places of a file to found, by the names of their shapes.
 func count(path string, found map[string][]token.Position) error {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, 0)
@@ -115,7 +115,9 @@ func shapesOf(n ast.Node, files *token.FileSet) (names []string) {
 	}
 	switch x := n.(type) {
 	case *ast.FuncDecl:
-		add("long", files.Position(x.End()).Line-files.Position(x.Pos()).Line >= maxLines)
+		begin := files.Position(x.Pos()).Line
+		end := files.Position(x.End()).Line
+		add("long", end-begin >= maxLines)
 		add("parameters", x.Type.Params.NumFields() > maxParameters)
 	case *ast.IfStmt:
 		add("effect", hasEffect(x.Init))
@@ -130,7 +132,8 @@ func shapesOf(n ast.Node, files *token.FileSet) (names []string) {
 	case *ast.CallExpr:
 		add("or", isCmpOr(x.Fun))
 	case *ast.ForStmt:
-		add("loop", hasSeveral(x.Init) || hasSeveral(x.Post) || x.Init != nil && x.Cond == nil)
+		hasNoEnd := x.Init != nil && x.Cond == nil
+		add("loop", hasSeveral(x.Init) || hasSeveral(x.Post) || hasNoEnd)
 	case *ast.TypeAssertExpr:
 		_, isInterface := x.Type.(*ast.InterfaceType)
 		add("hidden", isInterface)
@@ -172,8 +175,8 @@ func isCmpOr(function ast.Expr) bool {
 	if !isSelector || selector.Sel.Name != "Or" {
 		return false
 	}
-	of, isName := selector.X.(*ast.Ident)
-	return isName && of.Name == "cmp"
+	pkg, isName := selector.X.(*ast.Ident)
+	return isName && pkg.Name == "cmp"
 }
 
 // isKeyed reports whether an element of a literal has a key.
