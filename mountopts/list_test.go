@@ -98,7 +98,7 @@ func TestParseListErrors(t *testing.T) {
 	require.Error(t, parseList(&o, "live=maybe", true))
 }
 
-// The help and the manual describe each option once, and none is both known and refused.
+// TestOptionTable: the help and the manual describe each option once, and none is both known and refused.
 func TestOptionTable(t *testing.T) {
 	text, err := os.ReadFile("../docs/sessionfs.1.md")
 	require.NoError(t, err)

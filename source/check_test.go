@@ -210,7 +210,7 @@ func TestCheckAgentDirPi(t *testing.T) {
 	}
 }
 
-// sessions/ may be a symlink to another disk, which may be away, and a FIFO is not waited for.
+// TestCheckAgentDirSpecial: sessions/ may be a symlink to another disk, which may be away, and a FIFO is not waited for.
 func TestCheckAgentDirSpecial(t *testing.T) {
 	getenv := func(string) string { return "" }
 	root := agentTree(t, "agent/config.yml", "disk/--work--/x.jsonl")

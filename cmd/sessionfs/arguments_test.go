@@ -57,7 +57,7 @@ func commandLines(c *cobra.Command) (lines [][]string) {
 	return lines
 }
 
-// Every refusal of a command line is in the words of this program.
+// TestRefusalsInOwnWords: every refusal of a command line is in the words of this program.
 func TestRefusalsInOwnWords(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -18,7 +18,7 @@ import (
 	"sessionfs/testdata"
 )
 
-// The name of a command is one as the first argument only, so that no directory of that name is out of reach.
+// TestNamesOfCommands: the name of a command is one as the first argument only, so that no directory of that name is out of reach.
 func TestNamesOfCommands(t *testing.T) {
 	for name, command := range commands {
 		c := command()
@@ -78,7 +78,7 @@ func typedLine(input string, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// The commands need neither /dev/fuse nor a right to mount, and the sample store goes away with them.
+// TestWithoutFuse: the commands need neither /dev/fuse nor a right to mount, and the sample store goes away with them.
 func TestWithoutFuse(t *testing.T) {
 	needsMounts(t, "takes devices away in a mount namespace, so root")
 	s := newStore(t, user{"user", nobody})

@@ -148,7 +148,7 @@ func flagsOf(set *pflag.FlagSet, except *pflag.FlagSet) (names []string) {
 	return names
 }
 
-// The manual has the commands and the flags that the program has, all of them and no others. TestOptionTable has the options of -o.
+// TestManualIsComplete: the manual has the commands and the flags that the program has, all of them and no others. TestOptionTable has the options of -o.
 func TestManualIsComplete(t *testing.T) {
 	m := readManual(t)
 	require.ElementsMatch(t, flagsOf(mountopts.Flags(), nil), m.terms["OPTIONS"])
@@ -172,7 +172,7 @@ func TestManualIsComplete(t *testing.T) {
 	require.ElementsMatch(t, commands, said)
 }
 
-// Its line of /etc/fstab is one that mount(8) would have the program mount by.
+// TestManualFstab: its line of /etc/fstab is one that mount(8) would have the program mount by.
 func TestManualFstab(t *testing.T) {
 	_, rest, _ := strings.Cut(readProject(t, "docs/sessionfs.1.md"), "\n# FSTAB\n")
 	blocks := readDocument(t, "docs/sessionfs.1.md", rest)
@@ -185,7 +185,7 @@ func TestManualFstab(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The page that is made of it is one that groff finds nothing wrong with, as man runs it: for UTF-8, and for tables.
+// TestManualPage: the page that is made of it is one that groff finds nothing wrong with, as man runs it: for UTF-8, and for tables.
 func TestManualPage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the Go tool chain, which makes the page, may be another user's")

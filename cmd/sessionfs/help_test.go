@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The help fits a screen of 24 lines with the prompt below it, and names every command.
+// TestHelp: the help fits a screen of 24 lines with the prompt below it, and names every command.
 func TestHelp(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})
 	r := s.run("-h").ok(t)
@@ -68,7 +68,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// The program tells the newest version of CHANGELOG.md, whichever way it was asked.
+// TestVersion: the program tells the newest version of CHANGELOG.md, whichever way it was asked.
 func TestVersion(t *testing.T) {
 	newest := regexp.MustCompile(`(?m)^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$`).FindStringSubmatch(readProject(t, "CHANGELOG.md"))
 	require.NotNil(t, newest)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount(8) of type fuse.sessionfs, by hand and from fstab, through mount.fuse3.
+// TestMount8: mount(8) of type fuse.sessionfs, by hand and from fstab, through mount.fuse3.
 func TestMount8(t *testing.T) {
 	needsRoot(t, "mount(8) is root's")
 	needsTools(t, "mount.fuse3")
@@ -64,7 +64,7 @@ func (s *store) installInPath() {
 	s.t.Cleanup(func() { _ = unix.Unmount(place, unix.MNT_DETACH) })
 }
 
-// Called as mount.sessionfs it follows mount(8)'s rules for helpers.
+// TestMountHelper: called as mount.sessionfs it follows mount(8)'s rules for helpers.
 func TestMountHelper(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
 		helper := filepath.Join(s.dir, "mount.sessionfs")
@@ -83,7 +83,7 @@ func TestMountHelper(t *testing.T) {
 	})
 }
 
-// Under x-systemd.automount, autofs lets only systemd's process group reach the mount point until the mount
+// TestAutomount: under x-systemd.automount, autofs lets only systemd's process group reach the mount point until the mount
 // is there; whoever else touches it waits. Mounting from a session of one's own would wait for itself.
 func TestAutomount(t *testing.T) {
 	needsMounts(t, "mounts an autofs, so root")
@@ -131,7 +131,7 @@ func (s *store) inNamespace(script string, args ...string) result {
 	return root.exec("unshare", append([]string{"-m", "sh", "-c", script, "sh", program}, args...)...)
 }
 
-// What is missing for FUSE is told apart.
+// TestFuseProblems: what is missing for FUSE is told apart.
 func TestFuseProblems(t *testing.T) {
 	needsMounts(t, "takes devices and programs away in a mount namespace, so root")
 	const noDevice = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3\n"
@@ -171,7 +171,7 @@ func TestFuseProblems(t *testing.T) {
 	}
 }
 
-// Root needs no fusermount3, neither to mount nor to unmount.
+// TestRootWithoutFusermount: root needs no fusermount3, neither to mount nor to unmount.
 func TestRootWithoutFusermount(t *testing.T) {
 	needsMounts(t, "takes a program away in a mount namespace, so root")
 	s := newMountable(t, user{"root", 0})

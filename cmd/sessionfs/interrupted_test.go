@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whatever an interrupt makes of what a command does, it is told as that.
+// TestInterruptIsTold: whatever an interrupt makes of what a command does, it is told as that.
 func TestInterruptIsTold(t *testing.T) {
 	for _, tells := range []bool{false, true} {
 		root := &cobra.Command{Use: "sessionfs", SilenceErrors: true, SilenceUsage: true}
@@ -39,7 +39,7 @@ func TestInterruptIsTold(t *testing.T) {
 	}
 }
 
-// A command that a signal ends has tidied up, and ends by the signal, as a shell and a service manager want it.
+// TestCommandsAreInterrupted: a command that a signal ends has tidied up, and ends by the signal, as a shell and a service manager want it.
 func TestCommandsAreInterrupted(t *testing.T) {
 	s := newStore(t, user{"self", os.Geteuid()})
 	waiting := func(args ...string) (*exec.Cmd, io.Reader) {
@@ -85,7 +85,7 @@ func TestCommandsAreInterrupted(t *testing.T) {
 	requireTidy()
 }
 
-// Lines take effect as they come; an interrupt leaves their effects, and nothing of the line that is being typed.
+// TestWriteInterrupted: lines take effect as they come; an interrupt leaves their effects, and nothing of the line that is being typed.
 func TestWriteInterrupted(t *testing.T) {
 	s := commandStore(t)
 	r, w, err := os.Pipe()

@@ -25,7 +25,7 @@ func (s *store) awaitText(file, text string) string {
 	return string(got)
 }
 
-// The log goes to a file, which SIGHUP opens anew as logrotate wants it, also where the path leads into the mount by
+// TestLogFile: the log goes to a file, which SIGHUP opens anew as logrotate wants it, also where the path leads into the mount by
 // now. SIGUSR1 writes counters there.
 func TestLogFile(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
@@ -62,7 +62,7 @@ func TestLogFile(t *testing.T) {
 	})
 }
 
-// A log file is never one that is shown, nor a pipe that somebody would have to read.
+// TestLogFileRefused: a log file is never one that is shown, nor a pipe that somebody would have to read.
 func TestLogFileRefused(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
 		other := s.mkdir("elsewhere")

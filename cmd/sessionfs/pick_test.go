@@ -12,7 +12,7 @@ import (
 	"sessionfs/mountopts"
 )
 
-// A session of the year has no age of zero.
+// TestAge: a session of the year has no age of zero.
 func TestAge(t *testing.T) {
 	const day = 24 * time.Hour
 	for d, want := range map[time.Duration]string{

@@ -35,7 +35,7 @@ const (
 // updateEnv makes the tests write what commands print in bash into the documents, where it differs.
 const updateEnv = "SESSIONFS_UPDATE_DOCS"
 
-// The commands of the documents for users work as they are typed: in each shell, one after the other, in a home directory
+// TestReadme: the commands of the documents for users work as they are typed: in each shell, one after the other, in a home directory
 // with the sample store as the agent directory. What a document shows of their output is what they print.
 func TestReadme(t *testing.T) { typeDocument(t, "README.md", 6, allShells()) }
 

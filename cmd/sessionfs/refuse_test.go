@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What an ordinary user may not read, or not mount upon.
+// TestRefusalsPermission: what an ordinary user may not read, or not mount upon.
 func TestRefusalsPermission(t *testing.T) {
 	who := user{"user", nobody}
 	if os.Geteuid() != 0 {
@@ -36,7 +36,7 @@ func TestRefusalsPermission(t *testing.T) {
 	}
 }
 
-// SOURCE bound to another place is still SOURCE.
+// TestRefusalBindMount: SOURCE bound to another place is still SOURCE.
 func TestRefusalBindMount(t *testing.T) {
 	needsMounts(t, "needs to make a bind mount, so root")
 	s := newStore(t, user{"root", 0})

@@ -42,7 +42,7 @@ func TestPagerWords(t *testing.T) {
 	require.Nil(t, pagerWords(func(string) (string, bool) { return "", false }, none))
 }
 
-// A pager that is known to take it begins at a line; others begin at the first one.
+// TestAtLine: a pager that is known to take it begins at a line; others begin at the first one.
 func TestAtLine(t *testing.T) {
 	for _, c := range [][2][]string{
 		{{"/bin/less", "-FRX"}, {"/bin/less", "-FRX", "+42"}},
@@ -109,7 +109,7 @@ func TestProgress(t *testing.T) {
 	require.Equal(t, "7 done", progressText(7, 0))
 }
 
-// What is read in a pager goes through it whole; who leaves it early has read enough; nothing to read starts none.
+// TestPaged: what is read in a pager goes through it whole; who leaves it early has read enough; nothing to read starts none.
 func TestPaged(t *testing.T) {
 	dir := t.TempDir()
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -17,7 +17,7 @@ import (
 	"sessionfs/sessioncore/view"
 )
 
-// For people: a line for each hit at any width, what was found in colour, and nothing that a terminal would obey.
+// TestSearchOnTerminal: for people: a line for each hit at any width, what was found in colour, and nothing that a terminal would obey.
 func TestSearchOnTerminal(t *testing.T) {
 	at := time.Date(2026, 3, 30, 7, 13, 41, 0, time.Local)
 	low := &search.FileHits{Tree: "sessions", File: "p/a.jsonl", ID: "019d3d96-6b66-7996-8ead-42aae5653abc"}

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An interrupt that comes before the mount is ready ends both processes, with a status that says so.
+// TestInterruptEarly: an interrupt that comes before the mount is ready ends both processes, with a status that says so.
 func TestInterruptEarly(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
 		for range 20 { // wherever it strikes
@@ -34,7 +34,7 @@ func TestInterruptEarly(t *testing.T) {
 	})
 }
 
-// In front it tells a service manager when the mount is ready, and when it ends; fusermount3 and what is started in the
+// TestNotify: in front it tells a service manager when the mount is ready, and when it ends; fusermount3 and what is started in the
 // background from within a service tell it nothing.
 func TestNotify(t *testing.T) {
 	forEachUser(t, func(t *testing.T, s *store) {
@@ -81,7 +81,7 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-// A server that was killed leaves a dead mount behind, on which mkdir fails: the unit starts again nevertheless.
+// TestUnitAfterKill: a server that was killed leaves a dead mount behind, on which mkdir fails: the unit starts again nevertheless.
 func TestUnitAfterKill(t *testing.T) {
 	s := newMountable(t, user{"self", os.Geteuid()})
 	text := strings.ReplaceAll(readProject(t, "scripts/sessionfs.service"), "%h/agent-sessions", s.mountpoint)
@@ -98,7 +98,7 @@ func TestUnitAfterKill(t *testing.T) {
 	s.unmount()
 }
 
-// The unit is one that systemd takes.
+// TestUnit: the unit is one that systemd takes.
 func TestUnit(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip(err)

@@ -60,7 +60,7 @@ func TestStatusWidths(t *testing.T) {
 		"/m\n  /s\n  state dead, pid -, up -, open -,\n  sessions -, memory -, files -, temp -\n", shown(40))
 }
 
-// Nobody is told of other users' mounts but root, and nobody is believed who is not the mount's user.
+// TestStatusOfOthers: nobody is told of other users' mounts but root, and nobody is believed who is not the mount's user.
 func TestStatusOfOthers(t *testing.T) {
 	needsRoot(t, "has several users, so root")
 	s := newMountable(t, user{"user", nobody})

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Without /etc/mtab fusermount3 mounts, but does not unmount: a user is told what root can do, and root needs none of it.
+// TestUnmountWithoutMtab: without /etc/mtab fusermount3 mounts, but does not unmount: a user is told what root can do, and root needs none of it.
 func TestUnmountWithoutMtab(t *testing.T) {
 	needsMounts(t, "takes a file away in a mount namespace, so root")
 	s := newMountable(t, user{"user", nobody})
@@ -33,7 +33,7 @@ func TestUnmountWithoutMtab(t *testing.T) {
 	s.requireUnmounted()
 }
 
-// Only root unmounts what another user mounted.
+// TestUnmountForeign: only root unmounts what another user mounted.
 func TestUnmountForeign(t *testing.T) {
 	needsRoot(t, "needs two users, so root")
 	s := newMountable(t, user{"user", nobody})
