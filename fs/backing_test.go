@@ -75,6 +75,7 @@ func TestBackings(t *testing.T) {
 	}
 }
 
+// checkBacking reads a mount by several tools, writes to it in each way, and changes files below it.
 func checkBacking(t *testing.T, w *writing) {
 	run(t, "find", w.m.dir)
 	run(t, "tar", "-C", w.m.dir, "-cf", "/dev/null", ".")
@@ -97,6 +98,13 @@ func checkBacking(t *testing.T, w *writing) {
 	require.ErrorIs(t, put(w.in("append"), message("x")+"\n"), syscall.EBUSY)
 	c.end()
 
+	checkFollowed(t, w)
+	checkReplaced(t, w)
+	checkMovedProject(t, w)
+}
+
+// checkFollowed has another program append, and reads the new lines through an open file of the mount.
+func checkFollowed(t *testing.T, w *writing) {
 	tail, err := os.Open(w.in("branches/current/entries.jsonl"))
 	require.NoError(t, err)
 	defer tail.Close()
@@ -113,6 +121,10 @@ func checkBacking(t *testing.T, w *writing) {
 		require.Equal(t, line, string(more))
 		require.Equal(t, "entries/"+leaf+".json", readLink(t, w.in("leaf")))
 	}
+}
+
+// checkReplaced has another program replace the session file, and reads and appends after that.
+func checkReplaced(t *testing.T, w *writing) {
 	for n := range 20 {
 		text := strings.Repeat("r", n+1)
 		w.replace("s", header("s"), entry(0, "e0", "", text), strings.Join(writtenEntries[1:], ""))
@@ -120,10 +132,14 @@ func checkBacking(t *testing.T, w *writing) {
 		require.NoError(t, put(w.in("append"), message(text)+"\n"))
 		require.Contains(t, w.raw("s"), `"content":"`+text+`"`)
 	}
+}
+
+// checkMovedProject moves the directory of a project away and back.
+func checkMovedProject(t *testing.T, w *writing) {
 	project := w.path("")
 	gone := filepath.Join(w.dir, "gone") // not in sessions/, where a session would follow it
 	run(t, "mv", project, gone)          // which an overlay refuses to rename, so that mv copies it
-	_, err = os.Stat(w.in("leaf"))
+	_, err := os.Stat(w.in("leaf"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.Error(t, put(w.in("append"), message("x")+"\n"))
 	run(t, "mv", gone, project)

@@ -19,6 +19,7 @@ type waiter struct {
 	done chan struct{}
 }
 
+// startWaiter starts a program that is to wait for a file system. It is killed at the end of the test.
 func startWaiter(t *testing.T, name string, args ...string) *waiter {
 	t.Helper()
 	w := &waiter{exec.Command(name, args...), t, make(chan struct{})}

@@ -55,6 +55,7 @@ func runLoopback(config string) int {
 	return 0
 }
 
+// serve mounts the file system, and serves it until it is unmounted.
 func (c loopbackConfig) serve() (*fuse.Server, error) {
 	root, err := fusefs.NewLoopbackRoot(c.From)
 	if err != nil {
@@ -95,6 +96,7 @@ func (c loopbackConfig) serve() (*fuse.Server, error) {
 // remembered has the kernel remember which session is behind a name too: it asks again for nothing.
 type remembered struct{ fuse.RawFileSystem }
 
+// Lookup lets the kernel remember the inode of a session file for an hour.
 func (d remembered) Lookup(cancel <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
 	status := d.RawFileSystem.Lookup(cancel, header, name, out)
 	if status.Ok() && strings.HasSuffix(name, ".jsonl") {
@@ -109,12 +111,14 @@ type slowDisk struct {
 	root string
 }
 
+// Open keeps the kernel from caching the file, so that each read is slow.
 func (d slowDisk) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	status := d.RawFileSystem.Open(cancel, in, out)
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO
 	return status
 }
 
+// Read waits before it reads, unless a file named quick is in the root.
 func (d slowDisk) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
 	if _, err := os.Stat(filepath.Join(d.root, "quick")); err != nil {
 		time.Sleep(100 * time.Millisecond)
@@ -134,6 +138,7 @@ func newLoopback(t *testing.T, from, how string) *loopback {
 	return loopbackConfig{From: from, To: t.TempDir(), How: how}.mount(t)
 }
 
+// mount starts a process that serves the file system, until the end of the test.
 func (c loopbackConfig) mount(t *testing.T) *loopback {
 	t.Helper()
 	config, err := json.Marshal(c)
@@ -151,12 +156,14 @@ func (c loopbackConfig) mount(t *testing.T) *loopback {
 	return &loopback{l, c.To}
 }
 
+// hangs stops the server, so that no request is answered.
 func (l *loopback) hangs() {
 	require.NoError(l.t, l.cmd.Process.Signal(syscall.SIGSTOP))
 	// On a busy machine some of its threads may go on for a moment.
 	require.NoError(l.t, unix.Waitid(unix.P_PID, l.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil))
 }
 
+// answers has the server go on after hangs.
 func (l *loopback) answers() { _ = l.cmd.Process.Signal(syscall.SIGCONT) }
 
 // detach unmounts what is at a path, as root or as an ordinary user.

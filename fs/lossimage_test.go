@@ -54,6 +54,7 @@ func (n *inode) after(changes int, last *diskOp) *inode {
 	return now
 }
 
+// apply does a change to the inode.
 func (n *inode) apply(op diskOp) {
 	switch op.Kind {
 	case "truncate":
@@ -73,6 +74,7 @@ func (n *inode) apply(op diskOp) {
 	}
 }
 
+// resized returns data with another size: without its end, or with zeros behind it.
 func resized(data []byte, size int64) []byte {
 	if size <= int64(len(data)) {
 		return data[:size]

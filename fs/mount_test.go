@@ -36,6 +36,7 @@ const requireEnv = "SESSIONFS_REQUIRE_FUSE"
 // patience bounds how long a test waits for what comes soon or never.
 const patience = 20 * time.Second
 
+// TestMain serves a mount or a loopback file system if the environment asks for one, else it runs the tests.
 func TestMain(m *testing.M) {
 	if options := os.Getenv(daemonEnv); options != "" {
 		os.Exit(runDaemon(options))
@@ -204,6 +205,7 @@ func (m *mount) ends(patience time.Duration) bool {
 	return false
 }
 
+// logged returns the log of the daemon.
 func (m *mount) logged() string {
 	b, err := os.ReadFile(m.log)
 	require.NoError(m.t, err)

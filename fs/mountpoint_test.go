@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestResolveMountpoint: a mount point is found by any path to it, and a missing one is an error.
 func TestResolveMountpoint(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)

@@ -60,12 +60,14 @@ func serveNFSWith(t *testing.T, o mountopts.Options, port int, log slog.Handler)
 	return m
 }
 
+// at returns the handle of a path.
 func (m *nfsMount) at(path string) []byte {
 	h, err := m.Walk(m.root, path)
 	require.NoError(m.t, err, path)
 	return h
 }
 
+// read returns the content of a file.
 func (m *nfsMount) read(path string) string {
 	text, err := m.ReadFile(m.at(path))
 	require.NoError(m.t, err, path)
@@ -449,6 +451,7 @@ func TestKeyIsMadeOnce(t *testing.T) {
 	}
 }
 
+// leaf returns the target of the link leaf in the directory of a session.
 func (m *nfsMount) leaf(session []byte) string {
 	h, _, _, err := m.Lookup(session, "leaf")
 	require.NoError(m.t, err)

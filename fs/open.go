@@ -99,14 +99,18 @@ type ompKind struct {
 	leases           *clients.Leases
 }
 
+// program tells omp from pi, by the directory and by the file.
 func (k *ompKind) program(file string) sessioncore.Program { return k.programs.Program(file) }
 
+// prompts returns the opener of the list that the client keeps in a database.
 func (k *ompKind) prompts() func() history.History {
 	return func() history.History {
 		return promptdb.New(k.place.source)
 	}
 }
 
+// names returns the names of the archive, the blobs, the breadcrumbs, and the sessions that they and live clients
+// tell.
 func (k *ompKind) names() []nodes.Name {
 	list := k.place.view.Listing
 	continued := layout.Continue{Listing: list, Crumbs: k.terminals}
@@ -224,6 +228,7 @@ type foreignKind struct {
 	opened agents.Store
 }
 
+// fileOf returns the path that the agent has for the session, which may be in another file than the one of its name.
 func (k *foreignKind) fileOf(session string) (string, error) {
 	namer, isNamer := k.opened.Files.(agents.FileNamer)
 	if !isNamer {
@@ -233,6 +238,7 @@ func (k *foreignKind) fileOf(session string) (string, error) {
 	return filepath.Join(k.opened.Root, file), err
 }
 
+// prompts returns the opener of the agent's own list, nil if it keeps none.
 func (k *foreignKind) prompts() func() history.History {
 	open := k.place.agent.Prompts
 	if open == nil {
@@ -381,6 +387,7 @@ type unionKind struct {
 	leftOut []string
 }
 
+// program returns the program of the part that has the file, ByUnknown if none has it.
 func (k *unionKind) program(file string) sessioncore.Program {
 	agent, below, _ := strings.Cut(file, "/")
 	part := k.place.partOf(agent)
@@ -390,6 +397,7 @@ func (k *unionKind) program(file string) sessioncore.Program {
 	return part.kind.program(below)
 }
 
+// prompts returns the opener of the lists of all parts that have one.
 func (k *unionKind) prompts() func() history.History {
 	return func() history.History {
 		var all history.Several
@@ -403,6 +411,7 @@ func (k *unionKind) prompts() func() history.History {
 	}
 }
 
+// names returns the names of the first part.
 func (k *unionKind) names() []nodes.Name { return k.first.kind.names() }
 
 // shown relates the sessions of the parts, and adds these to the View.
@@ -483,6 +492,7 @@ type databaseKind struct {
 	rows *postgres.Storage
 }
 
+// names returns the name of the blobs, if they lie in a directory.
 func (k *databaseKind) names() []nodes.Name {
 	if k.place.blobs == nil {
 		return nil

@@ -128,6 +128,7 @@ func (l *lossy) appends(session string, size int, ids ...string) {
 // in is a path in the directory of a session.
 func (l *lossy) in(session, name string) string { return l.m.path("sessions", session, name) }
 
+// work writes to the sessions in each way, and notes what is promised of each write.
 func (l *lossy) work() {
 	l.appends("p/plain", 20, "a1")
 	l.appends("p/plain", 3000, "a2", "a3", "a4")

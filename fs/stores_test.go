@@ -96,6 +96,7 @@ func unpack(t testing.TB, from fs.FS) string {
 	return dir
 }
 
+// demo returns a copy of the sample store.
 func demo(t testing.TB) string { return unpack(t, testdata.Demo()) }
 
 // The sizes of the large stores, as promised; those of a usual run are smaller.
@@ -198,6 +199,7 @@ func before(n, parent int) string {
 	return entryID(parent)
 }
 
+// writeBig writes the big sessions into a directory.
 func writeBig(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -24,6 +24,7 @@ var writtenEntries = []string{
 	entry(0, "e0", "", "zero"), entry(1, "e1", "e0", "one"), entry(2, "e2", "e1", "two"), entry(3, "e3", "e0", "three"),
 }
 
+// newWriting mounts an agent directory with the session s.
 func newWriting(t testing.TB, opts ...mountOption) *writing {
 	a := newAgent(t)
 	a.write("s", header("s"), strings.Join(writtenEntries, ""))

@@ -19,6 +19,7 @@ var sample = Tool{
 	},
 }
 
+// TestArguments: arguments have the values of the JSON; a missing number has its default.
 func TestArguments(t *testing.T) {
 	a, err := sample.parse(json.RawMessage(`{"query":"a \"phrase\"\n","most":7.0,"note":null}`))
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestParse: command lines of users, of mount(8) and of mount.fuse3 become the options that they mean.
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		line string
@@ -48,6 +49,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestParseErrors: a wrong command line is refused, with the reason.
 func TestParseErrors(t *testing.T) {
 	for line, say := range map[string]string{
 		"":                                    "no arguments",
@@ -79,6 +81,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// TestHelperKnownFromName: the command of a refused line is known to be a helper too.
 func TestHelperKnownFromName(t *testing.T) {
 	c, err := Parse([]string{"/x/mount.sessionfs", "-o", "bogus", "a", "b"})
 	require.Error(t, err)

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestCheckSource: a URL of a database is accepted without a password, and refused with one or in another form, in
+// words that do not repeat the password.
 func TestCheckSource(t *testing.T) {
 	for _, o := range []Options{
 		{Source: "./postgres://me:secret@h/d"}, // a directory
@@ -45,6 +47,7 @@ func TestCheckSource(t *testing.T) {
 	}
 }
 
+// TestWithoutPassword: passwords of URLs and of keywords are masked, and nothing else.
 func TestWithoutPassword(t *testing.T) {
 	for text, want := range map[string]string{
 		"no postgres:/me:secret@h/d there":         "no postgres:/me:…h/d there",

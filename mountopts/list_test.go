@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestParseList: lists of options become the options that they mean, the last one where they contradict each other.
 func TestParseList(t *testing.T) {
 	for _, c := range []struct {
 		list string
@@ -57,6 +58,7 @@ func TestParseList(t *testing.T) {
 	}
 }
 
+// TestParseListErrors: unknown options, wrong values, and options that are not supported are refused, with a reason.
 func TestParseListErrors(t *testing.T) {
 	for list, say := range map[string][]string{
 		"bogus":            {`"bogus"`},

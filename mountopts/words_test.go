@@ -19,6 +19,8 @@ func valueFlags() *pflag.FlagSet {
 	return f
 }
 
+// TestValuesAreNoOptions: an option in the place of a value is refused, and a value that is joined to its option, or
+// no option, is not.
 func TestValuesAreNoOptions(t *testing.T) {
 	for _, line := range []string{
 		"--to --redact", "--to --redact site", "a --to -l", "--redact --to --nosuch", "-o -x", "-lo --to=a", "--max -5", "-m -5",
@@ -35,6 +37,7 @@ func TestValuesAreNoOptions(t *testing.T) {
 	}
 }
 
+// TestMissingValueNamesTheWay: the refusal says how such a value is written.
 func TestMissingValueNamesTheWay(t *testing.T) {
 	require.EqualError(t, CheckValues(valueFlags(), []string{"--to", "--redact"}),
 		"--to needs DIR, but --redact begins with a dash; a DIR of that name is written ./--redact or --to=--redact")

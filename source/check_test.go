@@ -113,6 +113,8 @@ func checkTree(given, dir string, getenv func(string) string) (warning string, e
 	return checkAgentDir(given, dir, items, getenv)
 }
 
+// TestCheckAgentDir: a directory that is no agent directory is refused, one that may become one is warned of, and
+// both say which one was probably meant.
 func TestCheckAgentDir(t *testing.T) {
 	const session = "2026-02-16T10-20-30-000Z_1f9d2a6b9c0d1234.jsonl"
 	const usual = "home/.omp/agent" // where HOME is home

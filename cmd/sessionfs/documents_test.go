@@ -104,6 +104,7 @@ type manual struct {
 
 var boldWord = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 
+// readManual reads the manual.
 func readManual(t *testing.T) manual {
 	t.Helper()
 	text := readProject(t, "docs/sessionfs.1.md")

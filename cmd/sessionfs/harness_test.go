@@ -101,7 +101,8 @@ func needsRoot(t *testing.T, why string) {
 // needsMounts skips a test that mounts, or takes something away in a mount namespace.
 func needsMounts(t *testing.T, why string) {
 	t.Helper()
-	if needsRoot(t, why); !mayMount() {
+	needsRoot(t, why)
+	if !mayMount() {
 		t.Skip(why)
 	}
 }
@@ -172,12 +173,15 @@ func daemons(dir string) []int {
 	for _, link := range links {
 		exe, err := os.Readlink(link)
 		exe = strings.TrimSuffix(exe, " (deleted)")
-		if err != nil || exe != program && exe != typedProgram {
+		isOurs := exe == program || exe == typedProgram
+		if err != nil || !isOurs {
 			continue
 		}
-		env, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "environ"))
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
-		if err == nil && (dir == "" || strings.Contains(string(env), "HOME="+dir+"\x00")) {
+		process := filepath.Dir(link)
+		env, _ := os.ReadFile(filepath.Join(process, "environ"))
+		isOfStore := dir == "" || strings.Contains(string(env), "HOME="+dir+"\x00")
+		pid, err := strconv.Atoi(filepath.Base(process))
+		if err == nil && isOfStore {
 			pids = append(pids, pid)
 		}
 	}
@@ -199,12 +203,14 @@ func stop(t *testing.T, pid int) {
 	}), "process %d does not stop", pid)
 }
 
-// eventually waits for a condition.
+// eventually waits for a condition, and reports whether it came true within patience.
 func eventually(ok func() bool) bool {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(poll) {
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
 		if ok() {
 			return true
 		}
+		time.Sleep(poll)
 	}
 	return false
 }
@@ -257,7 +263,13 @@ func newStore(t *testing.T, u user) *store {
 	require.NoError(t, os.Chmod(dir, 0o755))
 	dir, err = filepath.EvalSymlinks(dir)
 	require.NoError(t, err)
-	s := &store{t: t, user: u, dir: dir, source: filepath.Join(dir, "agent"), mountpoint: filepath.Join(dir, "mnt")}
+	s := &store{
+		t:          t,
+		user:       u,
+		dir:        dir,
+		source:     filepath.Join(dir, "agent"),
+		mountpoint: filepath.Join(dir, "mnt"),
+	}
 	session := filepath.Join(s.source, sessionPath)
 	require.NoError(t, os.MkdirAll(filepath.Dir(session), 0o700))
 	require.NoError(t, os.WriteFile(session, []byte(sessionText), 0o600))
@@ -328,10 +340,14 @@ func (s *store) finish(cmd *exec.Cmd) result {
 	if err != nil && !errors.As(err, &exit) {
 		s.t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
 	}
-	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return result{
+		code:   cmd.ProcessState.ExitCode(),
+		stdout: stdout.String(),
+		stderr: stderr.String(),
+	}
 }
 
-// command prepares a child process of the store's user.
+// command prepares a child process of the store's user, in the store's directory, which is its HOME.
 func (s *store) command(name string, args ...string) *exec.Cmd {
 	s.t.Helper()
 	cmd := command(s.t, s.user, name, args...)

@@ -52,6 +52,7 @@ func requireNarrow(t *testing.T, text string) {
 	}
 }
 
+// TestDescribe: the version has the commit of a build between versions, and the tools, as far as they are known.
 func TestDescribe(t *testing.T) {
 	for _, c := range []struct{ release, module, want string }{
 		{"v1.2.3", "v1.2.3", "v1.2.3 (go1.26.0, go-fuse v2.12.1)"},

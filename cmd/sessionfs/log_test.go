@@ -119,6 +119,8 @@ func (f *fakeSyslog) Info(s string) error    { return f.add("info", s) }
 func (f *fakeSyslog) Warning(s string) error { return f.add("warning", s) }
 func (f *fakeSyslog) Err(s string) error     { return f.add("err", s) }
 
+// TestSyslogHandler: syslog gets each line with the severity of its level, without the level and the time, and cut
+// where it is too long.
 func TestSyslogHandler(t *testing.T) {
 	f := &fakeSyslog{}
 	log := slog.New(newSyslogHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))

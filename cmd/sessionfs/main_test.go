@@ -42,6 +42,8 @@ var (
 	testRoot string
 )
 
+// TestMain is the program under test if it is called by a name of that, else it runs the tests, as root in a mount
+// namespace.
 func TestMain(m *testing.M) {
 	if mountopts.IsHelper(os.Args[0]) || filepath.Base(os.Args[0]) == "sessionfs" {
 		main()
@@ -71,6 +73,8 @@ func enterNamespace() error {
 	return syscall.Exec(unshare, args, append(os.Environ(), namespaceEnv+"=1"))
 }
 
+// runTests prepares all that tests share, runs them, and returns the exit status: 1 also if they leave something
+// behind.
 func runTests(m *testing.M) int {
 	if os.Getenv(namespaceEnv) != "" {
 		if err := prepareNamespace(); err != nil {

@@ -39,12 +39,15 @@ const updateEnv = "SESSIONFS_UPDATE_DOCS"
 // with the sample store as the agent directory. What a document shows of their output is what they print.
 func TestReadme(t *testing.T) { typeDocument(t, "README.md", 6, allShells()) }
 
+// TestCookbook is TestReadme for the cookbook.
 func TestCookbook(t *testing.T) { typeDocument(t, "docs/cookbook.md", 60, allShells()) }
 
+// TestTroubleshooting is TestReadme for the page about troubles, in bash alone.
 func TestTroubleshooting(t *testing.T) {
 	typeDocument(t, "docs/troubleshooting.md", 10, allShells()[:1])
 }
 
+// TestManual is TestReadme for the manual, in bash alone.
 func TestManual(t *testing.T) { typeDocument(t, "docs/sessionfs.1.md", 5, allShells()[:1]) }
 
 // allShells returns how shells are run, as a terminal runs them: zsh takes no comments there. fish has no such difference.

@@ -20,6 +20,8 @@ import (
 	"sessionfs/sessioncore/view"
 )
 
+// TestPagerWords: PAGER names the pager, and TERM a terminal that can have one; without PAGER it is less, if that is
+// installed.
 func TestPagerWords(t *testing.T) {
 	for env, want := range map[string]string{
 		"":              "/usr/bin/less -FRX",

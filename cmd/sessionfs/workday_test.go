@@ -91,7 +91,7 @@ func TestBlameOfWorkday(t *testing.T) {
 // like one of an agent, and which of them name one.
 type tally struct{ lines, right, copies, named int }
 
-// check compares what blame says of a file with its authors.
+// check compares the output of blame --json for a file with its authors, and adds to the sums.
 func (w *workday) check(t *testing.T, n int, said string, sum *tally) {
 	told := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
 	require.Len(t, told, len(w.files[n]))
@@ -105,13 +105,15 @@ func (w *workday) check(t *testing.T, n int, said string, sum *tally) {
 		by := strings.TrimSpace(is.Agent + " " + is.Entry + " " + is.Prompt)
 		switch {
 		case l.by != "":
-			if sum.lines++; by == l.by {
+			sum.lines++
+			if by == l.by {
 				sum.right++
 			}
 		case !w.written[l.text]:
 			require.Empty(t, by, "the person alone wrote %q", l.text)
 		default:
-			if sum.copies++; by != "" {
+			sum.copies++
+			if by != "" {
 				sum.named++
 				require.False(t, is.Exact, "%q", l.text)
 			}
@@ -119,6 +121,7 @@ func (w *workday) check(t *testing.T, n int, said string, sum *tally) {
 	}
 }
 
+// path returns the path of a file.
 func (w *workday) path(n int) string {
 	return filepath.Join(w.home, "work", fmt.Sprintf("part%d.go", n))
 }
@@ -146,12 +149,12 @@ func (w *workday) person(n int) {
 		return
 	}
 	at := w.IntN(len(lines) - 3)
-	remark := pen{fmt.Sprintf("\t// remark %d", w.IntN(1e6)), ""}
+	remark := pen{text: fmt.Sprintf("\t// remark %d", w.IntN(1e6))}
 	switch w.IntN(3) {
 	case 0:
 		w.files[n] = slices.Insert(lines, at, remark)
 	case 1:
-		lines[at] = pen{lines[at].text + remark.text, ""}
+		lines[at] = pen{text: lines[at].text + remark.text}
 	case 2:
 		w.files[n] = slices.Delete(lines, at, at+1)
 	}
@@ -160,39 +163,52 @@ func (w *workday) person(n int) {
 // copies adds a line of the person that is like one of an agent.
 func (w *workday) copies(n int) {
 	for {
-		if l := w.files[n][w.IntN(len(w.files[n]))]; l.by != "" && strings.Contains(l.text, "value") {
-			at := w.IntN(len(w.files[n]) - 1)
-			if around := w.files[n][at : at+2]; around[0].text != l.text && around[1].text != l.text { // else nobody can tell which is which
-				w.files[n] = slices.Insert(w.files[n], at+1, pen{l.text, ""})
-				return
-			}
+		lines := w.files[n]
+		l := lines[w.IntN(len(lines))]
+		isAgents := l.by != "" && strings.Contains(l.text, "value")
+		if !isAgents {
+			continue
+		}
+		above := w.IntN(len(lines) - 1)
+		isBeside := lines[above].text == l.text || lines[above+1].text == l.text // nobody could tell which is which
+		if !isBeside {
+			w.files[n] = slices.Insert(lines, above+1, pen{text: l.text})
+			return
 		}
 	}
 }
 
-// made makes lines as programs have them, some of which are the same everywhere; none is among old.
-func (w *workday) made(count int, by string, old []pen) (list []pen) {
+// newLines makes lines as programs have them, some of which are the same everywhere; none is among old, as nobody could
+// tell whether it stayed.
+func (w *workday) newLines(count int, old []pen) (list []pen) {
 	common := []string{"}", "", "\treturn nil", "\t}", "\tif err != nil {", "\t\treturn err"}
 	for range count {
-		l := pen{fmt.Sprintf("\tvalue%d := call%d(%d)", w.IntN(200), w.IntN(50), w.IntN(1000)), by}
+		l := pen{text: fmt.Sprintf("\tvalue%d := call%d(%d)", w.IntN(200), w.IntN(50), w.IntN(1000))}
 		if w.IntN(3) == 0 {
 			l.text = common[w.IntN(len(common))]
 		}
-		if !slices.ContainsFunc(old, func(o pen) bool { return o.text == l.text }) { // else nobody can tell whether it stayed
+		isOld := slices.ContainsFunc(old, func(o pen) bool { return o.text == l.text })
+		if !isOld {
 			list = append(list, l)
 		}
 	}
 	return list
 }
 
-// place chooses lines whose text is in the file once.
+// place chooses lines whose text is in the file once, or all lines.
 func (w *workday) place(n int) (from, to int) {
 	lines := w.files[n]
+	text := prefixed("", lines)
 	from = w.IntN(len(lines))
-	for to = min(from+1+w.IntN(3), len(lines)); ; from, to = max(from-1, 0), min(to+1, len(lines)) {
-		if strings.Count(prefixed("", w.files[n]), prefixed("", lines[from:to])) == 1 || from == 0 && to == len(lines) {
+	to = min(from+1+w.IntN(3), len(lines))
+	for {
+		isOnce := strings.Count(text, prefixed("", lines[from:to])) == 1
+		isWhole := from == 0 && to == len(lines)
+		if isOnce || isWhole {
 			return from, to
 		}
+		from = max(from-1, 0)
+		to = min(to+1, len(lines))
 	}
 }
 
@@ -213,25 +229,28 @@ func (w *workday) agent(n int) {
 	}
 	lines := w.files[n]
 	if len(lines) == 0 || w.IntN(40) == 0 {
-		list := w.made(20+w.IntN(60), "", nil)
-		w.take(n, w.call(who, "write", prefixed("", list), n, 0, 0, nil, false), 0, len(lines), list)
+		list := w.newLines(20+w.IntN(60), nil)
+		by := w.call(who, "write", prefixed("", list), n, 0, 0, nil, false)
+		w.take(n, by, 0, len(lines), list)
 		return
 	}
 	from, to := w.place(n)
 	if w.IntN(2) == 0 { // the first line stays
 		from = min(from+1, to)
 	}
-	list := w.made(1+w.IntN(6), "", lines[max(from-1, 0):to])
+	list := w.newLines(1+w.IntN(6), lines[max(from-1, 0):to])
 	if len(list) == 0 {
-		list = []pen{{fmt.Sprintf("\tonly%d()", w.edits), ""}}
+		list = []pen{{text: fmt.Sprintf("\tonly%d()", w.edits)}}
 	}
-	w.take(n, w.call(who, "edit", prefixed("", list), n, from, to, list, false), from, to, list)
+	by := w.call(who, "edit", prefixed("", list), n, from, to, list, false)
+	w.take(n, by, from, to, list)
 }
 
-// take puts the lines of an edit into a file.
+// take puts the lines of an edit into a file, in place of those from from to to, and notes their author.
 func (w *workday) take(n int, by string, from, to int, list []pen) {
 	for i := range list {
-		list[i].by, w.written[list[i].text] = by, true
+		list[i].by = by
+		w.written[list[i].text] = true
 	}
 	w.files[n] = slices.Concat(w.files[n][:from], list, w.files[n][to:])
 }
@@ -239,7 +258,8 @@ func (w *workday) take(n int, by string, from, to int, list []pen) {
 // call writes a turn of an agent with one call, by which the lines from from to to of a file are replaced, and returns
 // the name of its entry.
 func (w *workday) call(who, verb, text string, n, from, to int, list []pen, fails bool) (by string) {
-	w.now, w.turns = w.now.Add(time.Minute), w.turns+1
+	w.now = w.now.Add(time.Minute)
+	w.turns++
 	defer func() { by = who + " " + by + " " + w.prompt() }()
 	all := w.journals[who]
 	if len(all) == 0 || len(all[len(all)-1].lines) > 4*perSession {
@@ -252,8 +272,9 @@ func (w *workday) call(who, verb, text string, n, from, to int, list []pen, fail
 	before := from
 	after := to
 	if verb == "edit" {
-		for before == after || strings.Count(prefixed("", w.files[n]), prefixed("", lines[before:after])) != 1 {
-			before, after = max(before-1, 0), min(after+1, len(lines))
+		for before == after || strings.Count(prefixed("", lines), prefixed("", lines[before:after])) != 1 {
+			before = max(before-1, 0)
+			after = min(after+1, len(lines))
 		}
 	}
 	old := prefixed("", lines[before:after])
@@ -288,7 +309,7 @@ func (w *workday) call(who, verb, text string, n, from, to int, list []pen, fail
 // made returns a text as lines.
 func made(text string) (list []pen) {
 	for line := range strings.Lines(text) {
-		list = append(list, pen{strings.TrimSuffix(line, "\n"), ""})
+		list = append(list, pen{text: strings.TrimSuffix(line, "\n")})
 	}
 	return list
 }
@@ -296,11 +317,12 @@ func made(text string) (list []pen) {
 // prompt is what the person asked for in this turn.
 func (w *workday) prompt() string { return fmt.Sprint("Change no. ", w.turns) }
 
+// stamp returns the time of a record of this turn, so many milliseconds after its beginning.
 func (w *workday) stamp(ms int) string {
 	return w.now.Add(time.Duration(ms) * time.Millisecond).Format("2006-01-02T15:04:05.000Z")
 }
 
-// claude writes a turn of Claude Code.
+// claude writes a turn of Claude Code, and returns the id of its answer, which has the call.
 func (w *workday) claude(j *journal, verb, old, became, text string, n int, fails bool) string {
 	if j.name == "" {
 		j.name = fmt.Sprintf(".claude/projects/-work/5e550000-0000-4000-8000-%012d.jsonl", w.edits)
@@ -352,7 +374,7 @@ func (w *workday) claude(j *journal, verb, old, became, text string, n int, fail
 	return id(first + 1)
 }
 
-// codex writes a turn of Codex.
+// codex writes a turn of Codex, and returns the name of the entry of its call.
 func (w *workday) codex(j *journal, patch string, fails bool) string {
 	line := func(ms int, typ string, payload map[string]any) {
 		j.add(map[string]any{"timestamp": w.stamp(ms), "type": typ, "payload": payload})
@@ -413,7 +435,7 @@ func (w *workday) diff(n, from, to int, list []pen) string {
 	return strings.Join(out, "\n")
 }
 
-// omp writes a turn of omp.
+// omp writes a turn of omp, and returns the id of its answer, which has the call. diff is the one in the result.
 func (w *workday) omp(j *journal, verb string, arguments map[string]any, diff string, fails bool) string {
 	if j.name == "" {
 		id := fmt.Sprint("o", w.edits)

@@ -30,9 +30,11 @@ const (
 	branchDepth = 40
 )
 
-// idOf and cwdOf are the id and the working directory of one of many sessions. A directory has 200: one of thousands would be an
-// odd store.
-func idOf(i int) string  { return fmt.Sprintf("019c6f0e-7a11-7000-8000-%012x", i) }
+// idOf returns the id of one of many sessions.
+func idOf(i int) string { return fmt.Sprintf("019c6f0e-7a11-7000-8000-%012x", i) }
+
+// cwdOf returns the working directory of a session: a directory has 200 of them, as one of thousands would be an odd
+// store.
 func cwdOf(i int) string { return fmt.Sprintf("/home/dev/project-%d", i/200) }
 
 var firstTime = time.Date(2026, 2, 16, 10, 20, 30, 0, time.UTC)

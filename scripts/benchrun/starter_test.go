@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestMain is the starter if it is called as one, else it runs the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == starterName {
 		os.Exit(startAsked(os.Args[2:]))
