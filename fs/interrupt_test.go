@@ -22,7 +22,11 @@ type waiter struct {
 // startWaiter starts a program that is to wait for a file system. It is killed at the end of the test.
 func startWaiter(t *testing.T, name string, args ...string) *waiter {
 	t.Helper()
-	w := &waiter{exec.Command(name, args...), t, make(chan struct{})}
+	w := &waiter{
+		Cmd:  exec.Command(name, args...),
+		t:    t,
+		done: make(chan struct{}),
+	}
 	require.NoError(t, w.Start())
 	go func() {
 		defer close(w.done)

@@ -76,9 +76,9 @@ func (c loopbackConfig) serve() (*fuse.Server, error) {
 	disk := fusefs.NewNodeFS(root, options)
 	switch c.How {
 	case remembers:
-		disk = remembered{disk}
+		disk = remembered{RawFileSystem: disk}
 	case slow:
-		disk = slowDisk{disk, c.From}
+		disk = slowDisk{RawFileSystem: disk, root: c.From}
 	case recorded:
 		disk, err = newRecorded(disk, c.Record)
 	}
@@ -153,7 +153,7 @@ func (c loopbackConfig) mount(t *testing.T) *loopback {
 	if said != "ready\n" {
 		missing(t, "FUSE is not usable: %s", said)
 	}
-	return &loopback{l, c.To}
+	return &loopback{companion: l, dir: c.To}
 }
 
 // hangs stops the server, so that no request is answered.

@@ -21,12 +21,13 @@ type inode struct {
 	changes []diskOp
 }
 
-// add takes a change into the cache, or puts what is there on the disk.
+// add takes a change into the cache; a sync makes the changes of an inode durable, and a mark changes nothing.
 func (d disk) add(op diskOp) {
 	switch op.Kind {
 	case "mark":
 	case "sync":
-		*d[op.Node] = *d[op.Node].after(len(d[op.Node].changes), nil)
+		n := d[op.Node]
+		*n = *n.after(len(n.changes), nil)
 	case "write", "truncate":
 		n := d[op.Node]
 		n.changes = append(n.changes, op)
@@ -60,7 +61,8 @@ func (n *inode) apply(op diskOp) {
 	case "truncate":
 		n.data = resized(n.data, op.Size)
 	case "write":
-		n.data = resized(n.data, max(int64(len(n.data)), op.Off+int64(len(op.Data))))
+		end := op.Off + int64(len(op.Data))
+		n.data = resized(n.data, max(int64(len(n.data)), end))
 		copy(n.data[op.Off:], op.Data)
 	case "create", "mkdir", "link":
 		n.names[op.Name] = op.Node
@@ -76,22 +78,24 @@ func (n *inode) apply(op diskOp) {
 
 // resized returns data with another size: without its end, or with zeros behind it.
 func resized(data []byte, size int64) []byte {
-	if size <= int64(len(data)) {
+	missing := size - int64(len(data))
+	if missing <= 0 {
 		return data[:size]
 	}
-	return append(data, make([]byte, size-int64(len(data)))...)
+	return append(data, make([]byte, missing)...)
 }
 
 // choice is how many changes of each inode have reached the disk. One that is not in it has none there.
 type choice map[*inode]int
 
-// image is the disk with a choice, and of one inode a part of its next write.
+// image returns the disk with a choice, and of the inode torn, nil for none, a part of its next write.
 func (d disk) image(c choice, torn *inode, part *diskOp) diskImage {
 	image := diskImage{}
 	var walk func(n *inode, at string)
 	walk = func(n *inode, at string) {
 		for name, number := range n.after(c[n], nil).names {
-			switch child := d[number]; {
+			child := d[number]
+			switch {
 			case child.isDir:
 				image[at+name+"/"] = ""
 				walk(child, at+name+"/")
@@ -106,11 +110,11 @@ func (d disk) image(c choice, torn *inode, part *diskOp) diskImage {
 	return image
 }
 
-// chosen has all changes of some inodes.
-func (d disk) chosen(of func(n *inode) bool) choice {
+// chosen returns the choice of all changes of some inodes.
+func (d disk) chosen(isChosen func(n *inode) bool) choice {
 	c := choice{}
 	for _, n := range d {
-		if of(n) {
+		if isChosen(n) {
 			c[n] = len(n.changes)
 		}
 	}
@@ -145,7 +149,11 @@ const sector = 512
 // parts are what may be there of a write: nothing of it but the size, and its first half. What lies in one sector that
 // was there before is written as a whole.
 func parts(op diskOp) []diskOp {
-	if op.Kind != "write" || len(op.Data) < 2 || op.Off/sector == (op.Off+int64(len(op.Data))-1)/sector && op.Off == 0 {
+	if op.Kind != "write" || len(op.Data) < 2 {
+		return nil
+	}
+	isFirstSector := op.Off == 0 && len(op.Data) <= sector
+	if isFirstSector {
 		return nil
 	}
 	zeros := op
@@ -171,7 +179,8 @@ func eachLoss(ops []diskOp, f func(step int, marks []string, image diskImage)) {
 			continue // what was there before
 		}
 		for _, image := range d.images() {
-			if key := fmt.Sprintf("%q", image); !seen[key] {
+			key := fmt.Sprintf("%q", image)
+			if !seen[key] {
 				seen[key] = true
 				f(step, marks, image)
 			}

@@ -51,17 +51,20 @@ func newRecorded(disk fuse.RawFileSystem, record string) (fuse.RawFileSystem, er
 	return &recordedDisk{RawFileSystem: disk, out: json.NewEncoder(out), nodes: map[uint64]int{}}, err
 }
 
-// add adds a change to the record if it succeeded.
+// add adds a change to the record if it succeeded, and returns the status. Callers hold d.mu. The methods below do a
+// change, and add it.
 func (d *recordedDisk) add(status fuse.Status, op diskOp) fuse.Status {
-	if status.Ok() {
-		if err := d.out.Encode(op); err != nil {
-			panic(err)
-		}
+	if !status.Ok() {
+		return status
+	}
+	err := d.out.Encode(op)
+	if err != nil {
+		panic(err)
 	}
 	return status
 }
 
-// made returns the operation that makes a file or directory.
+// made returns the operation that makes a file or directory, and numbers it. out has the id of the kernel for it.
 func (d *recordedDisk) made(kind string, dir uint64, name string, out *fuse.EntryOut) diskOp {
 	d.next++
 	d.nodes[out.NodeId] = d.next
@@ -78,13 +81,15 @@ func (d *recordedDisk) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name stri
 		d.add(fuse.OK, diskOp{Kind: "mark", Name: text})
 		return fuse.Status(unix.EEXIST)
 	}
-	return d.add(d.RawFileSystem.Mkdir(cancel, in, name, out), d.made("mkdir", in.NodeId, name, out))
+	status := d.RawFileSystem.Mkdir(cancel, in, name, out)
+	return d.add(status, d.made("mkdir", in.NodeId, name, out))
 }
 
 func (d *recordedDisk) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.add(d.RawFileSystem.Create(cancel, in, name, out), d.made("create", in.NodeId, name, &out.EntryOut))
+	status := d.RawFileSystem.Create(cancel, in, name, out)
+	return d.add(status, d.made("create", in.NodeId, name, &out.EntryOut))
 }
 
 func (d *recordedDisk) Unlink(cancel <-chan struct{}, in *fuse.InHeader, name string) fuse.Status {
@@ -130,7 +135,13 @@ func (d *recordedDisk) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, status := d.RawFileSystem.Writev(cancel, in, data)
-	return n, d.add(status, diskOp{Kind: "write", Node: d.nodes[in.NodeId], Off: int64(in.Offset), Data: slices.Concat(data...)[:n]})
+	written := slices.Concat(data...)[:n]
+	return n, d.add(status, diskOp{
+		Kind: "write",
+		Node: d.nodes[in.NodeId],
+		Off:  int64(in.Offset),
+		Data: written,
+	})
 }
 
 // Fsync is recorded, and not carried out.

@@ -91,7 +91,8 @@ func runDaemon(options string) int {
 	}()
 	go func() {
 		for range stop {
-			if err := s.Unmount(); err != nil {
+			err := s.Unmount()
+			if err != nil {
 				log.Error("unmount", "err", err)
 			}
 		}
@@ -138,7 +139,12 @@ func mountForTest(t testing.TB, source string, opts ...mountOption) *mount {
 	for _, set := range opts {
 		set(&o)
 	}
-	m := &mount{source: source, dir: o.Mountpoint, log: filepath.Join(t.TempDir(), "log"), panics: o.Panics}
+	m := &mount{
+		source: source,
+		dir:    o.Mountpoint,
+		log:    filepath.Join(t.TempDir(), "log"),
+		panics: o.Panics,
+	}
 	options, err := json.Marshal(o)
 	require.NoError(t, err)
 	logFile, err := os.Create(m.log)
@@ -149,8 +155,9 @@ func mountForTest(t testing.TB, source string, opts ...mountOption) *mount {
 	cmd.Env = append(os.Environ(), daemonEnv+"="+string(options), "TZ=UTC", "GORACE=atexit_sleep_ms=0")
 	cmd.Dir = "/"
 	cmd.Stderr = logFile
-	var said string
-	if m.companion, said = begin(t, cmd); said != "ready\n" {
+	companion, said := begin(t, cmd)
+	m.companion = companion
+	if said != "ready\n" {
 		if strings.Contains(said, "operation not permitted") || strings.Contains(said, "fusermount") {
 			missing(t, "FUSE is not usable: %s", said)
 		}
@@ -191,13 +198,15 @@ func (m *mount) stop() {
 // ends tells the daemon to unmount and waits for its end; it gives up early where the mount is gone already. It tells it
 // more than once: whoever looks through all files of the machine may just be in the mount.
 func (m *mount) ends(patience time.Duration) bool {
-	for waited := time.Duration(0); waited < patience; waited += 2 * time.Second {
+	const each = 2 * time.Second
+	for waited := time.Duration(0); waited < patience; waited += each {
 		_ = m.cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-m.ended:
 			return true
-		case <-time.After(2 * time.Second):
-			if _, mounted := fs.MountAt(m.dir); !mounted {
+		case <-time.After(each):
+			_, isMounted := fs.MountAt(m.dir)
+			if !isMounted {
 				return false
 			}
 		}
@@ -223,34 +232,47 @@ func (m *mount) checkDescriptors() {
 		return // of a database, or gone
 	}
 	var problems []string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		open := map[string]int{}
-		sessions := 0
-		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", m.cmd.Process.Pid)) // none where it is not ours to look at, or gone
-		for _, fd := range links {
-			if target, err := os.Readlink(fd); err == nil && strings.HasPrefix(target, source+"/") {
-				open[target]++
-			}
-		}
-		problems = nil
-		for target, n := range open {
-			name := strings.TrimSuffix(target, " (deleted)")
-			if strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.gz") {
-				if sessions++; n > 1 {
-					problems = append(problems, fmt.Sprintf("%d on %s", n, name))
-				}
-			} else if info, err := os.Stat(name); err != nil || !info.IsDir() {
-				problems = append(problems, "for nothing: "+target)
-			}
-		}
-		if sessions > maxKept {
-			problems = append(problems, fmt.Sprintf("%d sessions", sessions))
-		}
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		problems = m.descriptorProblems(source)
 		if problems == nil {
-			return // a RELEASE may come after close
+			return
 		}
+		time.Sleep(2 * time.Millisecond) // a RELEASE may come after close
 	}
 	m.t.Errorf("the daemon leaks descriptors: %q", problems)
+}
+
+// descriptorProblems returns the descriptors below source, a path without links, that the daemon should not have now.
+func (m *mount) descriptorProblems(source string) (problems []string) {
+	open := map[string]int{}                                                   // descriptors by their files
+	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", m.cmd.Process.Pid)) // none where it is not ours to look at, or gone
+	for _, fd := range links {
+		target, err := os.Readlink(fd)
+		if err == nil && strings.HasPrefix(target, source+"/") {
+			open[target]++
+		}
+	}
+	sessions := 0
+	for target, count := range open {
+		name := strings.TrimSuffix(target, " (deleted)")
+		isSession := strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.gz")
+		if isSession {
+			sessions++
+			if count > 1 {
+				problems = append(problems, fmt.Sprintf("%d on %s", count, name))
+			}
+			continue
+		}
+		info, err := os.Stat(name)
+		if err != nil || !info.IsDir() {
+			problems = append(problems, "for nothing: "+target)
+		}
+	}
+	if sessions > maxKept {
+		problems = append(problems, fmt.Sprintf("%d sessions", sessions))
+	}
+	return problems
 }
 
 // path is a path in the mount.

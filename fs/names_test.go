@@ -37,14 +37,15 @@ func nameOf(id string) string {
 		}
 		at += n
 	}
-	switch out := name.String(); {
+	out := name.String()
+	switch {
 	case out == "":
 		return "%"
 	case len(out) > 200:
-		return fmt.Sprintf("%s~%x", out[:200], sha256.Sum256([]byte(id)))[:200+1+16]
-	default:
-		return out
+		hash := fmt.Sprintf("%x", sha256.Sum256([]byte(id)))
+		return out[:200] + "~" + hash[:16]
 	}
+	return out
 }
 
 // treeNameOf is nameOf in tree/, where entry.json is a fixed name.

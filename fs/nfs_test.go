@@ -217,72 +217,81 @@ func TestNFSWrites(t *testing.T) {
 // TestNFSReadOnly: where a mount is read-only, each procedure that changes something answers NFS3ERR_ROFS in each directory, with
 // the reason, and changes nothing.
 func TestNFSReadOnly(t *testing.T) {
-	const dir, readOnly = "sessions/p/s", nfstest.Status(30)
-	for reason, o := range map[string]mountopts.Options{"mount without -o ro": {ReadOnly: true}, "mount without -o redact": {Redact: true}} {
+	for reason, o := range map[string]mountopts.Options{
+		"mount without -o ro":     {ReadOnly: true},
+		"mount without -o redact": {Redact: true},
+	} {
 		t.Run(reason, func(t *testing.T) {
-			a := newAgent(t)
-			a.write("s", header("s"), strings.Join(writtenEntries, ""))
-			before := a.raw("s")
-			t.Setenv("XDG_STATE_HOME", t.TempDir())
-			o.Source = a.dir
-			m := serveNFSWith(t, o, 0, slog.DiscardHandler)
-			session := m.at(dir)
-			leaf := m.leaf(session)
-			refused := func(lastError string, err error, what ...any) {
-				t.Helper()
-				require.Equal(t, readOnly, err, what...)
-				require.Contains(t, m.read(lastError), reason, what...)
-				require.Contains(t, m.read(lastError), "read-only", what...)
-			}
-			for path, lastError := range map[string]string{
-				dir:              dir + "/last-error",
-				dir + "/entries": dir + "/last-error",
-				"":               "last-error",
-				"search":         "last-error",
-				"sessions/p":     "last-error",
-			} {
-				in := m.root
-				if path != "" {
-					in = m.at(path)
-				}
-				for _, name := range []string{"leaf", "title", "other"} {
-					refused(lastError, m.Remove(in, name), path, name)
-					refused(lastError, m.Symlink(in, name, "entries/e1.json"), path, name)
-					refused(lastError, m.Rename(in, name, "leaf"), path, name)
-					for _, procedure := range []uint32{8, 9, 11, 13} {
-						_, err := m.Call(procedure, in, name)
-						refused(lastError, err, path, name, procedure)
-					}
-					_, err := m.Call(15, m.at(dir+"/append"), in, name)
-					refused(lastError, err, path, name)
-				}
-				_, err := m.Call(2, in, [8]uint32{0: 1})
-				refused(lastError, err, path)
-			}
-			require.Equal(t, leaf, m.leaf(session), "it was not hidden")
-			for path, lastError := range map[string]string{
-				"new-session":        "last-error",
-				dir + "/append":      dir + "/last-error",
-				dir + "/title":       dir + "/last-error",
-				dir + "/labels":      dir + "/last-error",
-				dir + "/fork":        dir + "/last-error",
-				dir + "/header.json": dir + "/last-error",
-				dir + "/leaf":        dir + "/last-error",
-			} {
-				h := m.at(path)
-				for _, text := range []string{"", "x\n", "e1 x\n"} {
-					for _, off := range []uint64{0, 1000} {
-						_, err := m.Write(h, off, []byte(text))
-						refused(lastError, err, path, text, off)
-					}
-				}
-				refused(lastError, m.Truncate(h, 0), path)
-				_, err := m.Call(2, h, [2]uint32{1, 0o777}, [5]uint32{})
-				refused(lastError, err, path)
-			}
-			require.Equal(t, before, a.raw("s"))
+			checkNFSReadOnly(t, o, reason)
 		})
 	}
+}
+
+// checkNFSReadOnly is TestNFSReadOnly for options of a mount, and the remedy that the reason has.
+func checkNFSReadOnly(t *testing.T, o mountopts.Options, remedy string) {
+	const dir = "sessions/p/s"
+	const readOnly = nfstest.Status(30)
+	a := newAgent(t)
+	a.write("s", header("s"), strings.Join(writtenEntries, ""))
+	before := a.raw("s")
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	o.Source = a.dir
+	m := serveNFSWith(t, o, 0, slog.DiscardHandler)
+	session := m.at(dir)
+	leaf := m.leaf(session)
+	refused := func(lastError string, err error, what ...any) {
+		t.Helper()
+		require.Equal(t, readOnly, err, what...)
+		require.Contains(t, m.read(lastError), remedy, what...)
+		require.Contains(t, m.read(lastError), "read-only", what...)
+	}
+	for path, lastError := range map[string]string{
+		dir:              dir + "/last-error",
+		dir + "/entries": dir + "/last-error",
+		"":               "last-error",
+		"search":         "last-error",
+		"sessions/p":     "last-error",
+	} {
+		in := m.root
+		if path != "" {
+			in = m.at(path)
+		}
+		for _, name := range []string{"leaf", "title", "other"} {
+			refused(lastError, m.Remove(in, name), path, name)
+			refused(lastError, m.Symlink(in, name, "entries/e1.json"), path, name)
+			refused(lastError, m.Rename(in, name, "leaf"), path, name)
+			for _, procedure := range []uint32{8, 9, 11, 13} {
+				_, err := m.Call(procedure, in, name)
+				refused(lastError, err, path, name, procedure)
+			}
+			_, err := m.Call(15, m.at(dir+"/append"), in, name)
+			refused(lastError, err, path, name)
+		}
+		_, err := m.Call(2, in, [8]uint32{0: 1})
+		refused(lastError, err, path)
+	}
+	require.Equal(t, leaf, m.leaf(session), "it was not hidden")
+	for path, lastError := range map[string]string{
+		"new-session":        "last-error",
+		dir + "/append":      dir + "/last-error",
+		dir + "/title":       dir + "/last-error",
+		dir + "/labels":      dir + "/last-error",
+		dir + "/fork":        dir + "/last-error",
+		dir + "/header.json": dir + "/last-error",
+		dir + "/leaf":        dir + "/last-error",
+	} {
+		h := m.at(path)
+		for _, text := range []string{"", "x\n", "e1 x\n"} {
+			for _, off := range []uint64{0, 1000} {
+				_, err := m.Write(h, off, []byte(text))
+				refused(lastError, err, path, text, off)
+			}
+		}
+		refused(lastError, m.Truncate(h, 0), path)
+		_, err := m.Call(2, h, [2]uint32{1, 0o777}, [5]uint32{})
+		refused(lastError, err, path)
+	}
+	require.Equal(t, before, a.raw("s"))
 }
 
 // keyed is a directory of a state, with the key of handles in it.
@@ -314,10 +323,12 @@ func (k keyed) serve(handle []byte) (root []byte, log string) {
 	return m.root, text.String()
 }
 
-// TestUnsafeKey: a key that another user may know or have made is made anew, without touching what was there, and the log says why.
-// That ends the handles of earlier servers; with the new key they are good again.
-func TestUnsafeKey(t *testing.T) {
-	good := strings.Repeat("k", 52)
+// elsewhere returns a path outside of the directory of the key, where spoiledKeys may put it.
+func (k keyed) elsewhere() string { return filepath.Join(filepath.Dir(k.dir), "elsewhere") }
+
+// spoiledKeys returns functions that make the key one that is not safe, by the reason that the log has then, without the
+// blanks at its end.
+func spoiledKeys() map[string]func(k keyed) {
 	onlyRoot := func(uid int) func(k keyed) {
 		return func(k keyed) {
 			if os.Geteuid() != 0 {
@@ -332,15 +343,14 @@ func TestUnsafeKey(t *testing.T) {
 	modeOfDir := func(mode os.FileMode) func(k keyed) {
 		return func(k keyed) { require.NoError(k, os.Chmod(k.dir, mode)) }
 	}
-	elsewhere := func(k keyed) string { return filepath.Join(filepath.Dir(k.dir), "elsewhere") }
-	for why, spoil := range map[string]func(k keyed){
+	return map[string]func(k keyed){
 		"it is a link": func(k keyed) {
-			require.NoError(k, os.Rename(k.key, elsewhere(k)))
-			require.NoError(k, os.Symlink(elsewhere(k), k.key))
+			require.NoError(k, os.Rename(k.key, k.elsewhere()))
+			require.NoError(k, os.Symlink(k.elsewhere(), k.key))
 		},
 		"it is a link ": func(k keyed) { // to nothing
 			require.NoError(k, os.Remove(k.key))
-			require.NoError(k, os.Symlink(elsewhere(k)+"/nothing", k.key))
+			require.NoError(k, os.Symlink(k.elsewhere()+"/nothing", k.key))
 		},
 		"it is no regular file": func(k keyed) {
 			require.NoError(k, os.Remove(k.key))
@@ -359,10 +369,16 @@ func TestUnsafeKey(t *testing.T) {
 		"its directory had mode 01777": modeOfDir(0o777 | os.ModeSticky),
 		"its directory had mode 0770 ": func(k keyed) { // and a link in it
 			modeOfDir(0o770)(k)
-			require.NoError(k, os.Rename(k.key, elsewhere(k)))
-			require.NoError(k, os.Symlink(elsewhere(k), k.key))
+			require.NoError(k, os.Rename(k.key, k.elsewhere()))
+			require.NoError(k, os.Symlink(k.elsewhere(), k.key))
 		},
-	} {
+	}
+}
+
+// TestUnsafeKey: a key that another user may know or have made is made anew, without touching what was there, and the log says why.
+// That ends the handles of earlier servers; with the new key they are good again.
+func TestUnsafeKey(t *testing.T) {
+	for why, spoil := range spoiledKeys() {
 		t.Run(why, func(t *testing.T) {
 			k, handle := newKeyed(t)
 			before, err := os.ReadFile(k.key)
@@ -381,7 +397,7 @@ func TestUnsafeKey(t *testing.T) {
 			dir, err := os.Stat(k.dir)
 			require.NoError(t, err)
 			require.Zero(t, dir.Mode()&0o022)
-			if kept, err := os.ReadFile(elsewhere(k)); err == nil {
+			if kept, err := os.ReadFile(k.elsewhere()); err == nil {
 				require.Equal(t, before, kept)
 			}
 			again, log := k.serve(nil)
@@ -392,6 +408,7 @@ func TestUnsafeKey(t *testing.T) {
 			require.Equal(t, []string{k.key}, names)
 		})
 	}
+	const good = "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk" // 52 characters
 	t.Run("good", func(t *testing.T) {
 		k, handle := newKeyed(t)
 		require.NoError(t, os.WriteFile(k.key, []byte(good), 0o600))

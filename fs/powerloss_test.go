@@ -57,10 +57,21 @@ var lossFiles = map[string]struct {
 
 // newLossy has write make a store on a file system that records. From then on a loss of power can do something.
 func newLossy(t *testing.T, sync bool, write func(a agent)) *lossy {
-	record := filepath.Join(t.TempDir(), "record")
-	l := &lossy{t: t, loopback: loopbackConfig{From: t.TempDir(), To: t.TempDir(), How: recorded, Record: record}.mount(t).dir, record: record, sync: sync}
-	require.NoError(t, os.MkdirAll(agent{t, l.loopback}.path(""), 0o755))
-	write(agent{t, l.loopback})
+	config := loopbackConfig{
+		From:   t.TempDir(),
+		To:     t.TempDir(),
+		How:    recorded,
+		Record: filepath.Join(t.TempDir(), "record"),
+	}
+	l := &lossy{
+		t:        t,
+		loopback: config.mount(t).dir,
+		record:   config.Record,
+		sync:     sync,
+	}
+	a := agent{t: t, dir: l.loopback}
+	require.NoError(t, os.MkdirAll(a.path(""), 0o755))
+	write(a)
 	shell(t, `find "$1" -print0 | xargs -0 sync`, l.loopback)
 	l.mark("made")
 	return l
@@ -71,9 +82,11 @@ func (l *lossy) ops() (ops []diskOp) {
 	f, err := os.Open(l.record)
 	require.NoError(l.t, err)
 	defer f.Close()
-	for lines := json.NewDecoder(f); ; {
+	lines := json.NewDecoder(f)
+	for {
 		var op diskOp
-		if err := lines.Decode(&op); err == io.EOF {
+		err := lines.Decode(&op)
+		if err == io.EOF {
 			return ops
 		}
 		require.NoError(l.t, err)

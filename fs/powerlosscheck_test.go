@@ -34,11 +34,17 @@ func TestPowerLoss(t *testing.T) {
 				run(t, "cat", l.m.session(name, "labels"))
 			}
 			l.m.stop()
-			ops, steps, states := l.ops(), map[int]bool{}, 0
+			ops := l.ops()
+			steps := map[int]bool{}
+			states := 0
 			eachLoss(ops, func(step int, marks []string, image diskImage) {
-				steps[step], states = true, states+1
-				if problem := l.lost(image, marks); problem != "" {
-					t.Fatalf("power is lost after step %d, %s %s, behind %q: %s", step, ops[step].Kind, ops[step].Name, marks[len(marks)-1], problem)
+				steps[step] = true
+				states++
+				problem := l.lost(image, marks)
+				if problem != "" {
+					op := ops[step]
+					last := marks[len(marks)-1]
+					t.Fatalf("power is lost after step %d, %s %s, behind %q: %s", step, op.Kind, op.Name, last, problem)
 				}
 			})
 			t.Logf("%d states, after %d changes", states, len(steps))
@@ -47,7 +53,8 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// lost returns what is wrong with a disk after a loss of power.
+// lost returns a problem of a disk after a loss of power, "" for none. The marks before the loss tell which promises
+// hold.
 func (l *lossy) lost(image diskImage, marks []string) string {
 	there := slices.Collect(maps.Keys(lossFiles))
 	for i, name := range there {
@@ -59,7 +66,8 @@ func (l *lossy) lost(image diskImage, marks []string) string {
 		}
 	}
 	for _, session := range there {
-		if _, ok := image["sessions/"+session+".jsonl"]; !ok {
+		_, isThere := image["sessions/"+session+".jsonl"]
+		if !isThere {
 			return session + " is gone"
 		}
 	}
@@ -69,11 +77,14 @@ func (l *lossy) lost(image diskImage, marks []string) string {
 		switch {
 		case strings.HasSuffix(path, "/"), strings.HasSuffix(path, ".tmp"), strings.HasSuffix(path, ".lock"):
 		case isBlob:
-			if sum := sha256.Sum256([]byte(text)); hex.EncodeToString(sum[:]) != hash {
+			sum := sha256.Sum256([]byte(text))
+			if hex.EncodeToString(sum[:]) != hash {
 				return fmt.Sprintf("the blob %s is not whole: %d bytes", hash, len(text))
 			}
 		case isSession:
-			if problem := l.lostSession(strings.TrimPrefix(name, "sessions/"), text, image, marks); problem != "" {
+			session := strings.TrimPrefix(name, "sessions/")
+			problem := l.lostSession(session, text, image, marks)
+			if problem != "" {
 				return fmt.Sprintf("%s: %s:\n%.2000q", path, problem, text)
 			}
 		default:
@@ -83,12 +94,15 @@ func (l *lossy) lost(image diskImage, marks []string) string {
 	return ""
 }
 
+// blobRef matches a reference to a blob.
 var blobRef = regexp.MustCompile(`blob:sha256:([0-9a-f]{64})`)
 
-// lostSession returns what is wrong with a session.
+// lostSession returns a problem of the text of a session after a loss of power, "" for none. Lines may be there that were
+// written, and must be if they were durable; a title must be the last durable one, or a later one.
 func (l *lossy) lostSession(name, text string, image diskImage, marks []string) string {
-	known := slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines)
-	must := slices.Clone(lossFiles[strings.TrimPrefix(name, "p/")].lines)
+	first := lossFiles[strings.TrimPrefix(name, "p/")]
+	known := slices.Clone(first.lines)
+	must := slices.Clone(first.lines)
 	titles := map[string]bool{"": name != "p/slot", "before": name == "p/slot"}
 	for _, p := range l.promises {
 		if p.session != name {
@@ -112,21 +126,25 @@ func (l *lossy) lostSession(name, text string, image diskImage, marks []string) 
 		}
 	}
 	for _, ref := range blobRef.FindAllStringSubmatch(text, -1) {
-		if _, ok := image["blobs/"+ref[1]]; !ok {
+		_, isThere := image["blobs/"+ref[1]]
+		if !isThere {
 			return "its blob is not there"
 		}
 	}
 	return lostLines(text, known, titles)
 }
 
-// lostLines: each line is one that was written, but for the last.
+// lostLines returns a problem of the lines of a session, "" for none: each line must be one that was written, with one
+// of the known texts, but for a torn one at the end or before a later write; and the title must be one of titles.
 func lostLines(text string, known []string, titles map[string]bool) string {
 	titled := false
 	for line := range strings.Lines(text) {
 		var l struct{ Type, Title string }
-		full := strings.HasSuffix(line, "\n")
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			if torn := strings.TrimSuffix(line, "\n"); !full || torn == lossTorn || strings.HasPrefix(torn, "# ") {
+		content, isWhole := strings.CutSuffix(line, "\n")
+		err := json.Unmarshal([]byte(line), &l)
+		if err != nil {
+			mayBeTorn := !isWhole || content == lossTorn || strings.HasPrefix(content, "# ") // a mark behind a torn line
+			if mayBeTorn {
 				continue
 			}
 			return fmt.Sprintf("a line cannot be read: %.100q", line)
@@ -138,12 +156,12 @@ func lostLines(text string, known []string, titles map[string]bool) string {
 			titled = true
 			continue
 		}
-		n := 0
+		writes := 0
 		for _, piece := range known {
-			n += strings.Count(line, piece)
+			writes += strings.Count(line, piece)
 		}
-		if n != 1 {
-			return fmt.Sprintf("a line is of %d writes: %.100q", n, line)
+		if writes != 1 {
+			return fmt.Sprintf("a line is of %d writes: %.100q", writes, line)
 		}
 	}
 	if !titled {

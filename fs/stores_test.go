@@ -34,7 +34,7 @@ func newAgent(t testing.TB) agent {
 
 // agentIn makes the agent directory of a home directory.
 func agentIn(t testing.TB, home string) agent {
-	a := agent{t, filepath.Join(home, ".omp/agent")}
+	a := agent{t: t, dir: filepath.Join(home, ".omp/agent")}
 	require.NoError(t, os.MkdirAll(a.path(""), 0o755))
 	return a
 }
@@ -155,11 +155,13 @@ func scaled(n int) int { return sized(n, n/100) }
 // bigStore is the directory of big, once that was called.
 var bigStore string
 
+// makeBig makes bigStore.
 var makeBig = sync.OnceValue(func() (err error) {
-	if bigStore, err = os.MkdirTemp("", "sessionfs-big"); err == nil {
-		err = writeBig(filepath.Join(bigStore, "sessions", "p"))
+	bigStore, err = os.MkdirTemp("", "sessionfs-big")
+	if err != nil {
+		return err
 	}
-	return err
+	return writeBig(filepath.Join(bigStore, "sessions", "p"))
 })
 
 // big returns the agent directory with the big sessions, made once in a run: chain, fan, tips and line.
@@ -201,7 +203,8 @@ func before(n, parent int) string {
 
 // writeBig writes the big sessions into a directory.
 func writeBig(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	err := os.MkdirAll(dir, 0o755)
+	if err != nil {
 		return err
 	}
 	for name, s := range bigSessions {
@@ -214,7 +217,8 @@ func writeBig(dir string) error {
 		for n := range s.entries() {
 			_, _ = w.WriteString(s.line(n))
 		}
-		if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		err = errors.Join(w.Flush(), f.Close())
+		if err != nil {
 			return err
 		}
 	}

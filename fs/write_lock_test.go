@@ -38,14 +38,15 @@ func begin(t testing.TB, cmd *exec.Cmd) (c *companion, said string) {
 	if cmd.Stderr == nil {
 		cmd.Stderr = os.Stderr
 	}
-	var err error
-	c.stdin, err = cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
+	c.stdin = stdin
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	c.out = bufio.NewReader(out)
-	if said, _ = c.out.ReadString('\n'); said != "ready\n" {
+	said, _ = c.out.ReadString('\n') // an end of the output too
+	if said != "ready\n" {
 		rest, _ := io.ReadAll(c.out)
 		said += string(rest)
 	}
@@ -124,8 +125,8 @@ var everyWrite = map[string]string{
 	"mv -T leaf": `ln -s e2 "$1/new" && mv -T "$1/new" "$1/leaf"`,
 }
 
-// refusesEveryWrite: all at once, each fails with the errno's words and changes nothing on disk. Those that replace leaf, which
-// some tools do in two steps, take turns.
+// refusesEveryWrite requires of everyWrite, all at once, that each fails with the errno's words and changes nothing on
+// disk. Those that replace leaf, which some tools do in two steps, take turns.
 func (w *writing) refusesEveryWrite(words string) {
 	w.t.Helper()
 	before := w.raw("s")
@@ -215,7 +216,9 @@ func TestBesideOthers(t *testing.T) {
 			for _, part := range append(said, "append: ", "busy") {
 				require.Contains(t, w.read("last-error"), part)
 			}
-			require.Equal(t, strings.SplitAfter(w.raw("s"), "\n")[strings.Count(w.raw("s"), "\n")-1], w.read("leaf"), "reading goes on")
+			raw := strings.TrimSuffix(w.raw("s"), "\n")
+			lastLine := raw[strings.LastIndexByte(raw, '\n')+1:] + "\n"
+			require.Equal(t, lastLine, w.read("leaf"), "reading goes on")
 			w.forks()
 			end()
 			require.Empty(t, owner())

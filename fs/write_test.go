@@ -20,6 +20,7 @@ type writing struct {
 	m *mount
 }
 
+// writtenEntries are the lines of the entries e0 to e3.
 var writtenEntries = []string{
 	entry(0, "e0", "", "zero"), entry(1, "e1", "e0", "one"), entry(2, "e2", "e1", "two"), entry(3, "e3", "e0", "three"),
 }
@@ -28,7 +29,7 @@ var writtenEntries = []string{
 func newWriting(t testing.TB, opts ...mountOption) *writing {
 	a := newAgent(t)
 	a.write("s", header("s"), strings.Join(writtenEntries, ""))
-	return &writing{a, mountForTest(t, a.dir, opts...)}
+	return &writing{agent: a, m: mountForTest(t, a.dir, opts...)}
 }
 
 // in is a path in the directory of the session s.

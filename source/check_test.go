@@ -113,66 +113,76 @@ func checkTree(given, dir string, getenv func(string) string) (warning string, e
 	return checkAgentDir(given, dir, items, getenv)
 }
 
+// agentDirCase is a tree of files, and the outcome of a check of a directory in it.
+type agentDirCase struct {
+	name   string
+	tree   []string
+	source string
+	warn   string // a part of the warning
+	refuse string // a part of the refusal
+	meant  string // the directory that it names
+}
+
+const (
+	// usual is the usual agent directory where HOME is home.
+	usual = "home/.omp/agent"
+	// madeSession is the name of a session file.
+	madeSession = "2026-02-16T10-20-30-000Z_1f9d2a6b9c0d1234.jsonl"
+)
+
+var agentDirCases = []agentDirCase{
+	{name: "sessions", tree: []string{"a/sessions/"}, source: "a"},
+	{name: "before the first session", tree: []string{"a/f", "a/agent.db"}, source: "a"},
+	{name: "new", tree: []string{"a/"}, source: "a", warn: "has no sessions/"},
+	{name: "new, beside the usual one", tree: []string{"a/", usual + "/sessions/"}, source: "a", warn: "has no sessions/", meant: usual},
+	{name: "settings alone", tree: []string{"a/f", "a/settings.json"}, source: "a", warn: "has no sessions/"},
+	{name: "a stranger", tree: []string{"a/lost+found/"}, source: "a", refuse: "mkdir AGENT; ln -s"},
+	{
+		name:   "strangers, with a usual one",
+		tree:   []string{"a/f", usual + "/agent.db"},
+		source: "a",
+		refuse: "not an agent directory",
+		meant:  usual,
+	},
+	{name: "sessions is a file", tree: []string{"a/sessions", "a/agent.db"}, source: "a", refuse: "sessions is not a directory"},
+	{
+		name:   "the directory above",
+		tree:   []string{".omp/agent/sessions/", ".omp/natives/"},
+		source: ".omp",
+		refuse: "not an agent directory",
+		meant:  ".omp/agent",
+	},
+	{
+		name:   "above, with settings",
+		tree:   []string{".omp/agent/sessions/", ".omp/config.yml"},
+		source: ".omp",
+		warn:   "has no sessions/",
+		meant:  ".omp/agent",
+	},
+	{name: "home", tree: []string{"me/.bashrc", "me/.omp/agent/agent.db"}, source: "me", refuse: "not an agent", meant: "me/.omp/agent"},
+	{name: "operator", tree: []string{"o/profiles/x", "o/profiles/y/sessions/"}, source: "o", refuse: "not an agent", meant: "o/profiles/y"},
+	{
+		name:   "sessions itself",
+		tree:   []string{"a/sessions/--work--/" + madeSession},
+		source: "a/sessions",
+		refuse: "not an agent",
+		meant:  "a",
+	},
+	{name: "empty sessions", tree: []string{"a/sessions/", "a/agent.db"}, source: "a/sessions", warn: "has no sessions/", meant: "a"},
+	{
+		name:   "new, below a sessions of something else",
+		tree:   []string{"srv/sessions/me/"},
+		source: "srv/sessions/me",
+		warn:   "has no sessions/",
+		meant:  "srv",
+	},
+	{name: "session files alone", tree: []string{"backup/--work--/" + madeSession}, source: "backup", refuse: "mkdir AGENT; ln -s"},
+}
+
 // TestCheckAgentDir: a directory that is no agent directory is refused, one that may become one is warned of, and
 // both say which one was probably meant.
 func TestCheckAgentDir(t *testing.T) {
-	const session = "2026-02-16T10-20-30-000Z_1f9d2a6b9c0d1234.jsonl"
-	const usual = "home/.omp/agent" // where HOME is home
-	for _, c := range []struct {
-		name   string
-		tree   []string
-		source string
-		warn   string // a part of the warning
-		refuse string // a part of the refusal
-		meant  string // the directory that it names
-	}{
-		{name: "sessions", tree: []string{"a/sessions/"}, source: "a"},
-		{name: "before the first session", tree: []string{"a/f", "a/agent.db"}, source: "a"},
-		{name: "new", tree: []string{"a/"}, source: "a", warn: "has no sessions/"},
-		{name: "new, beside the usual one", tree: []string{"a/", usual + "/sessions/"}, source: "a", warn: "has no sessions/", meant: usual},
-		{name: "settings alone", tree: []string{"a/f", "a/settings.json"}, source: "a", warn: "has no sessions/"},
-		{name: "a stranger", tree: []string{"a/lost+found/"}, source: "a", refuse: "mkdir AGENT; ln -s"},
-		{
-			name:   "strangers, with a usual one",
-			tree:   []string{"a/f", usual + "/agent.db"},
-			source: "a",
-			refuse: "not an agent directory",
-			meant:  usual,
-		},
-		{name: "sessions is a file", tree: []string{"a/sessions", "a/agent.db"}, source: "a", refuse: "sessions is not a directory"},
-		{
-			name:   "the directory above",
-			tree:   []string{".omp/agent/sessions/", ".omp/natives/"},
-			source: ".omp",
-			refuse: "not an agent directory",
-			meant:  ".omp/agent",
-		},
-		{
-			name:   "above, with settings",
-			tree:   []string{".omp/agent/sessions/", ".omp/config.yml"},
-			source: ".omp",
-			warn:   "has no sessions/",
-			meant:  ".omp/agent",
-		},
-		{name: "home", tree: []string{"me/.bashrc", "me/.omp/agent/agent.db"}, source: "me", refuse: "not an agent", meant: "me/.omp/agent"},
-		{name: "operator", tree: []string{"o/profiles/x", "o/profiles/y/sessions/"}, source: "o", refuse: "not an agent", meant: "o/profiles/y"},
-		{
-			name:   "sessions itself",
-			tree:   []string{"a/sessions/--work--/" + session},
-			source: "a/sessions",
-			refuse: "not an agent",
-			meant:  "a",
-		},
-		{name: "empty sessions", tree: []string{"a/sessions/", "a/agent.db"}, source: "a/sessions", warn: "has no sessions/", meant: "a"},
-		{
-			name:   "new, below a sessions of something else",
-			tree:   []string{"srv/sessions/me/"},
-			source: "srv/sessions/me",
-			warn:   "has no sessions/",
-			meant:  "srv",
-		},
-		{name: "session files alone", tree: []string{"backup/--work--/" + session}, source: "backup", refuse: "mkdir AGENT; ln -s"},
-	} {
+	for _, c := range agentDirCases {
 		t.Run(c.name, func(t *testing.T) {
 			root := agentTree(t, c.tree...)
 			getenv := func(name string) string { return map[string]string{"HOME": filepath.Join(root, "home")}[name] }

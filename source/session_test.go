@@ -14,15 +14,9 @@ import (
 const hourFile = "sessions/--home-dev-tidetable--/2026-03-30T07-12-41-318Z_" + hourLate
 const hourLate = "019d3d96-6b66-7996-8ead-42aae5653abc"
 
-// TestNamedSessions: people name a session by an id, its beginning, a path in the tree, its file; with an entry or without.
-func TestNamedSessions(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, Unpack(testdata.Demo(), dir))
-	const debug = false
-	src, err := placeAt(dir).OpenTree(context.Background(), Sessions, nil, debug, io.Discard)
-	require.NoError(t, err)
-	defer src.Close()
-	for arg, entry := range map[string]string{
+// hourNames returns names of the session hourFile in an agent directory, each with the entry that it names too, or "".
+func hourNames(dir string) map[string]string {
+	return map[string]string{
 		hourLate:            "",
 		"019d3d9":           "",
 		"019D3D9":           "",
@@ -47,7 +41,18 @@ func TestNamedSessions(t *testing.T) {
 		"019d3d9/tree/.deep/3a17833e/entry.json":    "3a17833e",
 		"019d3d9/tree":                              "",
 		filepath.Join(dir, hourFile) + ".jsonl#3a1": "3a17833e",
-	} {
+	}
+}
+
+// TestNamedSessions: people name a session by an id, its beginning, a path in the tree, its file; with an entry or without.
+func TestNamedSessions(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, Unpack(testdata.Demo(), dir))
+	const debug = false
+	src, err := placeAt(dir).OpenTree(context.Background(), Sessions, nil, debug, io.Discard)
+	require.NoError(t, err)
+	defer src.Close()
+	for arg, entry := range hourNames(dir) {
 		got, err := src.Named(arg)
 		require.NoError(t, err, arg)
 		require.Equal(t, NamedSession{Dir: hourFile, Entry: entry}, got, arg)

@@ -144,18 +144,13 @@ func TestMessagesControlNoTerminal(t *testing.T) {
 	}
 }
 
-// TestRowsStayRows gives every text of a session characters that break a line or change a terminal: no command that prints a row
-// for it has them, off a terminal, on one, and as JSON.
-func TestRowsStayRows(t *testing.T) {
-	const odd = "\u2028\u2029\u0085\u009b2J\x1b[2J\u202e\u2066\u061c"
-	s := commandStore(t)
-	dir := filepath.Join(t.TempDir(), "pond"+odd)
-	require.NoError(t, os.MkdirAll(filepath.Join(s.source, "sessions", "odd"), 0o700))
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	file := filepath.Join(dir, "kelp"+odd+".txt")
-	require.NoError(t, os.WriteFile(file, []byte("kelp\n"), 0o600))
-	other := filepath.Join(dir, "other")
-	lines := []map[string]any{
+// odd has characters that break a line or change a terminal.
+const odd = "\u2028\u2029\u0085\u009b2J\x1b[2J\u202e\u2066\u061c"
+
+// oddLines returns the lines of a session, with such characters in each text, in a working directory. It has calls that
+// write a file and another one.
+func oddLines(dir, file, other string) []map[string]any {
+	return []map[string]any{
 		{"type": "session", "version": 3, "id": "kelp" + odd, "timestamp": "2026-01-05T23:25:51.290Z", "cwd": dir, "title": "Kelp" + odd},
 		{"type": "message", "id": "a1", "parentId": nil, "message": map[string]any{"role": "user", "content": "Plant kelp" + odd}},
 		{"type": "model_change", "id": "a2" + odd, "parentId": "a1", "model": "m" + odd + "/n" + odd},
@@ -203,14 +198,27 @@ func TestRowsStayRows(t *testing.T) {
 		{"type": "odd" + odd, "id": "a7", "parentId": "a6"},
 		{"type": "message", "id": "a8", "parentId": "gone" + odd, "message": map[string]any{"role": "user" + odd, "content": "kelp"}},
 	}
+}
+
+// TestRowsStayRows gives every text of a session characters that break a line or change a terminal: no command that prints a row
+// for it has them, off a terminal, on one, and as JSON.
+func TestRowsStayRows(t *testing.T) {
+	s := commandStore(t)
+	dir := filepath.Join(t.TempDir(), "pond"+odd)
+	require.NoError(t, os.MkdirAll(filepath.Join(s.source, "sessions", "odd"), 0o700))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	file := filepath.Join(dir, "kelp"+odd+".txt")
+	require.NoError(t, os.WriteFile(file, []byte("kelp\n"), 0o600))
+	other := filepath.Join(dir, "other")
 	var text []byte
-	for n, line := range lines {
+	for n, line := range oddLines(dir, file, other) {
 		if n > 0 {
 			line["timestamp"] = fmt.Sprintf("2026-01-05T23:26:%02d.000Z", n)
 		}
 		quoted, err := json.Marshal(line)
 		require.NoError(t, err)
-		text = append(append(text, quoted...), '\n')
+		text = append(text, quoted...)
+		text = append(text, '\n')
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(s.source, "sessions/odd/f.jsonl"), text, 0o600))
 	commands := [][]string{
