@@ -194,6 +194,14 @@ func TestNFSWrites(t *testing.T) {
 		require.Equal(t, nfstest.Status(1), err, procedure)
 	}
 
+	checkNextServer(t, m, a)
+}
+
+// checkNextServer stops a server of the agent directory a, starts another one at its port, and requires that handles and
+// offsets are good with that.
+func checkNextServer(t *testing.T, m *nfsMount, a agent) {
+	const dir = "sessions/p/s"
+	appendTo := m.at(dir + "/append")
 	attr, err := m.GetAttr(appendTo)
 	require.NoError(t, err)
 	held := map[string][]byte{}
@@ -271,6 +279,14 @@ func checkNFSReadOnly(t *testing.T, o mountopts.Options, remedy string) {
 		refused(lastError, err, path)
 	}
 	require.Equal(t, leaf, m.leaf(session), "it was not hidden")
+	checkNFSFilesReadOnly(m, refused)
+	require.Equal(t, before, a.raw("s"))
+}
+
+// checkNFSFilesReadOnly requires that each change of a file by NFS is refused. refused checks the error of a call, and
+// the reason in a file last-error.
+func checkNFSFilesReadOnly(m *nfsMount, refused func(lastError string, err error, what ...any)) {
+	const dir = "sessions/p/s"
 	for path, lastError := range map[string]string{
 		"new-session":        "last-error",
 		dir + "/append":      dir + "/last-error",
@@ -291,7 +307,6 @@ func checkNFSReadOnly(t *testing.T, o mountopts.Options, remedy string) {
 		_, err := m.Call(2, h, [2]uint32{1, 0o777}, [5]uint32{})
 		refused(lastError, err, path)
 	}
-	require.Equal(t, before, a.raw("s"))
 }
 
 // keyed is a directory of a state, with the key of handles in it.

@@ -55,7 +55,11 @@ func pathRows(t *testing.T) []row {
 // fits reports whether a path of the mount is of the row.
 func (r *row) fits(path string, kind fs.FileMode, sessions map[string]bool) bool {
 	at := r.pattern.FindStringSubmatchIndex(path)
-	return kind == r.kind && at != nil && (len(at) < 4 || sessions[path[:at[3]]])
+	if kind != r.kind || at == nil {
+		return false
+	}
+	hasSession := len(at) >= 4 // the first group is the path of a session
+	return !hasSession || sessions[path[:at[3]]]
 }
 
 // TestEveryPathHasItsRow: the manual tells of all that is in a mount, and of nothing else.
@@ -81,14 +85,17 @@ func TestEveryPathHasItsRow(t *testing.T) {
 	listing := strings.Split(strings.TrimSuffix(run(t, "find", m.dir, "-printf", `%y%P\n`), "\n"), "\n")
 	sessions := map[string]bool{} // which have their file beside them
 	for _, line := range listing {
-		if file, ok := strings.CutSuffix(strings.TrimSuffix(line, ".gz"), ".jsonl"); ok && line[0] == 'f' {
+		file, isSession := strings.CutSuffix(strings.TrimSuffix(line, ".gz"), ".jsonl")
+		if isSession && line[0] == 'f' {
 			sessions[file[1:]] = true
 		}
 	}
 	check := func(path string, kind fs.FileMode, unlisted bool) {
 		var best *row
 		for i := range rows {
-			if r := &rows[i]; r.Hidden == unlisted && r.fits(path, kind, sessions) && (best == nil || r.rank > best.rank) {
+			r := &rows[i]
+			isFit := r.Hidden == unlisted && r.fits(path, kind, sessions)
+			if isFit && (best == nil || r.rank > best.rank) {
 				best = r
 			}
 		}

@@ -221,6 +221,21 @@ func TestRowsStayRows(t *testing.T) {
 		text = append(text, '\n')
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(s.source, "sessions/odd/f.jsonl"), text, 0o600))
+	t.Setenv("PAGER", "cat")
+	t.Setenv("TERM", "xterm")
+	for _, args := range rowCommands(file, other) {
+		r := s.here(args[0], args[1:]...)
+		require.Less(t, r.code, exitUsage, "%q %s", args, r.stderr)
+		require.NotRegexp(t, "[\u2028\u2029\u0085\u009b\x1b\u202e\u2066\u061c]", r.stdout+r.stderr, "%q", args)
+		if args[0] != "pick" { // it would wait for a choice
+			shown := s.onTerminal(args[0], args[1:]...)
+			require.NotRegexp(t, "[\u2028\u2029\u0085\u009b\u202e\u2066\u061c]|\x1b\\[2J", shown, "%q", args)
+		}
+	}
+}
+
+// rowCommands returns command lines that print rows about the session of oddLines.
+func rowCommands(file, other string) [][]string {
 	commands := [][]string{
 		{"search", "kelp"},
 		{"search", "-C", "1", "kelp"},
@@ -251,17 +266,7 @@ func TestRowsStayRows(t *testing.T) {
 	for _, key := range []string{"session", "model", "tool", "cwd", "agent", "day", "model,cwd", "session,tool"} {
 		commands = append(commands, []string{"stats", "--by", key}, []string{"stats", "--json", "--by", key})
 	}
-	t.Setenv("PAGER", "cat")
-	t.Setenv("TERM", "xterm")
-	for _, args := range commands {
-		r := s.here(args[0], args[1:]...)
-		require.Less(t, r.code, exitUsage, "%q %s", args, r.stderr)
-		require.NotRegexp(t, "[\u2028\u2029\u0085\u009b\x1b\u202e\u2066\u061c]", r.stdout+r.stderr, "%q", args)
-		if args[0] != "pick" { // it would wait for a choice
-			shown := s.onTerminal(args[0], args[1:]...)
-			require.NotRegexp(t, "[\u2028\u2029\u0085\u009b\u202e\u2066\u061c]|\x1b\\[2J", shown, "%q", args)
-		}
-	}
+	return commands
 }
 
 // onTerminal returns the output of a command that runs in this process on a terminal.
