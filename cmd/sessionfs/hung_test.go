@@ -28,12 +28,13 @@ func TestHungSource(t *testing.T) {
 			below := newStore(t, user{"root", 0})
 			requireFuse(t, below.user)
 			s := *below
-			s.source, s.mountpoint = below.mountpoint, below.mkdir("above")
+			s.source = below.mountpoint
+			s.mountpoint = below.mkdir("above")
 			hangs := below.mount()
 			s.run("-o", "noshared", s.source, s.mountpoint).ok(t)
 			pids := daemons(s.dir)
 			require.Len(t, pids, 2)
-			above := pids[0] + pids[1] - hangs
+			above := pids[0] + pids[1] - hangs // the other one
 			require.NoError(t, unix.Kill(hangs, unix.SIGSTOP))
 			t.Cleanup(func() { _ = unix.Kill(hangs, unix.SIGCONT) })
 			waits := []*exec.Cmd{s.command("cat", filepath.Join(s.mountpoint, sessionPath))}

@@ -30,18 +30,20 @@ func TestServerLeavesItsMountAlone(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		request := regexp.MustCompile(`rx \d+: (\w+)`)
 		var requests []string
-		mounted := false
-		for log := bufio.NewScanner(stderr); log.Scan(); {
-			if m := request.FindStringSubmatch(log.Text()); m != nil && !mounted {
-				requests = append(requests, m[1])
+		isMounted := false
+		log := bufio.NewScanner(stderr)
+		for log.Scan() {
+			match := request.FindStringSubmatch(log.Text())
+			if match != nil && !isMounted {
+				requests = append(requests, match[1])
 			}
 			if strings.Contains(log.Text(), "msg=mounted") {
-				mounted = true
+				isMounted = true
 				require.NoError(t, cmd.Process.Signal(unix.SIGTERM)) // and the rest is read until it has ended
 			}
 		}
 		require.NoError(t, cmd.Wait())
-		require.True(t, mounted)
+		require.True(t, isMounted)
 		require.Equal(t, []string{"INIT"}, requests)
 		s.requireUnmounted()
 	})
@@ -78,7 +80,8 @@ func TestKilledAtStart(t *testing.T) {
 				s.requireMounted()
 				require.Zero(t, s.run("-u", s.mountpoint).code)
 			}
-			if _, ok := fs.MountAt(s.mountpoint); ok {
+			_, isLeft := fs.MountAt(s.mountpoint)
+			if isLeft {
 				require.NoError(t, detach(s.mountpoint))
 			}
 			s.requireUnmounted()
@@ -100,7 +103,8 @@ func isNamed(path string) bool {
 
 // soon is eventually without a pause: to strike early.
 func soon(ok func() bool) bool {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
 		if ok() {
 			return true
 		}

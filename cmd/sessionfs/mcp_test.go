@@ -44,7 +44,8 @@ type asked struct {
 	isError     bool
 }
 
-// asker returns a function that calls the tools of a server in the working directory.
+// asker returns a function that calls the tools of a server in the working directory, of the sessions of all directories
+// if everywhere is set, and with secrets as they are if unmasked is set. It checks the notice and the size of each answer.
 func asker(t *testing.T, everywhere, unmasked bool) func(tool, arguments string) asked {
 	t.Helper()
 	door, err := newAgentDoor(mcpOptions{everywhere: everywhere, unmasked: unmasked}, io.Discard)
@@ -69,7 +70,7 @@ func asker(t *testing.T, everywhere, unmasked bool) func(tool, arguments string)
 		for i, c := range r.Content {
 			text := c.(*sdk.TextContent).Text
 			size += len(text)
-			if i == 0 {
+			if i == 0 { // our own words
 				a.notes = text
 			} else {
 				a.text += text

@@ -32,13 +32,15 @@ func TestPagerWords(t *testing.T) {
 		"PAGER=most -w": "sh -c most -w",
 	} {
 		lookup := func(name string) (string, bool) {
-			if value, ok := strings.CutPrefix(env, name+"="); ok || name != "TERM" {
-				return value, ok
+			value, isSet := strings.CutPrefix(env, name+"=")
+			if name == "TERM" && !isSet {
+				return "xterm", true
 			}
-			return "xterm", true
+			return value, isSet
 		}
-		got := pagerWords(lookup, func(name string) (string, error) { return "/usr/bin/" + name, nil })
-		require.Equal(t, want, strings.Join(got, " "), env)
+		installed := func(name string) (string, error) { return "/usr/bin/" + name, nil }
+		words := pagerWords(lookup, installed)
+		require.Equal(t, want, strings.Join(words, " "), env)
 	}
 	none := func(string) (string, error) { return "", errors.New("not installed") }
 	require.Nil(t, pagerWords(func(string) (string, bool) { return "", false }, none))
@@ -77,7 +79,8 @@ func openTerminal(t *testing.T) (terminal, output *os.File) {
 // readTo reads up to an end.
 func readTo(t *testing.T, in io.Reader, end string) (text string) {
 	t.Helper()
-	for part := make([]byte, 4096); !strings.HasSuffix(text, end); {
+	part := make([]byte, 4096)
+	for !strings.HasSuffix(text, end) {
 		n, err := in.Read(part)
 		require.NoError(t, err)
 		text += string(part[:n])

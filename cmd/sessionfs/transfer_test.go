@@ -174,6 +174,24 @@ func TestImportIntoDatabase(t *testing.T) {
 	require.Contains(t, imported(), "there is no place for them,", "for images")
 }
 
+// writeHalves writes the first lines of sessions, up to about a half of each, below a directory, and returns them by
+// their names.
+func writeHalves(t *testing.T, dir string, sessions map[string]string) map[string]string {
+	t.Helper()
+	halves := map[string]string{}
+	for name, text := range sessions {
+		end := strings.LastIndexByte(text[:len(text)/2], '\n') + 1
+		if end == 0 || !strings.HasSuffix(name, ".jsonl") {
+			continue
+		}
+		halves[name] = text[:end]
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(text[:end]), 0o600))
+	}
+	return halves
+}
+
 // TestImportKilled: an import that is killed at any moment leaves nothing half, and the next one completes it.
 func TestImportKilled(t *testing.T) {
 	kills := 10
@@ -193,13 +211,7 @@ func TestImportKilled(t *testing.T) {
 		source := s.mkdir(fmt.Sprintf("%d/agent", n))
 		before := map[string]string{}
 		if n%2 == 1 { // sessions that are to grow
-			for name, text := range want {
-				if at := strings.LastIndexByte(text[:len(text)/2], '\n') + 1; strings.HasSuffix(name, ".jsonl") && at > 0 {
-					before[name] = text[:at]
-					require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(source, name)), 0o700))
-					require.NoError(t, os.WriteFile(filepath.Join(source, name), []byte(text[:at]), 0o600))
-				}
-			}
+			before = writeHalves(t, source, want)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(took))))
 		child := s.command(program, "import", "-s", source, folder)
@@ -213,7 +225,8 @@ func TestImportKilled(t *testing.T) {
 		}
 		cancel()
 		for name, text := range filesBelow(t, source) {
-			require.True(t, text == want[name] || before[name] != "" && text == before[name], "%s is half", name)
+			isUntouched := before[name] != "" && text == before[name]
+			require.True(t, text == want[name] || isUntouched, "%s is half", name)
 		}
 		s.run("import", "-s", source, folder).ok(t)
 		require.Equal(t, want, filesBelow(t, source))
