@@ -38,7 +38,7 @@ func Receivers() (names []string) {
 }
 
 // HandOver makes a session of another agent with the conversation of a branch, and returns its id, and
-// notes for the user of what it lacks. No file of the session's own agent changes. A read-only tree refuses it with
+// notes for the user about missing parts. No file of the session's own agent changes. A read-only tree refuses it with
 // sessioncore.ErrReadOnly.
 func (u *Unmounted) HandOver(ctx context.Context, h *HandoverRequest) (id string, notes []string, err error) {
 	if u.tree.view.ReadOnly || u.tree.view.Redacted {

@@ -70,7 +70,7 @@ func refuseMissing(mountpoint string) error {
 	return Refuse(ErrMountpoint, "MOUNTPOINT %s does not exist; create it: mkdir -p %s", mountpoint, missing)
 }
 
-// checkWritable refuses a directory, of which info is known, if fusermount3 would not let this user mount there.
+// checkWritable refuses a directory with an info if fusermount3 would not let this user mount there.
 func checkWritable(path string, info iofs.FileInfo) error {
 	if mayMount() {
 		return nil

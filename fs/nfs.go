@@ -44,7 +44,7 @@ func OpenNFS(o mountopts.Options, port int, log *slog.Logger) (*NFS, error) {
 	return n, nil
 }
 
-// Port returns the port at which the server listens.
+// Port returns the port of the server.
 func (n *NFS) Port() int { return n.listener.Addr().(*net.TCPAddr).Port }
 
 // Serve answers clients until ctx is done, and then closes SOURCE.

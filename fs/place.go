@@ -37,7 +37,7 @@ type place struct {
 	refused []string // why other agents have no part, with their names
 	archive *place   // the archived sessions, nil for none
 
-	// What there is to read.
+	// The files to read.
 	top    storage.Files               // has the attributes of the mount's root
 	source *dir.Storage                // the agent directory, nil if there is none
 	files  storage.Files               // the sessions in the form of omp
@@ -48,7 +48,7 @@ type place struct {
 	nameOf func(path string) string    // the name of a session's path, if several people share the place
 	space  func() (nodes.Space, error) // answers statfs; nil where it has no numbers
 
-	// What may be written.
+	// The rules for writes.
 	frozen error          // the reason against all changes, nil if there is none
 	writer writer.Options // only those for this kind of SOURCE; without a Journal it is read-only
 	shared bool           // other machines may write to the sessions
@@ -58,7 +58,7 @@ type place struct {
 	forks   *forks.Home       // makes forks; nil for none
 	foreign *transfer.Foreign // the sessions for bundles
 
-	// What is open.
+	// Open directories and other resources.
 	dirs    []*dir.Storage // directories with descriptors for the sessions
 	closers []func()       // called by close, the last one first
 
@@ -363,7 +363,7 @@ func (p *place) listed() storage.Files {
 }
 
 // sub opens a directory of SOURCE. It need not exist: the client makes it when it first needs it,
-// perhaps after the mount. It must not be a link of which checkLink disapproves.
+// perhaps after the mount. A link must pass checkLink.
 func (p *place) sub(name string) (*dir.Storage, error) {
 	s, err := p.opened(p.source.Sub(name))
 	if err != nil {

@@ -39,7 +39,7 @@ type flagValues struct {
 }
 
 // flags returns the flag set, which sets fields of c and v. mount(8) passes its helpers
-// `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`, in which -f has another meaning than ours, so the set depends on c.Helper.
+// `-sfnv -N NAMESPACE -o OPTIONS -t TYPE`, where -f has another meaning than ours, so the set depends on c.Helper.
 func flags(c *Command, v *flagValues) *pflag.FlagSet {
 	f := pflag.NewFlagSet("sessionfs", pflag.ContinueOnError)
 	f.SortFlags = false
@@ -143,7 +143,7 @@ func (c *Command) unmountArgs(args []string) error {
 
 var errDatabaseLast = errors.New("a database is SOURCE, not MOUNTPOINT, which is a directory and comes after it")
 
-// mountArgs parses the arguments [SOURCE] MOUNTPOINT of a mount, whose options are set.
+// mountArgs parses the arguments [SOURCE] MOUNTPOINT of a mount. Its options must be set before.
 func (c *Command) mountArgs(args []string) error {
 	o := &c.Options
 	if slices.Contains(args, "") {

@@ -240,7 +240,7 @@ func severalFound(r Request) (*Place, error) {
 }
 
 // missingFile refuses an argument that names a session file by its ending where neither that is there nor the
-// default SOURCE, in which it could be a path. It never returns a place.
+// default SOURCE, as it could be a path in that. It never returns a place.
 func missingFile(r Request) (*Place, error) {
 	if r.Kind != Sessions && r.Kind != Paths {
 		return nil, nil

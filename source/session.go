@@ -92,7 +92,7 @@ func (t *MountTree) matching(arg, pattern string) ([]string, error) {
 const maxCandidates = 10
 
 // byID returns the path of the session that --resume finds with a key: its whole id or name, or the beginning
-// of one id alone. The error is that of a missing file if there is none.
+// of one id alone. If there is none, the error is the one for a missing file.
 func (t *MountTree) byID(key string) (string, error) {
 	found, err := t.Resuming(t.ctx, key)
 	if errors.Is(err, sessioncore.ErrNotFound) {
@@ -219,7 +219,7 @@ func (t *MountTree) NotFound(arg, where string) error {
 // areWords matches words that a shell reads as they are, and a search as words.
 var areWords = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_. -]*$`)
 
-// FindNamed is AllNamed with the file system's error where there is none. What follows # is part of a name if there
+// FindNamed is AllNamed with the file system's error where there is none. Text behind # is part of a name if there
 // is such a name, else an entry.
 func (t *MountTree) FindNamed(arg string) (found []NamedSession, err error) {
 	found, err = t.namedBy(arg)

@@ -35,8 +35,8 @@ type trusted struct {
 	isGroup func(gid uint32) bool // whether a group is this user's own
 }
 
-// check is CheckOwn. It walks along the path as the kernel does: each link in it is replaced by its target, the parts
-// of which are walked next.
+// check is CheckOwn. It walks along the path as the kernel does: each link in it is replaced by its target, whose
+// parts are walked next.
 func (t trusted) check(dir string) error {
 	at := "/" // the directory that is reached, without links
 	rest := strings.Split(dir, "/")

@@ -218,7 +218,7 @@ func jobHint(word string) string {
 }
 
 // commandHint returns the end of a message about a word that is no command: the command that it may stand for,
-// or those of similar names, or "".
+// or commands with similar names, or "".
 func commandHint(root *cobra.Command, word string) string {
 	hint := jobHint(word)
 	if hint != "" {

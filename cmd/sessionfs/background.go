@@ -16,7 +16,7 @@ import (
 	"sessionfs/fs"
 )
 
-// mount does what a command line without a command asks for: it mounts, in the foreground or by a background
+// mount carries out a command line without a command: it mounts, in the foreground or by a background
 // process, which it waits for, or unmounts. It returns the exit status.
 func mount(args []string, s streams) int {
 	ready := takeReadyPipe()

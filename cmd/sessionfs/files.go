@@ -376,7 +376,7 @@ func (a *archiver) add(ctx context.Context, top string) error {
 // errArchive is a failure to write the archive, which ends it.
 var errArchive = errors.New("the archive is of no use")
 
-// addNode adds a node below top. An error that is not errArchive is of the node, of which then nothing is written.
+// addNode adds a node below top. An error other than errArchive is about the node, and nothing of it is written then.
 func (a *archiver) addNode(top, name string, it iofs.DirEntry) error {
 	h, content, err := a.src.archived(name, it)
 	if err != nil {

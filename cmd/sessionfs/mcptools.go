@@ -224,8 +224,8 @@ func (c *agentCall) noteEarlier(remark string) func(*blame.Earlier) {
 	}
 }
 
-// hits prints the hits of a Matcher among the sessions of a query, nil for all sessions, and notes what is missing
-// in them. widen is the one of a finding, or nil.
+// hits prints the hits of a Matcher among the sessions of a query, nil for all sessions, and notes missing hits
+// and sessions. widen is the one of a finding, or nil.
 func (c *agentCall) hits(query *search.Query, m search.Matcher, widen widening) (*search.Result, error) {
 	searcher, err := c.src.searcher(query, c.Number("most", usualHits))
 	if err != nil {

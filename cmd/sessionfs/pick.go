@@ -331,7 +331,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dy", d/year)
 }
 
-// sizeOf returns a number of bytes in the largest unit of which there is one, rounded.
+// sizeOf returns a number of bytes in the largest unit that it reaches, rounded.
 func sizeOf(n int64) string {
 	const unitSize = 1 << 10
 	for _, unit := range []string{"", "K", "M"} {

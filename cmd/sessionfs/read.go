@@ -260,7 +260,7 @@ func (c *console) pagedAt(lines int, write func(out *view.Screen) error) error {
 	return err
 }
 
-// terminalScreen returns a screen for people, who read out on a terminal, or by a pager.
+// terminalScreen returns a screen for people: out is a terminal, or a pager.
 func terminalScreen(out io.Writer) *view.Screen {
 	return &view.Screen{
 		Writer:  bufio.NewWriter(out),
@@ -302,7 +302,7 @@ func pagerWords(lookup func(string) (string, bool), lookPath func(string) (strin
 	return nil
 }
 
-// atLine adds an option to the command line of a pager, which it may change, by which the pager begins behind the
+// atLine adds an option to the command line of a pager, which it may change, so that the pager begins behind the
 // first lines. A pager of the user gets the option only if it is less.
 func atLine(words []string, lines int) []string {
 	if len(words) == 0 || lines == 0 {

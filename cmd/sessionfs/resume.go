@@ -279,7 +279,7 @@ func (p *picker) ask(ctx context.Context, q *question) error {
 const maxAnswer = 1024
 
 // readAnswer reads a line, and nothing behind it, which is for the agent. The end of the input ends the line. When
-// ctx is done, a read may go on, and takes what is typed next.
+// ctx is done, a read may go on, and takes the next line.
 func readAnswer(ctx context.Context, in io.Reader) (string, error) {
 	read := make(chan string, 1)
 	go func() {

@@ -192,7 +192,7 @@ func widestLine(text string) int {
 	return widest
 }
 
-// statusRow returns the columns of a mount, which are those of statusColumns.
+// statusRow returns the columns of a mount, in the order of statusColumns.
 func statusRow(s fs.Status, now time.Time) []string {
 	pid := "-"
 	if s.PID != 0 {

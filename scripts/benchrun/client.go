@@ -48,7 +48,7 @@ func (b *bench) clientTime(want int, agent, what string, file ...string) float64
 	return a.Milliseconds / 1000
 }
 
-// clientOpens is clientTime on the client's own copy of a session, to which it may write. The first call makes the copy.
+// clientOpens is clientTime on a copy of a session, which the client may change. The first call makes the copy.
 func (b *bench) clientOpens(what string, s *session) float64 {
 	if b.client.installed == "" {
 		return 0

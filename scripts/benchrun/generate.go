@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// spec says what a generated session is like.
+// spec describes a generated session.
 type spec struct {
 	name    string // of its agent directory
 	entries int
@@ -96,7 +96,7 @@ func (g *generator) session(agent, id, cwd string, sp spec) (*session, error) {
 				return nil, err
 			}
 		}
-		if s.bad > 0 && i%(s.entries/s.bad) == 1 { // cut in its middle: what a crash leaves behind
+		if s.bad > 0 && i%(s.entries/s.bad) == 1 { // cut in its middle, as by a crash
 			text.Write(append(line[:len(line)/2], '\n'))
 		}
 	}
@@ -160,7 +160,7 @@ func (g *generator) prompt(size int) string {
 	return fmt.Sprintf(`"message":{"role":"user","content":[{"type":"text","text":"%s"}],"timestamp":%d}`, text, g.now.UnixMilli())
 }
 
-// answer returns the members of an answer with a call of a tool, whose id it keeps for the result.
+// answer returns the members of an answer with a call of a tool. It keeps the id of the call for the result.
 func (g *generator) answer(size int) string {
 	g.call = fmt.Sprintf("toolu_%016x%08x", g.rng.Uint64(), g.rng.Uint32())
 	in := g.rng.IntN(4000)

@@ -34,7 +34,7 @@ func (b *bench) log(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
-// failure ends a row: it is what must and fail panic with, and runRow recovers.
+// failure ends a row: must and fail panic with it, and runRow recovers.
 type failure struct{ error }
 
 // must ends the row that runs with an error, if that is not nil, or if the run is interrupted.
@@ -134,7 +134,7 @@ type row struct {
 	run  func(b *bench) []result
 }
 
-// runRow runs a row. The error is the one with which must or fail has ended it.
+// runRow runs a row. The error is the one of must or fail that has ended it.
 func (b *bench) runRow(r row) (results []result, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -148,7 +148,7 @@ func (b *bench) runRow(r row) (results []result, err error) {
 	return r.run(b), nil
 }
 
-// repeat calls once for the warm-up, whose figures go, and then for each run that counts. once adds the figures of a run
+// repeat calls once for the warm-up, without its figures, and then for each run that counts. once adds the figures of a run
 // to res, which repeat returns.
 func (b *bench) repeat(res []result, once func()) []result {
 	once()

@@ -43,8 +43,8 @@ func (b *bench) expect(dir, line string, want any) float64 {
 	return took
 }
 
-// same runs a command line in both directories, and fails if it does not print the same: what is compared must be the
-// same work.
+// same runs a command line in both directories, and fails if it does not print the same: only the same
+// work may be compared.
 func (b *bench) same(one, other, line string) {
 	text, _ := b.output(one, line)
 	b.expect(other, line, strings.TrimSpace(text))
@@ -90,7 +90,7 @@ func (r *result) ratios() []float64 {
 	return ratios
 }
 
-// median returns the median of figures, of which there is at least one.
+// median returns the median of figures. There must be at least one.
 func median(figures []float64) float64 {
 	sorted := slices.Sorted(slices.Values(figures))
 	lower := sorted[(len(sorted)-1)/2]

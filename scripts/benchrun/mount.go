@@ -22,7 +22,7 @@ func (b *bench) withOurs(source string, res *result, f func(*mount)) {
 	})
 }
 
-// measured is repeat with a fresh mount of an agent directory each time, whose peak memory the first result notes.
+// measured is repeat with a fresh mount of an agent directory each time. The first result notes the peak memory.
 func (b *bench) measured(source string, res []result, once func(*mount)) []result {
 	return b.repeat(res, func() { b.withOurs(source, &res[0], once) })
 }

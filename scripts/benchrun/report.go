@@ -15,7 +15,7 @@ func (s *session) describe() string {
 	return fmt.Sprintf("%d MB / %d entries", s.bytes/megabyte, s.entries)
 }
 
-// render makes the page from what was measured in this run.
+// render makes the page from the results of this run.
 func (b *bench) render(about string, results []result, now time.Time) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Benchmarks\n\nWritten by `scripts/bench` on %s; every figure is from that run.\n\n", now.UTC().Format("2006-01-02"))
@@ -36,7 +36,7 @@ func (b *bench) render(about string, results []result, now time.Time) string {
 	return out.String()
 }
 
-// profiles tells what the rows that miss their goals spend their time on.
+// profiles is the text about the time of the rows that miss their goals.
 //
 //go:embed profiles.md
 var profiles string

@@ -32,8 +32,8 @@ var listed = []struct {
 // sharers is the number of sessions with a call that wrote one file.
 const sharers = 13
 
-// rowLists: what a person types first, among many sessions, beside a search of all bytes for a word
-// that none has. What a command printed is not compared: tests do that.
+// rowLists: the first commands of a person, among many sessions, beside a search of all bytes for a word
+// that none has. The output is not compared: tests do that.
 func rowLists(b *bench) []result {
 	home, files, _, what := b.claudeStore("lists", 5000, 2500*megabyte)
 	addWrite := func(session, file string) { // a call that writes the file

@@ -32,7 +32,7 @@ var allRows = []row{
 	{"x", rowLists},
 }
 
-// warmDaemon has the daemon index a session while the kernel learns nothing of what is in entries/:
+// warmDaemon has the daemon index a session while the kernel learns no name in entries/:
 // reading leaf needs the whole index and no entry's name. "Daemon warm, first time" is a fresh mount
 // after this; what the kernel could remember of an earlier mount went with it, and the pages of the
 // backing files are in its cache since they were made.

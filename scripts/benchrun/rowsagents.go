@@ -10,7 +10,8 @@ import (
 	"sessionfs/sessioncore/agents/claude/claudetest"
 )
 
-// claudeStore makes a store of Claude Code whose bill is known, and returns its session files too.
+// claudeStore makes a store of Claude Code with a known bill, and returns its directory, its session files, the bill,
+// and its description.
 func (b *bench) claudeStore(name string, n, size int) (home string, files []string, truth claudetest.Truth, what string) {
 	home = filepath.Join(b.dir, name)
 	n = b.shrink(n)
@@ -49,7 +50,7 @@ func (b *bench) say(file, parent, text string) string {
 	return id
 }
 
-// rowClaude: the first listing makes a session of another agent's records, and a change adds what is new. The peer parses and
+// rowClaude: the first listing makes a session of another agent's records, and a change adds new entries. The peer parses and
 // prints them.
 func rowClaude(b *bench) []result {
 	agent, files, _, _ := b.claudeStore("claude", 1, 20*megabyte)

@@ -35,7 +35,7 @@ func (b *bench) connect(server *postgrestest.Server) *database {
 	return &database{bench: b, Pool: pool, server: server}
 }
 
-// rowDatabase: sessions as rows of PostgreSQL, beside what its own client takes for the same rows.
+// rowDatabase: sessions as rows of PostgreSQL, beside its own client on the same rows.
 func rowDatabase(b *bench) []result {
 	server, err := postgrestest.Start()
 	if postgrestest.IsMissing(err) {

@@ -51,7 +51,7 @@ func rowIndex(b *bench) []result {
 	})
 }
 
-// rowMemory: what the daemon takes after every name in the store was listed and every byte read. Once:
+// rowMemory: the memory of the daemon after every name in the store was listed and every byte read. Once:
 // memory is not timing.
 func rowMemory(b *bench) []result {
 	agent, _, what := b.store()
@@ -71,7 +71,7 @@ func rowMemory(b *bench) []result {
 	return res
 }
 
-// rowCosts: what all sessions cost, of a daemon that has seen none of them, and again. The peer indexes them: reading
+// rowCosts: the costs of all sessions, of a daemon that has seen none of them, and again. The peer indexes them: reading
 // leaf takes the whole index, and tells next to nothing.
 func rowCosts(b *bench) []result {
 	agent, files, what := b.store()

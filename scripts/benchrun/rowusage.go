@@ -109,7 +109,7 @@ func (b *bench) checkTokens(truth claudetest.Truth, lines string) {
 	}
 }
 
-// checkDollars fails where a model's dollars differ from those of ccusage's bill by a cent.
+// checkDollars fails where a model's dollars differ from ccusage's by a cent.
 func (b *bench) checkDollars(home, lines string) {
 	for model, s := range b.byModel(lines) {
 		theirs := 0.0

@@ -15,13 +15,13 @@ import (
 // becomes, and the measuring process has made large stores.
 const starterName = "starter"
 
-// usage is what one process used.
+// usage is the processor time and the memory of one process.
 type usage struct {
 	Processor float64 // seconds, of all its threads
 	Peak      float64 // of its memory, in bytes
 }
 
-// usageOf returns what an ended process used.
+// usageOf returns the usage of an ended process.
 func usageOf(p *os.ProcessState) usage {
 	return usage{
 		Processor: (p.UserTime() + p.SystemTime()).Round(time.Millisecond).Seconds(),
@@ -50,7 +50,7 @@ func startAsked(args []string) int {
 }
 
 // used runs a program and its arguments, after assignments to the environment, as output does, and
-// returns what that program alone used.
+// returns the usage of that program alone.
 func (b *bench) used(dir, assignments, program string) (printed string, u usage) {
 	self, err := os.Executable()
 	b.must(err)

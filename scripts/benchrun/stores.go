@@ -31,7 +31,7 @@ func (b *bench) session(sp spec) *session {
 	return s
 }
 
-// settle has the kernel write what was made, so that it does not do so while something is timed. The
+// settle has the kernel write the new files now, so that it does not do so while something is timed. The
 // pages stay in its cache.
 func settle() { unix.Sync() }
 
@@ -72,15 +72,15 @@ const (
 	storeBytes    = 1600 * megabyte
 )
 
-// What a few sessions of the store have, and no other: words that the generator does not know.
+// Words of a few sessions of the store, and of no other: the generator does not know them.
 const (
 	rareWord   = "zygomorphic"
 	rareFile   = "/home/dev/project-0/deep/syzygy.go"
 	rareCopies = 5
 )
 
-// store returns the agent directory of many sessions, in some of which a rare word is said and a rare file edited, its
-// session files, and its description. The first call makes it.
+// store returns the agent directory of many sessions, its session files, and its description.
+// In some a rare word is said and a rare file edited. The first call makes it.
 func (b *bench) store() (agent string, files []string, what string) {
 	n := b.shrink(storeSessions)
 	bytes := b.shrink(storeBytes)

@@ -19,10 +19,10 @@ import (
 	"sessionfs/sessioncore/storage/postgres/postgrestest"
 )
 
-// team is many mounts of one table, in each of which a program reads and in some one writes.
+// team is many mounts of one table. In each a program reads, and in some one writes.
 type team struct {
 	*database
-	url                          string // of what the mounts reach
+	url                          string // of the server, or of the pooler before it
 	rows, size, members, writers int
 	trigger, bouncer             bool
 	mounts                       []*mount
@@ -105,7 +105,7 @@ func (t *team) session(mount, member int) string {
 	return t.mounts[mount].Path("sessions", fmt.Sprintf("user%03d/--work--", member), name)
 }
 
-// measure prints what the members cost the server, and what they wait.
+// measure prints the load of the server, and the waits and the memory of the members.
 func (t *team) measure(ctx context.Context) {
 	alone := t.cpuDuring(10*time.Second, t.writers, func(i int, line string) {
 		t.exec(`UPDATE omp_session_files SET content = content || $1, mtime_ms = mtime_ms + 1 WHERE path = $2`, line, t.row(t.rows-1-i))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// text makes what sessions are full of: source code and tool output, as it stands inside a JSON string.
-// What costs a reader time is how often something must be looked at twice, so that follows a published
+// text makes the usual content of sessions: source code and tool output, as it stands inside a JSON string.
+// A reader of JSON is slowed by the bytes that it must look at twice, so their number follows a published
 // session (2.4 MB): an escape every 16 bytes (line breaks every 49, quotes every 182, for the rest tabs),
 // 0.6 % of the bytes above 0x7f.
 type text []string // escaped lines, each with its \n
@@ -48,7 +48,7 @@ func (t text) draw(rng *rand.Rand, n int) []byte {
 	return drawn
 }
 
-// medianOfMean is what the median of sizes is of their mean, as in reported stores.
+// medianOfMean is the median of sizes as a part of their mean, as in reported stores.
 const medianOfMean = 0.4
 
 // sizes draws n sizes, log-normal, that sum up to about total.

@@ -46,7 +46,7 @@ func Start(cmd *exec.Cmd, at string, within time.Duration) (*FS, error) {
 	return f, nil
 }
 
-// isFUSE reports whether a path is in a FUSE mount whose daemon has answered.
+// isFUSE reports whether a path is in a FUSE mount, and its daemon has answered.
 func isFUSE(path string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(path, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC

@@ -54,7 +54,7 @@ func (r *run) checkFiles() {
 	}
 }
 
-// checkFile compares one session file with what it must contain.
+// checkFile compares one session file with the model.
 func (r *run) checkFile(name string, s *expected, file *session) {
 	owner := "" // the program of an own session, which alone moves its leaf and sets its title
 	for who := range s.lines {
@@ -99,7 +99,7 @@ func (r *run) checkFile(name string, s *expected, file *session) {
 	}
 }
 
-// checkMounts compares what both mounts show of each session with its file, after another write through one of them,
+// checkMounts compares each session in both mounts with its file, after another write through one of them,
 // which a lock or a torn end that a kill left must not hinder.
 func (r *run) checkMounts() {
 	for n, name := range r.names() {
@@ -122,7 +122,7 @@ func (r *run) checkMounts() {
 	}
 }
 
-// compareMount compares what a mount shows of a session with its file.
+// compareMount compares a session in a mount with its file.
 func (r *run) compareMount(mount, name string, file *session) {
 	leaf, err := r.leafOf(mount, name)
 	wantedLeaf := textOf(file.leaf())

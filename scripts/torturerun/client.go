@@ -125,7 +125,7 @@ func (c *client) sharedNow(d draw) string {
 	return sharedSession(set*sharedAtOnce + d.session%sharedAtOnce)
 }
 
-// appendOthers appends to a session to which others write too.
+// appendOthers appends to a session that others write to as well.
 func (c *client) appendOthers(d draw) {
 	session := c.sharedNow(d)
 	share := d.kind >> 16 % 25 // the lower bits have chosen the command
@@ -239,7 +239,7 @@ func (c *client) crawl(d draw) {
 // secret is in every session that nobody damages, and no reader of the redacted mount may see it.
 const secret = "ghp" + "_" + "R7tq2LmX9vKc4WzN8bHdY3fJp6sGa1uEoQ5i"
 
-// lookForSecret looks for it in a session, or in what is about all.
+// lookForSecret looks for it in a session, or in the files about all sessions.
 func (c *client) lookForSecret() {
 	d := c.draw()
 	found := ""

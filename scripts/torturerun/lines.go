@@ -115,8 +115,8 @@ func (l *line) words() string {
 }
 
 // summary returns the program that wrote a line of the session name, and the line in the words of the model. who is ""
-// for lines that do not tell it, which own sessions alone have. problem says in which way a line is not whole, "" for
-// none.
+// for lines that do not tell it, which own sessions alone have. problem describes a line that is not whole, "" for
+// another one.
 func (l *line) summary(name string) (who, summary, problem string) {
 	target, isMove := l.move()
 	if isMove {

@@ -1,10 +1,10 @@
 // Command torturerun lets many programs loose on two mounts of one agent directory, kills the daemons meanwhile, and
-// checks in the end that what was acknowledged is there, once and whole. scripts/torture builds what it needs and
+// checks in the end that each acknowledged line is there, once and whole. scripts/torture builds what it needs and
 // calls it.
 //
 // The programs are goroutines; each draws its commands from the seed and its own name, so that the same seed gives the same
-// commands. How they meet each other is up to the machine. What a program writes, and how that ended, makes the model
-// (model.go) with which the check compares.
+// commands. How they meet each other is up to the machine. The writes of the programs, and their outcomes, make the model
+// (model.go), and the check compares with that.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// options are those of the command.
+// options are the options of the command.
 type options struct {
 	dir     string // for all that is made; the caller removes it
 	binary  string // the command sessionfs
@@ -214,7 +214,7 @@ func (r *run) disturb(end time.Time, ended <-chan struct{}) bool {
 	}
 }
 
-// hang reports a call that does not end, with what the daemons are doing.
+// hang reports a call that does not end, with the goroutines of the daemons.
 func (r *run) hang(what string) {
 	r.problem("%s", what)
 	for name, d := range r.daemons {

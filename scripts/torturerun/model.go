@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// model is what is known of all sessions, and of the run.
+// model is the knowledge of all sessions, and of the run.
 type model struct {
 	guard    sync.Mutex // guards those below
 	sessions map[string]*expected
@@ -19,7 +19,7 @@ type model struct {
 	counts   map[string]int
 }
 
-// expected is what a session must contain.
+// expected is the content that a session must have.
 type expected struct {
 	lines  map[string][]string // as summaries, by program, in its order
 	title  string
@@ -32,7 +32,7 @@ type outcome struct {
 	maybe bool
 }
 
-// newModel returns a model in which nothing is known.
+// newModel returns an empty model.
 func newModel() *model {
 	return &model{sessions: map[string]*expected{}, counts: map[string]int{}}
 }
@@ -51,7 +51,7 @@ func (m *model) count(what string) {
 	m.counts[what]++
 }
 
-// expect calls change with what a session must contain, under the guard. Of damaged ones nothing is expected.
+// expect calls change with the expected content of a session, under the guard. Of damaged ones nothing is expected.
 func (m *model) expect(name string, change func(s *expected)) {
 	if isDamaged(name) {
 		return
@@ -96,7 +96,7 @@ func (r *run) left(name string) *session {
 	}
 }
 
-// settled returns how many lines of an interrupted write are there, of which acked are known to be. A line counts if the
+// settled returns how many lines of an interrupted write are there; acked of them are known to be. A line counts if the
 // file has it more often than the program wrote it before.
 func (r *run) settled(who, name string, acked int, summaries []string) int {
 	there := map[string]int{}

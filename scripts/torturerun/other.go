@@ -34,7 +34,7 @@ func (x *other) next() {
 }
 
 // put has change put a new line into a session, and notes it in the model. Nobody kills these programs: a change that
-// fails is not done. what names the change for messages.
+// fails is not done. Messages call the change what.
 func (x *other) put(what, session string, d draw, change func(line string) error) {
 	e := x.entry(d)
 	err := x.during(what+" to "+session, func() error {
@@ -67,7 +67,7 @@ func (x *other) underLock(what, session string, d draw, change func(file string,
 	})
 }
 
-// lockedSession chooses one of the sessions to which others append under the lock.
+// lockedSession chooses one of the sessions that others append to under the lock.
 func lockedSession(d draw) string {
 	kinds := []func(uint64) string{turnsSession, rewrittenSession, rewrittenSession, sharedSession}
 	session := pick(kinds, d.session)
@@ -110,7 +110,7 @@ func (x *other) leaveLock(d draw) {
 	x.count("lock left behind")
 }
 
-// moveFile moves an own session of a client away and soon back. Each program moves those of other clients.
+// moveFile moves an own session of a client away and soon back. Each program has clients of its own for that.
 func (x *other) moveFile(d draw) {
 	share := max(x.clients/manyOthers, 1) // every manyOthers-th client is this program's
 	turn := int(d.session % uint64(share))
@@ -132,7 +132,7 @@ func (x *other) moveFile(d draw) {
 	x.count("file moved away and back")
 }
 
-// damages is what happens to the files of damaged sessions.
+// damages are the changes of the files of damaged sessions.
 var damages = []func(session, at string, rnd *rand.Rand) error{
 	restored, restored, overwritten,
 	func(_, at string, rnd *rand.Rand) error { return os.Truncate(at, rnd.Int64N(20_000)) },

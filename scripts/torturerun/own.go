@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// own is a session to which only this client writes.
+// own is a session that only this client writes to.
 type own struct {
 	path    string
 	ids     []string // entries that are there, the targets of leaf and labels
@@ -198,7 +198,7 @@ func (c *client) mayBeAt(places []string, s *own, cwd string, out outcome) bool 
 	return strings.Contains(readText(places[0]), fmt.Sprintf(`"cwd":%q`, cwd))
 }
 
-// checkOwn looks at an own session through either mount: it must show what was acknowledged.
+// checkOwn looks at an own session through either mount: it must show all acknowledged lines.
 func (c *client) checkOwn(s *own, mount string, _ draw) error {
 	at, err := c.look(s, mount)
 	if err == nil && textOf(at) != textOf(s.at) {

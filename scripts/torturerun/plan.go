@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// The sessions of a run, and what may happen to each: so that the check knows what must be in it.
+// The sessions of a run, and what may happen to each: so that the check knows their content.
 //
 //   - own sessions, some for each client: it alone writes to them; others move their files away and back.
 //   - shared ones: all clients append and label, others append beside the mounts, with the client's lock and without.
 //   - rewritten ones: clients append, others append and replace the file, all under the lock.
 //   - turns: clients and the real client append in turns, others under the lock.
-//   - damaged ones: others do what they like. Here only crashes, hangs and unexpected errors count.
+//   - damaged ones: others do as they like. Here only crashes, hangs and unexpected errors count.
 const (
 	sharedAtOnce  = 6
 	sharedSets    = 10  // a client goes to the next ones after sharedFor commands
@@ -32,7 +32,7 @@ const (
 	ownEntries = 1200
 )
 
-// ownSession returns the name of a session with which a client begins: first or slot.
+// ownSession returns the name of one of the first two sessions of a client: first or slot.
 func ownSession(client int, name string) string {
 	return fmt.Sprintf("sessions/--torture-own-%d--/%s", client, name)
 }
