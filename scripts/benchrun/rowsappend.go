@@ -25,10 +25,19 @@ func rowAppend(b *bench) []result {
 	much := b.session(spec{name: "much", entries: muchEntries, bytes: muchEntries * 400})
 	n := len(lines)
 	run := 0
+	withFew := fmt.Sprintf("the same, %d entries", fewEntries)
 	res := []result{
-		{what: fmt.Sprintf("%d appends on one open `append`, a line each, session of %d entries", n, much.entries), peer: fmt.Sprintf("the same, %d entries", fewEntries), ratio: 1.2},
-		{what: fmt.Sprintf("the same, %d entries", fewEntries), peer: "loopback, the same writes", ratio: 4},
-		{what: fmt.Sprintf("the same lines, %d a write", appendBatch), peer: "loopback, a line a write", ratio: 0.5},
+		{
+			what:  fmt.Sprintf("%d appends on one open `append`, a line each, session of %d entries", n, much.entries),
+			peer:  withFew,
+			ratio: 1.2,
+		},
+		{what: withFew, peer: "loopback, the same writes", ratio: 4},
+		{
+			what:  fmt.Sprintf("the same lines, %d a write", appendBatch),
+			peer:  "loopback, a line a write",
+			ratio: 0.5,
+		},
 	}
 	var batches []string
 	for some := range slices.Chunk(lines, appendBatch) {

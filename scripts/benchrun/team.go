@@ -111,15 +111,17 @@ func (t *team) measure(ctx context.Context) {
 		t.exec(`UPDATE omp_session_files SET content = content || $1, mtime_ms = mtime_ms + 1 WHERE path = $2`, line, t.row(t.rows-1-i))
 	})
 	began := time.Now()
+	daemonLine := func(at string) []string { return append(slices.Clone(t.daemon), t.url, at) }
 	for range t.members {
-		t.mounts = append(t.mounts, t.mount(func(at string) []string { return append(slices.Clone(t.daemon), t.url, at) }))
+		t.mounts = append(t.mounts, t.mount(daemonLine))
 	}
 	fmt.Printf("%d mounts, ready after %.1f s\n", t.members, time.Since(began).Seconds())
 	for i := range t.mounts {
-		t.time(t.session(i, (i+1)%t.writers), "ls >/dev/null")
+		next := (i + 1) % t.writers
+		t.time(t.session(i, next), "ls >/dev/null")
 		t.follow(ctx, i)
 	}
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) // the load of the starts is over then
 	write := func(i int, line string) {
 		t.must(os.WriteFile(t.session(i, i)+"/append", []byte(line), 0))
 		t.mu.Lock()
@@ -134,14 +136,24 @@ func (t *team) measure(ctx context.Context) {
 	fmt.Printf("server, of a core: writes alone %.1f %%, %d mounts that wait %.1f %%, with writes %.1f %%, beside the writes %.1f %%; connections: %d\n",
 		alone, t.members, quiet, all, all-alone, t.connections)
 	t.tell("a later")
+	t.printMembers()
+}
+
+// printMembers prints the memory of the mounts, and the times of lists in one of them.
+func (t *team) printMembers() {
 	var memory []float64
 	for _, m := range t.mounts {
 		memory = append(memory, m.Memory("VmRSS"))
 	}
 	fmt.Printf("memory of a mount: median %s, at most %s\n", megabytes(median(memory)), megabytes(slices.Max(memory)))
-	took := func(line string) string { return seconds(t.time(t.mounts[0].At, line+" >/dev/null")) }
-	fmt.Printf("index.jsonl %s, again %s; ls recent %s; then %s of memory\n",
-		took("cat index.jsonl"), took("cat index.jsonl"), took("ls recent"), megabytes(t.mounts[0].Memory("VmRSS")))
+	one := t.mounts[0]
+	timeOf := func(line string) string {
+		return seconds(t.time(one.At, line+" >/dev/null"))
+	}
+	first := timeOf("cat index.jsonl")
+	again := timeOf("cat index.jsonl")
+	recent := timeOf("ls recent")
+	fmt.Printf("index.jsonl %s, again %s; ls recent %s; then %s of memory\n", first, again, recent, megabytes(one.Memory("VmRSS")))
 }
 
 // tell prints the times of the appends since it did so last, and the times after which their lines showed.

@@ -28,6 +28,7 @@ var (
 		syscall.EACCES, syscall.EEXIST, syscall.EFBIG)
 )
 
+// clientCommands are the commands of a client, each as often as it is to be drawn.
 var clientCommands = slices.Concat(
 	times(18, onOwn(appendOwn(1))), times(4, onOwn(appendOwn(4))), times(6, onOwn((*client).moveOwn)), times(6, onOwn((*client).labelOwn)),
 	times(2, onOwn((*client).titleOwn)), times(2, (*client).newOwn), times(2, onOwn((*client).syncOwn)), times(2, onOwn((*client).cwdOwn)),

@@ -125,19 +125,22 @@ func (l *line) summary(name string) (who, summary, problem string) {
 		}
 		return "", "leaf " + textOf(target), problem
 	}
+	text := l.words()
+	parent := under(name, l.ParentID)
 	switch {
-	case l.Type == "label" && l.Label != nil:
+	case l.Type == "label" && l.Label != nil: // a label begins with the name of its program
 		who, _, _ = strings.Cut(*l.Label, "-")
-		return who, fmt.Sprintf("label %s of %s%s", *l.Label, l.TargetID, under(name, l.ParentID)), ""
+		summary = fmt.Sprintf("label %s of %s%s", *l.Label, l.TargetID, parent)
+		return who, summary, ""
 	case l.Type == "title_change":
 		return "", "title " + l.Title, ""
-	case strings.HasPrefix(l.words(), "turn-") && l.Message != nil:
-		return "r0", "turn " + l.Message.Role + " " + l.words(), ""
+	case strings.HasPrefix(text, "turn-") && l.Message != nil:
+		return "r0", "turn " + l.Message.Role + " " + text, ""
 	}
-	text := l.words()
 	if text != payload(l.ID, len(text)) {
 		problem = fmt.Sprintf("the text of %s is not whole: %d bytes: %.100q", l.ID, len(text), text)
 	}
-	who, _, _ = strings.Cut(l.ID, "-")
-	return who, fmt.Sprintf("entry %s of %d%s", l.ID, len(text), under(name, l.ParentID)), problem
+	who, _, _ = strings.Cut(l.ID, "-") // so does the id of an entry
+	summary = fmt.Sprintf("entry %s of %d%s", l.ID, len(text), parent)
+	return who, summary, problem
 }
