@@ -28,24 +28,36 @@ func TestDatabaseKilled(t *testing.T) {
 	t.Run("behind PgBouncer", func(t *testing.T) { databaseKilled(t, true) })
 }
 
-// appendThrough has each mount append so many lines to sessions/p/s, each until it is there.
+// appendThrough starts to append each lines to sessions/p/s in each mount, at the same time, and counts them in done. all
+// waits for the end. An error that may not be ends the lines of a mount.
 func appendThrough(t *testing.T, mounts map[string]*mount, each int, all *sync.WaitGroup, done *atomic.Int64) {
 	for name, m := range mounts {
 		all.Go(func() {
 			for n := range each {
 				line := fmt.Sprintf(`{"type":"custom","id":"%s-%d","customType":"x","data":%d}`+"\n", name, n, n)
-				for err := put(m.session("s", "append"), line); err != nil; err = put(m.session("s", "append"), line) {
-					if errors.Is(err, syscall.EEXIST) { // by an earlier try that nobody answered
-						break
-					}
-					if !assert.Truef(t, errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ESTALE), "%v", err) {
-						return
-					}
-					time.Sleep(5 * time.Millisecond)
+				if !appendUntilThere(t, m, line) {
+					return
 				}
 				done.Add(1)
 			}
 		})
+	}
+}
+
+// appendUntilThere appends a line to sessions/p/s in a mount, again and again until it is there. After an error that may
+// not be it returns false.
+func appendUntilThere(t *testing.T, m *mount, line string) bool {
+	for {
+		err := put(m.session("s", "append"), line)
+		isThere := err == nil || errors.Is(err, syscall.EEXIST) // by an earlier try that nobody answered
+		if isThere {
+			return true
+		}
+		mayBe := errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ESTALE)
+		if !assert.Truef(t, mayBe, "%v", err) {
+			return false
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 

@@ -98,7 +98,7 @@ func (src *sourceTree) hasLeftOut() bool {
 	return leftOut > 0
 }
 
-// sessionDepth returns how many directories are above a session that no other one has made.
+// sessionDepth returns how many directories are above a session, other than one of a subagent.
 func (src *sourceTree) sessionDepth() int {
 	if len(src.Agents) > 0 {
 		return 3 // sessions/AGENT/PROJECT/

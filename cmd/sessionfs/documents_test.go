@@ -149,25 +149,29 @@ func flagsOf(set *pflag.FlagSet, except *pflag.FlagSet) (names []string) {
 	return names
 }
 
-// TestManualIsComplete: the manual has the commands and the flags that the program has, all of them and no others. TestOptionTable has the options of -o.
+// TestManualIsComplete: the manual has the commands and the flags that the program has, all of them and no others.
+// TestOptionTable has the options of -o.
 func TestManualIsComplete(t *testing.T) {
 	m := readManual(t)
 	require.ElementsMatch(t, flagsOf(mountopts.Flags(), nil), m.terms["OPTIONS"])
 	root := newRoot(streams{}, "")
-	ls, _, err := root.Find([]string{"cat"})
+	cat, _, err := root.Find([]string{"cat"}) // which has only the flags that all commands on SOURCE have
 	require.NoError(t, err)
-	ls.InitDefaultHelpFlag()
-	common := ls.Flags() // cat has no others
+	cat.InitDefaultHelpFlag()
+	common := cat.Flags()
 	require.ElementsMatch(t, flagsOf(common, nil), m.terms["COMMANDS"])
 	var commands []string
 	for _, c := range root.Commands() {
 		if c.Hidden {
 			continue
 		}
-		at := slices.IndexFunc(m.headings, func(h string) bool { return strings.HasPrefix(h+" ", "sessionfs "+c.Name()+" ") })
-		require.GreaterOrEqual(t, at, 0, c.Name())
-		commands = append(commands, m.headings[at])
-		require.ElementsMatch(t, flagsOf(c.Flags(), common), m.terms[m.headings[at]], c.Name())
+		i := slices.IndexFunc(m.headings, func(heading string) bool {
+			return strings.HasPrefix(heading+" ", "sessionfs "+c.Name()+" ")
+		})
+		require.GreaterOrEqual(t, i, 0, c.Name())
+		heading := m.headings[i]
+		commands = append(commands, heading)
+		require.ElementsMatch(t, flagsOf(c.Flags(), common), m.terms[heading], c.Name())
 	}
 	said := slices.DeleteFunc(m.headings, func(h string) bool { return !strings.HasPrefix(h, "sessionfs ") })
 	require.ElementsMatch(t, commands, said)

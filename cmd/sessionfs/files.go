@@ -415,11 +415,13 @@ func (src *sourceTree) archived(name string, it iofs.DirEntry) (h *tar.Header, c
 			info, err = content.Stat() // of the version that is open
 		}
 	}
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		h, err = tar.FileInfoHeader(info, target)
 	}
-	h, err = tar.FileInfoHeader(info, target)
 	if err != nil {
+		if content != nil {
+			_ = content.Close()
+		}
 		return nil, nil, err
 	}
 	h.Name = name

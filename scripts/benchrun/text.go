@@ -19,7 +19,7 @@ var words = strings.Fields(`the session entry reader index file line offset size
 	tool result content parent branch label leaf value object member update render write open close lookup mount
 	daemon kernel cache page token model usage total input output test run build commit change`)
 
-// codeLine makes one line: two tabs, about forty bytes of words, now and then a string or a drawn rule.
+// codeLine makes one line: two tabs on average, about forty bytes of words, now and then a string or a drawn rule.
 func codeLine(rng *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString(strings.Repeat(`\t`, rng.IntN(5)))
