@@ -256,7 +256,7 @@ func (p *place) newListing() *listing.Listing {
 }
 
 // isStranger reports whether no known agent wrote a file with the name of a session, by its first
-// records.
+// records. A file that cannot be read is no stranger.
 func (p *place) isStranger(name string) bool {
 	for _, part := range p.parts {
 		below, isOfPart := strings.CutPrefix(name, part.name+"/")

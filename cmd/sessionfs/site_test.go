@@ -25,6 +25,42 @@ func TestExportSize(t *testing.T) {
 		entries = 2_000
 	}
 	s := commandStore(t)
+	file := filepath.Join(s.source, "sessions", "large.jsonl")
+	require.NoError(t, os.WriteFile(file, largeSession(entries), 0o600))
+	cmd := s.command(program, "export", "-s", s.source, "0199aaaa")
+	out, err := os.Create(filepath.Join(t.TempDir(), "page.html"))
+	require.NoError(t, err)
+	defer out.Close()
+	cmd.Stdout = out
+	require.NoError(t, cmd.Start())
+	peak := peakMemory(cmd.Process.Pid)
+	require.NoError(t, cmd.Wait())
+	require.Equal(t, entries, strings.Count(string(readFile(t, out.Name())), ` id="e`))
+	if underRace() {
+		return
+	}
+	require.Less(t, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), 3*time.Second)
+	require.Less(t, peak, 32<<10)
+	require.NotZero(t, peak)
+}
+
+// peakMemory returns how much memory a process has at most until its end, in kB, without the program itself.
+func peakMemory(pid int) (peak int) {
+	for {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		_, line, isRunning := strings.Cut(string(status), "RssAnon:")
+		if !isRunning {
+			return peak
+		}
+		now := 0
+		_, _ = fmt.Sscan(line, &now)
+		peak = max(peak, now)
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// largeSession returns a session of answers with calls and their results, with a branch each thousand entries.
+func largeSession(entries int) []byte {
 	var lines bytes.Buffer
 	lines.WriteString(`{"type":"session","version":3,"id":"0199aaaa-0000-7000-8000-000000000001","timestamp":"2026-01-05T09:00:00.000Z","cwd":"/w"}` + "\n")
 	parent := "null"
@@ -42,28 +78,5 @@ func TestExportSize(t *testing.T) {
 		add(n+1, fmt.Sprintf(`{"role":"toolResult","toolCallId":"c%d","toolName":"bash","content":[{"type":"text","text":%q}]}`, n,
 			strings.Repeat(text+"\n", 5)))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(s.source, "sessions", "large.jsonl"), lines.Bytes(), 0o600))
-	cmd := s.command(program, "export", "-s", s.source, "0199aaaa")
-	out, err := os.Create(filepath.Join(t.TempDir(), "page.html"))
-	require.NoError(t, err)
-	defer out.Close()
-	cmd.Stdout = out
-	require.NoError(t, cmd.Start())
-	var now, peak int // in kB, without the program itself
-	for running := true; running; time.Sleep(5 * time.Millisecond) {
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-		_, line, ok := strings.Cut(string(status), "RssAnon:")
-		if running = ok; ok {
-			_, _ = fmt.Sscan(line, &now)
-			peak = max(peak, now)
-		}
-	}
-	require.NoError(t, cmd.Wait())
-	require.Equal(t, entries, strings.Count(string(readFile(t, out.Name())), ` id="e`))
-	if underRace() {
-		return
-	}
-	require.Less(t, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), 3*time.Second)
-	require.Less(t, peak, 32<<10)
-	require.NotZero(t, peak)
+	return lines.Bytes()
 }

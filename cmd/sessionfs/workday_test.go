@@ -393,7 +393,12 @@ func (w *workday) codex(j *journal, patch string, fails bool) string {
 	}
 	call := fmt.Sprint("call", len(j.lines))
 	output := "Success"
-	line(1, "response_item", map[string]any{"type": "message", "role": "user", "content": []any{map[string]any{"type": "input_text", "text": w.prompt()}}})
+	prompt := map[string]any{"type": "input_text", "text": w.prompt()}
+	line(1, "response_item", map[string]any{
+		"type":    "message",
+		"role":    "user",
+		"content": []any{prompt},
+	})
 	line(1, "event_msg", map[string]any{"type": "user_message", "message": w.prompt()})
 	if fails {
 		output = []string{
@@ -402,12 +407,23 @@ func (w *workday) codex(j *journal, patch string, fails bool) string {
 		}[w.IntN(3)]
 	}
 	kind := "custom_tool_call"
-	if w.IntN(3) == 0 {
+	if w.IntN(3) == 0 { // as an older client has it
 		kind = "function_call"
 		arguments, _ := json.Marshal(map[string]any{"command": []string{"apply_patch", patch}})
-		line(2, "response_item", map[string]any{"type": kind, "call_id": call, "name": "shell", "arguments": string(arguments)})
+		line(2, "response_item", map[string]any{
+			"type":      kind,
+			"call_id":   call,
+			"name":      "shell",
+			"arguments": string(arguments),
+		})
 	} else {
-		line(2, "response_item", map[string]any{"type": kind, "call_id": call, "name": "apply_patch", "input": patch, "status": "completed"})
+		line(2, "response_item", map[string]any{
+			"type":    kind,
+			"call_id": call,
+			"name":    "apply_patch",
+			"input":   patch,
+			"status":  "completed",
+		})
 	}
 	entry := fmt.Sprint("l", len(j.lines))
 	line(3, "response_item", map[string]any{"type": kind + "_output", "call_id": call, "output": output})
