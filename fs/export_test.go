@@ -19,7 +19,8 @@ func MountRoot(root *nodes.RootDir, o mountopts.Options, log *slog.Logger) (*Ser
 	return mountTree(t, kernel.New(root), o, log)
 }
 
-// MountFew is Mount that gives nodes back to the kernel when there are more than that, or when none was added for a while.
+// MountFew returns a function that mounts as Mount does. Its mount gives nodes back to the kernel when there are more than
+// limit, or when none was added for the time rest.
 func MountFew(limit int, rest time.Duration) func(mountopts.Options, *slog.Logger) (*Server, error) {
 	return func(o mountopts.Options, log *slog.Logger) (*Server, error) {
 		t, err := openTree(o, log)

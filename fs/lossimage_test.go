@@ -91,18 +91,19 @@ type choice map[*inode]int
 // image returns the disk with a choice, and of the inode torn, nil for none, a part of its next write.
 func (d disk) image(c choice, torn *inode, part *diskOp) diskImage {
 	image := diskImage{}
-	var walk func(n *inode, at string)
-	walk = func(n *inode, at string) {
+	var walk func(n *inode, dir string)
+	walk = func(n *inode, dir string) { // dir ends in a slash, or is "" for the root
 		for name, number := range n.after(c[n], nil).names {
+			path := dir + name
 			child := d[number]
 			switch {
 			case child.isDir:
-				image[at+name+"/"] = ""
-				walk(child, at+name+"/")
+				image[path+"/"] = ""
+				walk(child, path+"/")
 			case child == torn:
-				image[at+name] = string(child.after(c[child], part).data)
+				image[path] = string(child.after(c[child], part).data)
 			default:
-				image[at+name] = string(child.after(c[child], nil).data)
+				image[path] = string(child.after(c[child], nil).data)
 			}
 		}
 	}

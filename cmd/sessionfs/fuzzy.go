@@ -139,7 +139,7 @@ func (p *picker) atTerminal(ctx context.Context, noun, query string, list lineSo
 	go storage.Guarded(func() {
 		defer in.Close()
 		listed <- list(ctx, func(lines ...string) error {
-			text := strings.Join(lines, "\n") + "\n"
+			text := strings.Join(append(lines, ""), "\n") // each ends with a line break
 			_, err := io.WriteString(in, text)
 			if err != nil { // fzf has ended
 				return errChosen

@@ -229,7 +229,8 @@ func (c *console) paged(write func(out *view.Screen) error) error {
 	return c.pagedAt(0, write)
 }
 
-// pagedAt is paged with the first lines above the screen. Only less begins there, other pagers at the top.
+// pagedAt is paged for a reader who begins behind so many lines: less shows these above the screen. Other pagers begin
+// at the top.
 func (c *console) pagedAt(lines int, write func(out *view.Screen) error) error {
 	if !isTerminal(c.out) {
 		return flushAfter(write, &view.Screen{Writer: bufio.NewWriter(c.out)})

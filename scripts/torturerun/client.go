@@ -83,7 +83,8 @@ func (o *options) control(file, text string) (out outcome, answer string, err er
 	return out, strings.TrimSuffix(string(buffer[:size]), "\n"), err
 }
 
-// written writes to a control file of a session.
+// written writes a text to a control file of a session in a mount, as attempt does: what names the call. It returns the
+// outcome of the lines and the answer, as control does.
 func (c *client) written(what, mount, session, file, text string, allowed []syscall.Errno) (out outcome, answer string, err error) {
 	err = c.attempt(what, mount, session, allowed, func() (err error) {
 		out, answer, err = c.control(c.mounted(mount, session, file), text)

@@ -54,7 +54,8 @@ func onOwn(do func(c *client, s *own, mount string, d draw) error) func(*client,
 	}
 }
 
-// look reads where the leaf of a session is.
+// look returns the id of the leaf of a session in a mount, nil before the first entry. An error that may not be is a
+// problem.
 func (c *client) look(s *own, mount string) (at *string, err error) {
 	err = c.attempt("check", mount, s.path, mayEnd, func() (err error) {
 		at, err = c.leafOf(mount, s.path)
