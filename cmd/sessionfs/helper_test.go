@@ -131,40 +131,78 @@ func (s *store) inNamespace(script string, args ...string) result {
 	return root.exec("unshare", append([]string{"-m", "sh", "-c", script, "sh", program}, args...)...)
 }
 
+// Scripts that take away parts of FUSE, in a mount namespace.
+const noDevice = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3\n"
+const noFusermount = `for p in $(command -v fusermount3 fusermount || true) /bin/fusermount3 /bin/fusermount; do
+	if [ -e "$p" ]; then mount --bind /dev/null "$p"; fi
+done
+`
+
+// fuseProblems are things that are missing for FUSE, each with the user and the script of a mount without it, and the
+// words of the refusal.
+var fuseProblems = []struct {
+	name   string
+	uid    int
+	script string
+	args   []string
+	say    []string
+}{
+	{
+		name:   "no device",
+		script: noDevice + `run "$@"`,
+		say:    []string{"/dev/fuse does not exist", "modprobe fuse"},
+	},
+	{
+		name:   "no device, user",
+		uid:    nobody,
+		script: noDevice + `run "$@"`,
+		say:    []string{"/dev/fuse does not exist", "modprobe fuse"},
+	},
+	{
+		name:   "device forbidden",
+		uid:    nobody,
+		script: noDevice + "mknod -m 600 /dev/fuse c 10 229\n" + `run "$@"`,
+		say:    []string{"/dev/fuse may not be opened", "0666"},
+	},
+	{
+		name: "broken fusermount3",
+		uid:  nobody,
+		script: `f=$(mktemp); printf '#!/bin/sh\necho "fusermount3: cannot say why" >&2; exit 1\n' > $f; chmod 4755 $f
+			for p in $(command -v fusermount3 fusermount); do mount --bind $f "$p"; done; rm $f; run "$@"`,
+		say: []string{"fusermount3: cannot say why", "exited with code", "FUSE is broken here; 'sessionfs help nfs'"},
+	},
+	{
+		name:   "no fusermount3",
+		uid:    nobody,
+		script: noFusermount + `run "$@"`,
+		say:    []string{"package fuse3"},
+	},
+	{
+		name:   "allow_root",
+		uid:    nobody,
+		script: `mount --bind /dev/null /etc/fuse.conf; run "$@"`,
+		args:   []string{"-o", "allow_root"},
+		say:    []string{"user_allow_other", "/etc/fuse.conf"},
+	},
+	{
+		name:   "no_new_privs",
+		uid:    nobody,
+		script: `run setpriv --no-new-privs "$@"`,
+		say:    []string{"no_new_privs"},
+	},
+	{
+		name:   "no CAP_SYS_ADMIN",
+		script: `run setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$@"`,
+		say:    []string{"CAP_SYS_ADMIN"},
+	},
+}
+
 // TestFuseProblems: what is missing for FUSE is told apart.
 func TestFuseProblems(t *testing.T) {
 	needsMounts(t, "takes devices and programs away in a mount namespace, so root")
-	const noDevice = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3\n"
-	const noFusermount = `for p in $(command -v fusermount3 fusermount || true) /bin/fusermount3 /bin/fusermount; do
-		if [ -e "$p" ]; then mount --bind /dev/null "$p"; fi
-	done
-	`
-	for _, c := range []struct {
-		name   string
-		uid    int
-		script string
-		args   []string
-		say    []string
-	}{
-		{"no device", 0, noDevice + `run "$@"`, nil, []string{"/dev/fuse does not exist", "modprobe fuse"}},
-		{"no device, user", nobody, noDevice + `run "$@"`, nil, []string{"/dev/fuse does not exist", "modprobe fuse"}},
-		{
-			"device forbidden", nobody,
-			noDevice + "mknod -m 600 /dev/fuse c 10 229\n" + `run "$@"`, nil,
-			[]string{"/dev/fuse may not be opened", "0666"},
-		},
-		{
-			"broken fusermount3", nobody, `f=$(mktemp); printf '#!/bin/sh\necho "fusermount3: cannot say why" >&2; exit 1\n' > $f; chmod 4755 $f
-				for p in $(command -v fusermount3 fusermount); do mount --bind $f "$p"; done; rm $f; run "$@"`, nil,
-			[]string{"fusermount3: cannot say why", "exited with code", "FUSE is broken here; 'sessionfs help nfs'"},
-		},
-		{"no fusermount3", nobody, noFusermount + `run "$@"`, nil, []string{"package fuse3"}},
-		{"allow_root", nobody, `mount --bind /dev/null /etc/fuse.conf; run "$@"`, []string{"-o", "allow_root"}, []string{"user_allow_other", "/etc/fuse.conf"}},
-		{"no_new_privs", nobody, `run setpriv --no-new-privs "$@"`, nil, []string{"no_new_privs"}},
-		{"no CAP_SYS_ADMIN", 0, `run setpriv --bounding-set -sys_admin --inh-caps -sys_admin "$@"`, nil, []string{"CAP_SYS_ADMIN"}},
-	} {
+	for _, c := range fuseProblems {
 		t.Run(c.name, func(t *testing.T) {
-			s := newStore(t, user{"", c.uid})
+			s := newStore(t, user{uid: c.uid})
 			r := s.inNamespace(c.script, append(c.args, s.source, s.mountpoint)...)
 			requireStatus(t, exitFuse, r, append(c.say, s.mountpoint)...)
 		})

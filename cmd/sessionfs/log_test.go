@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitText waits until a file has a text.
+// awaitText waits until a file has a text, and returns its content.
 func (s *store) awaitText(file, text string) string {
 	s.t.Helper()
 	var got []byte

@@ -196,14 +196,23 @@ func (s *store) typeInto(shell []string, steps []step) []result {
 	err := cmd.Run()
 	parts := strings.Split(output.String(), "\n"+statusMark)
 	require.Len(t, parts, len(steps)+2, "%s ended early: %v\n%s", shell[0], err, output.String())
-	var results []result
-	before := strings.SplitN(parts[1], "\n", 2)[1]
-	for _, part := range parts[2:] {
-		code, after, _ := strings.Cut(part, "\n")
-		number, err := strconv.Atoi(code)
-		require.NoError(t, err, part)
-		results = append(results, result{code: number, stdout: strings.ReplaceAll(before, s.dir, shownHome)})
-		before = after
+	return s.resultsIn(parts[1:])
+}
+
+// resultsIn returns the results of steps in the output of a shell, which is cut at the marks: each part begins with the
+// status of a step, and goes on with the output of the next one. The first status is of no step.
+func (s *store) resultsIn(parts []string) (results []result) {
+	s.t.Helper()
+	_, output, _ := strings.Cut(parts[0], "\n")
+	for _, part := range parts[1:] {
+		status, next, _ := strings.Cut(part, "\n")
+		code, err := strconv.Atoi(status)
+		require.NoError(s.t, err, part)
+		results = append(results, result{
+			code:   code,
+			stdout: strings.ReplaceAll(output, s.dir, shownHome),
+		})
+		output = next
 	}
 	return results
 }
