@@ -24,7 +24,7 @@ var ownDirs = []string{"sessions", "archive"}
 
 // Count counts the session files in an agent's directory, which may be a link, by their names and
 // times. The agent is nil for omp and pi. No file is opened but a database. The error comes from the first
-// directory that cannot be listed, or of ctx.
+// directory that cannot be listed, or from ctx.
 func Count(ctx context.Context, from string, agent *agents.Agent) (c Census, failed error) {
 	store, composed, err := composedIn(agent, from, os.TempDir())
 	isComposed := store.Files != nil
@@ -46,7 +46,7 @@ func Count(ctx context.Context, from string, agent *agents.Agent) (c Census, fai
 }
 
 // addDir counts the session files in one of the directories of an agent, which need not exist. The error
-// comes from the first directory that cannot be listed, or of ctx; the others are counted.
+// comes from the first directory that cannot be listed, or from ctx; the others are counted.
 func (c *Census) addDir(ctx context.Context, path, name string, agent *agents.Agent) (failed error) {
 	disk, err := dir.Open(path)
 	if storage.IsMissing(err) {

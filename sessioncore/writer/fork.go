@@ -288,8 +288,8 @@ func (p *forkPath) replacesParent(e, before sessioncore.Entry, text rawjson.Valu
 	isOmitted := parent != sessioncore.NoEntry && isPointer(p.snap, parent)
 	dialect := p.snap.Dialect()
 	isFirstOfPi := before == sessioncore.NoEntry && dialect == sessioncore.Pi
-	hasParent := !text.Member(dialect.ParentKey).IsNull()
-	return isOmitted || (isFirstOfPi && hasParent)
+	isNull := text.Member(dialect.ParentKey).IsNull()
+	return isOmitted || (isFirstOfPi && !isNull)
 }
 
 // reference returns a member that refers to an entry, with null for NoEntry.

@@ -240,8 +240,8 @@ func (w *Writer) scopeDir(ctx context.Context, cwd, except string) (dir string, 
 		}
 	}
 	_, err = w.store.Storage().Stat(path.Join(own, name))
-	clientsExists := err == nil // then the client searches nowhere else
-	if clientsExists || dir == "" {
+	isThere := err == nil // then the client searches nowhere else
+	if isThere || dir == "" {
 		dir = name
 	}
 	if len(dir) > unix.NAME_MAX {

@@ -190,9 +190,9 @@ func (p nameAt) checkSame(was storage.Token) error {
 	return err
 }
 
-// takeBack truncates the file to size after a failed append of data, and returns why, the error of that. If the bytes beyond
-// size are not the beginning of data, another program appended too; then our part stays as a torn
-// line, which readers skip, and the error says so.
+// takeBack truncates the file to size after an append of data failed with the error why, which it
+// returns. If the bytes beyond size are not the beginning of data, another program appended too; then
+// our part stays as a torn line, which readers skip, and the error says so.
 func (c calls) takeBack(fd int, size int64, data []byte, why error) error {
 	now, err := fstat(fd)
 	if err != nil || now.Size == size {
